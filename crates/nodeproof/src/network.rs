@@ -1,0 +1,151 @@
+//! A model on a graph: the propagation made, the shapes checked, ready to be evaluated.
+
+use crate::dense::{Matrix, add_scaled, relu};
+use crate::graph::{ClassId, Graph};
+use crate::model::{Layer, Model, ModelError};
+use crate::sparse::SparseMatrix;
+
+/// A [`Model`] together with the [`Graph`] it is evaluated on.
+#[derive(Debug, Clone)]
+pub struct Network<'a> {
+    graph: &'a Graph,
+    model: &'a Model,
+    propagation: SparseMatrix,
+}
+
+impl<'a> Network<'a> {
+    /// Puts `model` on `graph`.
+    ///
+    /// # Errors
+    /// If the model reads another number of attributes, has too few classes for the labels, or its propagation does
+    /// not fit.
+    pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, ModelError> {
+        if model.attributes() != graph.attribute_count() {
+            let problem = format!(
+                "its weight W0 reads {} attributes, but the graph has {}; use the graph it was trained on (and check \
+                 that weights are stored as inputs × outputs)",
+                model.attributes(),
+                graph.attribute_count()
+            );
+            return Err(ModelError::Mismatch { problem });
+        }
+        if model.classes() < graph.classes() {
+            let problem = format!(
+                "it tells {} classes apart, but the graph's labels or class names make {}",
+                model.classes(),
+                graph.classes()
+            );
+            return Err(ModelError::Mismatch { problem });
+        }
+        Ok(Self { graph, model, propagation: model.propagation().matrix(graph)? })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &'a Graph {
+        self.graph
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// The propagation P, N × N.
+    pub fn propagation(&self) -> &SparseMatrix {
+        &self.propagation
+    }
+
+    /// The layers, first to last.
+    pub(crate) fn layers(&self) -> &'a [Layer] {
+        self.model.layers()
+    }
+
+    /// The logits of all nodes, N × K.
+    pub fn logits(&self) -> Matrix {
+        let all: Vec<u32> = (0..self.graph.nodes() as u32).collect();
+        let layers = self.layers();
+        let mut values = self.first_pre_activations(&all, &self.attribute_sums(&all), |n| n as usize);
+        for layer in &layers[1..] {
+            values = self.next_pre_activations(&all, layer, &values, |n| n as usize);
+        }
+        values
+    }
+
+    /// The predicted class of every node.
+    pub fn predictions(&self) -> Vec<ClassId> {
+        let logits = self.logits();
+        (0..logits.rows()).map(|row| largest(logits.row(row))).collect()
+    }
+
+    /// `X_n W⁰` for each of `nodes`: the sum of the weights of the attributes that n has.
+    pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
+        let weight = self.layers()[0].weight();
+        Matrix::par_fill(nodes.len(), weight.columns(), |row, sums| {
+            for &attribute in self.graph.attributes().row(nodes[row] as usize) {
+                add_scaled(sums, 1.0, weight.row(attribute as usize));
+            }
+        })
+    }
+
+    /// `Z⁰ = P X W⁰ + b⁰` for each of `nodes`, from the [`Network::attribute_sums`] found at row `place(n)`.
+    pub(crate) fn first_pre_activations(
+        &self,
+        nodes: &[u32],
+        sums: &Matrix,
+        place: impl Fn(u32) -> usize + Sync,
+    ) -> Matrix {
+        let layer = &self.layers()[0];
+        Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
+            values.copy_from_slice(layer.bias());
+            let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
+            for (&n, &p) in neighbours.iter().zip(weights) {
+                add_scaled(values, p, sums.row(place(n)));
+            }
+        })
+    }
+
+    /// `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ` for each of `nodes`, from the `Zⁱ⁻¹` found at row `place(n)`.
+    pub(crate) fn next_pre_activations(
+        &self,
+        nodes: &[u32],
+        layer: &Layer,
+        before: &Matrix,
+        place: impl Fn(u32) -> usize + Sync,
+    ) -> Matrix {
+        Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
+            let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
+            let mut gathered = vec![0.0; before.columns()];
+            for (&n, &p) in neighbours.iter().zip(weights) {
+                add_activations(&mut gathered, p, before.row(place(n)));
+            }
+            transform(layer, &gathered, values);
+        })
+    }
+}
+
+/// `gathered_j += p · relu(z_j)`.
+#[inline]
+pub(crate) fn add_activations(gathered: &mut [f64], p: f64, pre_activations: &[f64]) {
+    for (sum, &z) in gathered.iter_mut().zip(pre_activations) {
+        *sum += p * relu(z);
+    }
+}
+
+/// `values = gathered W + b`.
+pub(crate) fn transform(layer: &Layer, gathered: &[f64], values: &mut [f64]) {
+    values.copy_from_slice(layer.bias());
+    for (input, &factor) in gathered.iter().enumerate() {
+        add_scaled(values, factor, layer.weight().row(input));
+    }
+}
+
+/// The class with the largest logit, the first of several.
+pub(crate) fn largest(logits: &[f64]) -> ClassId {
+    let mut best = 0;
+    for (class, &logit) in logits.iter().enumerate() {
+        if logit > logits[best] {
+            best = class;
+        }
+    }
+    ClassId(best as u32)
+}
