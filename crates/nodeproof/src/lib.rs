@@ -27,16 +27,25 @@
 //! the global budget.
 
 pub mod budget;
+pub mod certify;
 pub mod graph;
 pub mod model;
 pub mod network;
 pub mod sparse;
 
+mod bounds;
 mod dense;
 mod files;
+mod kernels;
 mod npz;
+mod relaxation;
+mod rounding;
+mod search;
+mod selection;
+mod slice;
 
 pub use budget::{Budget, BudgetError, Direction, Flip, Limits, LocalBudget, Percent};
+pub use certify::{Certificate, Certifier, CertifyError, Engine, Event, Finish, Slopes, TargetClass, Verdict, Witness};
 pub use dense::Matrix;
 pub use graph::{
     AttributeId, ClassId, Cleaning, Graph, GraphError, GraphOptions, GraphStatistics, Names, NodeId, Part, Split,

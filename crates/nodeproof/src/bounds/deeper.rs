@@ -1,0 +1,59 @@
+//! Bounds of deeper layers by interval arithmetic.
+//!
+//! With `W₊ = max(W, 0)`, `W₋ = max(−W, 0)` and P ≥ 0:
+//!
+//! ```text
+//! lo' = P (relu(lo) W₊ − relu(hi) W₋) + b,     hi' = P (relu(hi) W₊ − relu(lo) W₋) + b.
+//! ```
+//!
+//! The paper has `lo` and `hi` in place of `relu(lo)` and `relu(hi)`, and no b. That is not sound: a unit with hi < 0
+//! contributes 0, not `hi · w`, so that its `hi'` is too low for w > 0 and its `lo'` too high for w < 0.
+
+use super::{LayerBounds, LayerError};
+use crate::dense::{Matrix, relu};
+use crate::network::Network;
+use crate::rounding::{gamma, magnitude};
+use crate::slice::Region;
+
+/// Bounds of layer `layer` ≥ 1 from those of the layer `before` it.
+pub(super) fn bounds(network: &Network, region: &Region, layer: usize, before: &LayerBounds) -> LayerBounds {
+    let weight = network.layers()[layer].weight();
+    let bias = network.layers()[layer].bias();
+    let nodes = region.level(layer + 1).nodes();
+    let (inputs, units) = (weight.rows(), weight.columns());
+    // Per node: lo, hi and error of each unit, side by side.
+    let packed = Matrix::par_fill(nodes.len(), 3 * units, |row, values| {
+        let (lo, rest) = values.split_at_mut(units);
+        let (hi, error) = rest.split_at_mut(units);
+        let (mut low, mut high, mut off) = (vec![0.0; inputs], vec![0.0; inputs], vec![0.0; inputs]);
+        let (neighbours, weights) = network.propagation().row(nodes[row] as usize);
+        for (&n, &p) in neighbours.iter().zip(weights) {
+            let place = region.level(layer).place(n);
+            for j in 0..inputs {
+                low[j] += p * relu(before.lo.get(place, j));
+                high[j] += p * relu(before.hi.get(place, j));
+                off[j] += p * before.error.unit(place, j);
+            }
+        }
+        let gamma = gamma(neighbours.len() + inputs + 8);
+        lo.copy_from_slice(bias);
+        hi.copy_from_slice(bias);
+        for (error, &b) in error.iter_mut().zip(bias) {
+            *error = gamma * magnitude(b);
+        }
+        for j in 0..inputs {
+            for (unit, &w) in weight.row(j).iter().enumerate() {
+                let (smaller, larger) = if w >= 0.0 { (low[j], high[j]) } else { (high[j], low[j]) };
+                lo[unit] += smaller * w;
+                hi[unit] += larger * w;
+                // Twice the propagated error: its own computation rounds, too.
+                error[unit] += magnitude(w) * (2.0 * off[j] + gamma * magnitude(high[j]));
+            }
+        }
+    });
+    let part = |offset: usize| {
+        let values = (0..nodes.len()).flat_map(|row| packed.row(row)[offset..offset + units].iter().copied());
+        Matrix::from_values(nodes.len(), units, values.collect())
+    };
+    LayerBounds { lo: part(0), hi: part(units), error: LayerError::Deeper(part(2 * units)) }
+}

@@ -1,0 +1,141 @@
+//! Bounds `lo ≤ Z ≤ hi` on every pre-activation over all admissible sets of flips (the paper's R and S).
+//!
+//! The first layer's bounds are exact; deeper ones follow from them by interval arithmetic. The paper's formula for
+//! deeper layers leaves out bias and ReLU and is not sound; see [`deeper`].
+
+mod deeper;
+mod first;
+
+use std::ops::ControlFlow;
+
+use crate::budget::Limits;
+use crate::dense::Matrix;
+use crate::network::Network;
+use crate::rounding::{gamma, magnitude};
+use crate::slice::Region;
+
+/// Bounds of one hidden layer, a row for each node of its level.
+#[derive(Debug, Clone)]
+pub(crate) struct LayerBounds {
+    pub(crate) lo: Matrix,
+    pub(crate) hi: Matrix,
+    /// How far pre-activations and bounds may be off by rounding.
+    pub(crate) error: LayerError,
+}
+
+/// Rounding errors of one hidden layer.
+#[derive(Debug, Clone)]
+pub(crate) enum LayerError {
+    /// The first layer's, from [`FirstLayerError`].
+    First(FirstLayerError),
+    /// A deeper layer's, one for each unit.
+    Deeper(Matrix),
+}
+
+impl LayerError {
+    /// A bound on the error of `Z`, `lo` and `hi` of a unit.
+    #[inline]
+    pub(crate) fn unit(&self, place: usize, unit: usize) -> f64 {
+        match self {
+            Self::First(error) => error.gammas[place] * error.magnitude(place, unit),
+            Self::Deeper(errors) => errors.get(place, unit),
+        }
+    }
+}
+
+/// Magnitudes behind a first-layer pre-activation, in a form that costs one number a node:
+/// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where
+/// `reach_m = Σ_n P_mn |X_n| + Q max_n P_mn`, `weight_j = max_d |W_dj|`, `bias_j = |b_j|`.
+///
+/// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstLayerError {
+    /// γ_m for each node of level 1.
+    pub(crate) gammas: Vec<f64>,
+    pub(crate) reach: Vec<f64>,
+    pub(crate) weight: Vec<f64>,
+    pub(crate) bias: Vec<f64>,
+}
+
+impl FirstLayerError {
+    fn new(network: &Network, limits: &Limits, region: &Region) -> Self {
+        let layer = &network.layers()[0];
+        let attributes = network.graph().attributes();
+        let mut weight = vec![0.0f64; layer.weight().columns()];
+        for d in 0..layer.weight().rows() {
+            for (largest, &w) in weight.iter_mut().zip(layer.weight().row(d)) {
+                *largest = largest.max(w.abs());
+            }
+        }
+        let (mut gammas, mut reach) = (Vec::new(), Vec::new());
+        for &m in region.level(1).nodes() {
+            let (neighbours, weights) = network.propagation().row(m as usize);
+            let row_length = |n: u32| attributes.row(n as usize).len();
+            let longest = neighbours.iter().map(|&n| row_length(n)).max().unwrap_or(0);
+            let flips = limits.flips_within(neighbours);
+            // A row's sum, its place in the neighbourhood's sum, the flips' sum, the chord's division and product.
+            gammas.push(gamma(longest + neighbours.len() + flips + 16));
+            let largest = weights.iter().copied().fold(0.0, f64::max);
+            let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p * row_length(n) as f64).sum();
+            reach.push(clean + flips as f64 * largest);
+        }
+        Self {
+            gammas,
+            reach,
+            weight: weight.into_iter().map(magnitude).collect(),
+            bias: layer.bias().iter().copied().map(magnitude).collect(),
+        }
+    }
+
+    /// The bound on magnitudes of a unit.
+    #[inline]
+    pub(crate) fn magnitude(&self, place: usize, unit: usize) -> f64 {
+        self.reach[place] * self.weight[unit] + self.bias[unit]
+    }
+}
+
+/// Pre-activations of every layer and bounds of every hidden one, for all nodes that some target sees.
+#[derive(Debug)]
+pub(crate) struct Bounds {
+    /// `Zⁱ` on the graph as it is; the last are the logits.
+    pub(crate) clean: Vec<Matrix>,
+    /// Bounds of the hidden layers.
+    pub(crate) hidden: Vec<LayerBounds>,
+    /// Rounding errors of the first layer's pre-activations.
+    pub(crate) first_error: FirstLayerError,
+}
+
+impl Bounds {
+    /// Computes everything; `None` if `observer`, told `(done, total)` steps, breaks off.
+    pub(crate) fn compute(
+        network: &Network,
+        limits: &Limits,
+        region: &Region,
+        run: impl Fn(&mut (dyn FnMut() + Send)),
+        mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Option<Self> {
+        let layers = network.layers();
+        let mut clean = Vec::with_capacity(layers.len());
+        run(&mut || {
+            let sums = network.attribute_sums(region.level(0).nodes());
+            let place = |n| region.level(0).place(n);
+            clean.push(network.first_pre_activations(region.level(1).nodes(), &sums, place));
+            for (i, layer) in layers.iter().enumerate().skip(1) {
+                let place = |n| region.level(i).place(n);
+                clean.push(network.next_pre_activations(region.level(i + 1).nodes(), layer, &clean[i - 1], place));
+            }
+        });
+        let first_error = FirstLayerError::new(network, limits, region);
+        let mut hidden = Vec::with_capacity(layers.len() - 1);
+        if layers.len() > 1 {
+            let (lo, hi) = first::bounds(network, limits, region, &clean[0], &run, &mut observer)?;
+            hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
+        }
+        for i in 1..layers.len() - 1 {
+            let mut next = None;
+            run(&mut || next = Some(deeper::bounds(network, region, i, &hidden[i - 1])));
+            hidden.push(next?);
+        }
+        Some(Self { clean, hidden, first_error })
+    }
+}

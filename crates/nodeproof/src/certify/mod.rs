@@ -1,0 +1,357 @@
+//! Verdicts: which predictions hold under every admissible set of flips, and a witness where one does not.
+
+mod attack;
+mod fast;
+
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::Bounds;
+use crate::budget::{Budget, BudgetError, Flip, LocalBudget};
+use crate::dense::Matrix;
+use crate::graph::{ClassId, Graph, NodeId};
+use crate::model::{Model, ModelError};
+use crate::network::Network;
+use crate::relaxation::Relaxation;
+use crate::slice::Region;
+
+use fast::Worker;
+
+/// Nodes certified between two calls of the observer.
+const CHUNK: usize = 512;
+
+/// The way a verdict was reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Engine {
+    /// The paper's dual bound, evaluated once, and the witness that falls out of it.
+    Fast,
+}
+
+/// Whose margins are certified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum TargetClass {
+    /// The class that the model predicts on the graph as it is.
+    #[default]
+    Predicted,
+    /// The node's label: a misclassified node is then nonrobust without any flip.
+    Label,
+}
+
+/// Slopes of the lower lines of unstable ReLUs (the paper's Ω): `relu(x) ≥ slope · x`.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Slopes {
+    /// `hi / (hi − lo)`, the paper's default.
+    #[default]
+    Default,
+    /// One matrix a hidden layer, nodes × units, each slope in [0, 1].
+    Given(Vec<Matrix>),
+}
+
+/// Flips that change a prediction.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Witness {
+    /// The flips, by node and attribute; an admissible set.
+    pub flips: Vec<Flip>,
+    /// The class that overtakes.
+    pub class: ClassId,
+    /// `logit_y − logit_class` under the flips, rounded up: negative.
+    pub margin: f64,
+}
+
+/// What is known of a node under the budget.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// No admissible set of flips changes the class.
+    Robust {
+        /// The smallest margin is at least this, for every admissible set: positive.
+        margin: f64,
+    },
+    /// These flips change the class.
+    Nonrobust {
+        /// The proof.
+        witness: Witness,
+    },
+    /// Neither could be shown.
+    Undecided {
+        /// The smallest margin over all admissible sets is at least this.
+        lower: f64,
+        /// The smallest margin found under an admissible set: the truth lies between.
+        upper: f64,
+    },
+}
+
+impl Verdict {
+    /// `robust`, `nonrobust` or `undecided`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Robust { .. } => "robust",
+            Self::Nonrobust { .. } => "nonrobust",
+            Self::Undecided { .. } => "undecided",
+        }
+    }
+
+    /// Whether it is [`Verdict::Robust`].
+    pub fn is_robust(&self) -> bool {
+        matches!(self, Self::Robust { .. })
+    }
+}
+
+/// A verdict on one node, with what is needed to re-check it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Certificate {
+    /// The node.
+    pub node: NodeId,
+    /// Its label, if it has one.
+    pub label: Option<ClassId>,
+    /// The class that the model predicts on the graph as it is.
+    pub predicted: ClassId,
+    /// The class that is certified, y: predicted or label, as [`TargetClass`] says.
+    pub class: ClassId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Per class k a lower bound on `logit_y − logit_k` over all admissible sets, rounded down; `None` for y itself.
+    pub margins: Vec<Option<f64>>,
+    /// The class with the smallest lower bound.
+    pub worst_class: ClassId,
+    /// The engine that settled the verdict.
+    pub engine: Engine,
+    /// Time spent on this node alone.
+    pub time: Duration,
+}
+
+impl Certificate {
+    /// The smallest lower bound over all classes.
+    pub fn margin(&self) -> f64 {
+        self.margins.iter().flatten().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// What a [`Certifier`] tells while it works, always from the calling thread.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Preparations for all nodes together, such as bounds, have come this far.
+    Preparing {
+        /// Steps done.
+        done: usize,
+        /// Steps in all.
+        total: usize,
+    },
+    /// One more node is done; they come in the order in which they were asked for.
+    Certified(Certificate),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Finish {
+    /// Every node was certified.
+    Complete,
+    /// The observer broke off.
+    Cancelled,
+}
+
+/// Why nodes cannot be certified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertifyError {
+    /// The model does not fit the graph.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The budget does not fit the graph.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// A node that the graph does not have.
+    #[error("node {node} does not exist: the graph has {nodes} nodes, numbered from 0")]
+    NoSuchNode {
+        /// The node.
+        node: NodeId,
+        /// Number of nodes.
+        nodes: usize,
+    },
+    /// The label is to be certified, but the node has none.
+    #[error("node {node} has no label, so its label cannot be certified; certify the predicted class instead")]
+    NoLabel {
+        /// The node.
+        node: NodeId,
+    },
+    /// Slopes of the wrong shape or outside [0, 1].
+    #[error("the given slopes do not fit: {problem}")]
+    Slopes {
+        /// What is wrong.
+        problem: String,
+    },
+    /// The system refused to start threads.
+    #[error("cannot start {threads} threads: {problem}; ask for fewer")]
+    Threads {
+        /// Threads asked for.
+        threads: usize,
+        /// What the system said.
+        problem: String,
+    },
+}
+
+/// Certifies nodes of a graph.
+///
+/// ```no_run
+/// use nodeproof::{Budget, Certifier, Graph, GraphOptions, Model};
+/// let (graph, _) = Graph::read("cora_ml.npz", GraphOptions::new().binarise(true))?;
+/// let model = Model::read("model.safetensors")?;
+/// let nodes: Vec<_> = graph.node_ids().collect();
+/// let certificates = Certifier::new(&graph, &model)?.budget(Budget::new(12, "1%".parse()?)).certify(&nodes)?;
+/// let robust = certificates.iter().filter(|certificate| certificate.verdict.is_robust()).count();
+/// println!("{robust} of {} nodes are robust", nodes.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Certifier<'a> {
+    network: Network<'a>,
+    budget: Budget,
+    target_class: TargetClass,
+    slopes: Slopes,
+    threads: usize,
+}
+
+impl<'a> Certifier<'a> {
+    /// A certifier with a budget of one flip, the predicted classes, default slopes and as many threads as cores.
+    ///
+    /// # Errors
+    /// If the model does not fit the graph.
+    pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, CertifyError> {
+        Ok(Self {
+            network: Network::new(graph, model)?,
+            budget: Budget::new(1, LocalBudget::Count(1)),
+            target_class: TargetClass::default(),
+            slopes: Slopes::default(),
+            threads: 0,
+        })
+    }
+
+    /// Sets what the attacker may change.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
+        self
+    }
+
+    /// Sets whose margins are certified.
+    pub fn target_class(mut self, target_class: TargetClass) -> Self {
+        self.target_class = target_class;
+        self
+    }
+
+    /// Sets the slopes of the lower lines.
+    pub fn slopes(mut self, slopes: Slopes) -> Self {
+        self.slopes = slopes;
+        self
+    }
+
+    /// Sets the number of threads; 0 takes as many as there are cores. Results do not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Certifies `nodes`, in this order.
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify(&self, nodes: &[NodeId]) -> Result<Vec<Certificate>, CertifyError> {
+        let mut certificates = Vec::with_capacity(nodes.len());
+        let _ = self.certify_each(nodes, |event| {
+            if let Event::Certified(certificate) = event {
+                certificates.push(certificate);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(certificates)
+    }
+
+    /// Certifies `nodes`, in this order, and tells `observer` as it goes; the observer may break off.
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify_each(
+        &self,
+        nodes: &[NodeId],
+        mut observer: impl FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let graph = self.network.graph();
+        let limits = self.budget.limits(graph)?;
+        self.check_nodes(nodes)?;
+        self.check_slopes()?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
+        let pool = pool.map_err(|error| CertifyError::Threads { threads: self.threads, problem: error.to_string() })?;
+
+        let region = Region::around(self.network.propagation(), nodes, self.network.layers().len());
+        let prepared = Bounds::compute(
+            &self.network,
+            &limits,
+            &region,
+            |work| pool.install(work),
+            |done, total| observer(Event::Preparing { done, total }),
+        );
+        let Some(bounds) = prepared else { return Ok(Finish::Cancelled) };
+        let relaxation = pool.install(|| Relaxation::new(&self.network, &limits, &region, &bounds, &self.slopes));
+
+        let workers: Vec<Mutex<Option<Worker>>> = (0..pool.current_num_threads()).map(|_| Mutex::default()).collect();
+        let certify = |&node: &NodeId| {
+            let thread = rayon::current_thread_index().unwrap_or(0);
+            let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            worker.get_or_insert_with(|| Worker::new(&relaxation, self.target_class)).certify(node)
+        };
+        for chunk in nodes.chunks(CHUNK) {
+            let certificates: Vec<Certificate> = pool.install(|| chunk.par_iter().map(certify).collect());
+            for certificate in certificates {
+                if observer(Event::Certified(certificate)).is_break() {
+                    return Ok(Finish::Cancelled);
+                }
+            }
+        }
+        Ok(Finish::Complete)
+    }
+
+    fn check_nodes(&self, nodes: &[NodeId]) -> Result<(), CertifyError> {
+        let graph = self.network.graph();
+        for &node in nodes {
+            if node.index() >= graph.nodes() {
+                return Err(CertifyError::NoSuchNode { node, nodes: graph.nodes() });
+            }
+            if self.target_class == TargetClass::Label && graph.label(node).is_none() {
+                return Err(CertifyError::NoLabel { node });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_slopes(&self) -> Result<(), CertifyError> {
+        let Slopes::Given(slopes) = &self.slopes else { return Ok(()) };
+        let fail = |problem: String| Err(CertifyError::Slopes { problem });
+        let hidden = &self.network.layers()[..self.network.layers().len() - 1];
+        if slopes.len() != hidden.len() {
+            return fail(format!("there are {} matrices for {} hidden layers", slopes.len(), hidden.len()));
+        }
+        for (i, (slopes, layer)) in slopes.iter().zip(hidden).enumerate() {
+            let expected = (self.network.graph().nodes(), layer.bias().len());
+            if (slopes.rows(), slopes.columns()) != expected {
+                let found = format!("{} × {}", slopes.rows(), slopes.columns());
+                return fail(format!("matrix {i} is {found}, it must be {} × {}", expected.0, expected.1));
+            }
+            if let Some(slope) = slopes.values().iter().find(|slope| !(0.0..=1.0).contains(*slope)) {
+                return fail(format!("matrix {i} holds {slope}, outside [0, 1]"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The one place with `unsafe` code: the inner product of the search, in wide vectors.
+//!
+//! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
+//! do not depend on the machine.
+
+/// An inner product of two equally long slices.
+pub(crate) trait InnerProduct: Copy {
+    /// `Σ_j a_j b_j`.
+    fn of(self, a: &[f64], b: &[f64]) -> f64;
+}
+
+/// Work that needs many inner products.
+pub(crate) trait Work {
+    /// Does the work with the inner product that suits the machine.
+    fn run(self, inner_product: impl InnerProduct);
+}
+
+/// Runs `work` with the fastest inner product that the machine has.
+#[inline]
+pub(crate) fn dispatch(work: impl Work) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        avx2::run(work);
+        return;
+    }
+    work.run(Plain);
+}
+
+/// [`dot`](crate::dense::dot) as the compiler makes it.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl InnerProduct for Plain {
+    #[inline(always)]
+    fn of(self, a: &[f64], b: &[f64]) -> f64 {
+        crate::dense::dot(a, b)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::{InnerProduct, Work};
+
+    /// An inner product in AVX2. Only [`run`] makes one, and only where the processor has AVX2.
+    #[derive(Clone, Copy)]
+    struct Avx2(());
+
+    /// Runs `work` compiled for AVX2.
+    ///
+    /// # Panics
+    /// If the processor has no AVX2.
+    #[inline]
+    pub(super) fn run(work: impl Work) {
+        assert!(std::arch::is_x86_feature_detected!("avx2"));
+        // SAFETY: the processor has AVX2, as asserted just now.
+        unsafe { run_inside(work) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn run_inside(work: impl Work) {
+        work.run(Avx2(()));
+    }
+
+    impl InnerProduct for Avx2 {
+        #[inline(always)]
+        fn of(self, a: &[f64], b: &[f64]) -> f64 {
+            // SAFETY: an `Avx2` exists only inside `run_inside`, so the processor has AVX2.
+            unsafe { dot(a, b) }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn dot(a: &[f64], b: &[f64]) -> f64 {
+        let (a8, a_rest) = a.as_chunks::<8>();
+        let (b8, b_rest) = b.as_chunks::<8>();
+        let (mut low, mut high) = (_mm256_setzero_pd(), _mm256_setzero_pd());
+        for (x, y) in a8.iter().zip(b8) {
+            // SAFETY: each chunk holds eight numbers: four at its start and four after those.
+            unsafe {
+                let product = _mm256_mul_pd(_mm256_loadu_pd(x.as_ptr()), _mm256_loadu_pd(y.as_ptr()));
+                low = _mm256_add_pd(low, product);
+                let product = _mm256_mul_pd(_mm256_loadu_pd(x.as_ptr().add(4)), _mm256_loadu_pd(y.as_ptr().add(4)));
+                high = _mm256_add_pd(high, product);
+            }
+        }
+        let four = _mm256_add_pd(low, high);
+        let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
+        let one = _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
+        let rest: f64 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
+        one + rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Compare<'a>(&'a [f64], &'a [f64]);
+
+    impl Work for Compare<'_> {
+        fn run(self, inner_product: impl InnerProduct) {
+            assert_eq!(inner_product.of(self.0, self.1).to_bits(), crate::dense::dot(self.0, self.1).to_bits());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_machine_gets_the_same_bits(pairs in prop::collection::vec((-1e3..1e3, -1e3..1e3), 0..70)) {
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            dispatch(Compare(&a, &b));
+        }
+    }
+}

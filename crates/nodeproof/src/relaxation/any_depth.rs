@@ -1,0 +1,200 @@
+//! The dual of networks of any depth with any slopes.
+//!
+//! `margin ≥ constant + Σ λ_mj Z_mj` is carried from the last layer (λ = e_y − e_k) to the first. Layer i turns
+//! coefficients λ of `Zⁱ` into `α = Pᵀ λ (Wⁱ)ᵀ` of `relu(Zⁱ⁻¹)`, and the lines turn those into coefficients of `Zⁱ⁻¹`:
+//!
+//! ```text
+//! λ' = α · lower                        where α ≥ 0,
+//! λ' = α · upper, constant += α · offset   where α < 0.
+//! ```
+//!
+//! At the first layer the flips enter: one at (n, d) changes the sum by ± w_n · W⁰_d with `w = Pᵀ λ`.
+//!
+//! *Rounding.* Each λ as computed is taken as the number it is, so only the step to the next has an error: α is off by at
+//! most `γ ᾱ` with `ᾱ = Pᵀ |λ| |Wⁱ|ᵀ`, which costs `γ ᾱ · relu(hi)`; an upper line may miss by the error ε of its bounds,
+//! which costs `|α| ε`; rounding λ' costs `γ |λ'| max(|lo|, |hi|)`. The flips' gains and their sum are off by γ times Q
+//! times the largest magnitude `Σ_j |w_nj| max_d |W⁰_dj|`; so is what the search leaves out, since it leaves out only what
+//! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
+
+use super::{Relaxation, SlicedFlip};
+use crate::dense::{Matrix, add_scaled, dot, relu};
+use crate::graph::ClassId;
+use crate::rounding::{Approximate, gamma, magnitude};
+use crate::search::{Row, Search, Table, norm_above, sort_rows};
+use crate::selection::Selection;
+use crate::slice::Slice;
+
+/// The dual of one target after the other.
+pub(crate) struct AnyDepth<'a> {
+    shared: &'a Relaxation<'a>,
+    table: &'a Table,
+    search: Search<'a>,
+    selection: Selection<SlicedFlip>,
+    /// λ of the level at hand, and of the one below.
+    coefficients: Matrix,
+    below: Matrix,
+    /// ᾱ, or |w| at the end.
+    magnitudes: Matrix,
+    rows: Vec<Row>,
+    z: Vec<f64>,
+}
+
+/// The constant so far, its error, and the sum of the magnitudes of all its terms.
+#[derive(Default)]
+struct Constant {
+    value: f64,
+    error: f64,
+    magnitude: f64,
+    terms: usize,
+}
+
+impl Constant {
+    /// Adds a term that is at most `magnitude` in absolute value and off by at most `error`.
+    fn add(&mut self, value: f64, magnitude: f64, error: f64) {
+        self.value += value;
+        self.magnitude += magnitude;
+        self.error += error;
+        self.terms += 1;
+    }
+
+    fn sum(self) -> Approximate {
+        let gamma = gamma(self.terms + 8);
+        Approximate { value: self.value, error: 2.0 * self.error + gamma * self.magnitude }
+    }
+}
+
+impl<'a> AnyDepth<'a> {
+    pub(super) fn new(shared: &'a Relaxation<'a>, table: &'a Table) -> Self {
+        Self {
+            shared,
+            table,
+            search: Search::new(shared.network, shared.limits),
+            selection: Selection::new(0),
+            coefficients: Matrix::default(),
+            below: Matrix::default(),
+            magnitudes: Matrix::default(),
+            rows: Vec::new(),
+            z: vec![0.0; shared.network.layers()[0].bias().len()],
+        }
+    }
+
+    pub(super) fn selection(&self) -> &Selection<SlicedFlip> {
+        &self.selection
+    }
+
+    pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
+        let layers = self.shared.network.layers();
+        self.coefficients.reset(1, self.shared.network.model().classes());
+        self.coefficients.row_mut(0)[y.index()] = 1.0;
+        self.coefficients.row_mut(0)[k.index()] = -1.0;
+        let mut constant = Constant::default();
+        for layer in (1..layers.len()).rev() {
+            self.step_back(slice, layer, &mut constant);
+        }
+        self.charge_flips(slice, &mut constant);
+        constant.sum()
+    }
+
+    /// From coefficients of `Z^layer` to those of `Z^(layer − 1)`.
+    fn step_back(&mut self, slice: &Slice, layer: usize, constant: &mut Constant) {
+        let weight = self.shared.network.layers()[layer].weight();
+        let bias = self.shared.network.layers()[layer].bias();
+        let (rows, inputs) = (slice.level(layer).len(), weight.rows());
+        self.below.reset(rows, inputs);
+        self.magnitudes.reset(rows, inputs);
+        let gamma = gamma(slice.level(layer + 1).len() + bias.len() + 16);
+        let (mut back, mut back_magnitude) = (vec![0.0; inputs], vec![0.0; inputs]);
+        for (row, _) in slice.level(layer + 1).iter().enumerate() {
+            let coefficients = self.coefficients.row(row);
+            let magnitude = magnitude_dot(coefficients, bias);
+            constant.add(dot(coefficients, bias), magnitude, gamma * magnitude);
+            for j in 0..inputs {
+                back[j] = dot(coefficients, weight.row(j));
+                back_magnitude[j] = magnitude_dot(coefficients, weight.row(j));
+            }
+            for (n, p) in slice.hop(layer).row(row) {
+                add_scaled(self.below.row_mut(n), p, &back);
+                add_scaled(self.magnitudes.row_mut(n), p, &back_magnitude);
+            }
+        }
+        self.apply_lines(slice, layer, gamma, constant);
+        std::mem::swap(&mut self.coefficients, &mut self.below);
+    }
+
+    /// From coefficients of `relu(Z^(layer − 1))` to those of `Z^(layer − 1)`.
+    fn apply_lines(&mut self, slice: &Slice, layer: usize, gamma: f64, constant: &mut Constant) {
+        let lines = &self.shared.lines[layer - 1];
+        let bounds = &self.shared.bounds.hidden[layer - 1];
+        let units = self.below.columns();
+        let (mut offsets, mut offset_magnitude) = (0.0, 0.0);
+        for (row, &node) in slice.level(layer).iter().enumerate() {
+            let place = self.shared.region.level(layer).place(node);
+            let (lower, upper, offset) = (lines.lower().row(place), lines.upper.row(place), lines.offset.row(place));
+            let coefficients = self.below.row_mut(row);
+            for j in 0..units {
+                let alpha = coefficients[j];
+                let (lo, hi) = (bounds.lo.get(place, j), bounds.hi.get(place, j));
+                let unit_error = bounds.error.unit(place, j);
+                let largest = lo.abs().max(hi.abs()) + unit_error;
+                constant.error += gamma * self.magnitudes.get(row, j) * (relu(hi) + unit_error);
+                if alpha >= 0.0 {
+                    coefficients[j] = alpha * lower[j];
+                } else {
+                    coefficients[j] = alpha * upper[j];
+                    offsets += alpha * offset[j];
+                    offset_magnitude += alpha.abs() * offset[j];
+                    constant.error += magnitude(alpha) * 2.0 * unit_error;
+                }
+                constant.error += gamma * magnitude(coefficients[j]) * largest;
+            }
+        }
+        let terms = units * slice.level(layer).len();
+        constant.add(offsets, offset_magnitude, crate::rounding::gamma(terms + 8) * offset_magnitude);
+    }
+
+    /// Adds the clean pre-activations of the first layer and charges the best flips.
+    fn charge_flips(&mut self, slice: &Slice, constant: &mut Constant) {
+        let Relaxation { region, bounds, limits, .. } = self.shared;
+        let (units, first) = (self.coefficients.columns(), &bounds.first_error);
+        let flips = limits.flips_within(slice.level(0));
+        let gamma = gamma(slice.level(1).len() + units + flips + 32);
+        self.below.reset(slice.level(0).len(), units);
+        self.magnitudes.reset(slice.level(0).len(), units);
+        for (row, &node) in slice.level(1).iter().enumerate() {
+            let place = region.level(1).place(node);
+            let coefficients = self.coefficients.row(row);
+            let terms = coefficients.iter().enumerate();
+            let reach: f64 = terms.map(|(j, &coefficient)| magnitude(coefficient) * first.magnitude(place, j)).sum();
+            let value = dot(coefficients, bounds.clean[0].row(place));
+            constant.add(value, reach, (gamma + first.gammas[place]) * reach);
+            for (n, p) in slice.hop(0).row(row) {
+                add_scaled(self.below.row_mut(n), p, coefficients);
+                for (sum, &coefficient) in self.magnitudes.row_mut(n).iter_mut().zip(coefficients) {
+                    *sum += p * magnitude(coefficient);
+                }
+            }
+        }
+        let mut largest_gain = 0.0f64;
+        self.rows.clear();
+        for position in 0..self.below.rows() {
+            let magnitudes = self.magnitudes.row(position);
+            largest_gain = largest_gain.max(dot(magnitudes, &first.weight));
+            self.rows.push(Row { position: position as u32, norm: norm_above(self.below.row(position)) });
+        }
+        sort_rows(&mut self.rows);
+        let queries = &self.below;
+        let query = |position: usize, z: &mut [f64]| {
+            for (z, w) in z.iter_mut().zip(queries.row(position)) {
+                *z = -w;
+            }
+        };
+        self.search.run(self.table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+        let gains = flips as f64 * largest_gain;
+        constant.add(-self.selection.total(), gains, 3.0 * gamma * gains);
+    }
+}
+
+/// `Σ_j |a_j| |b_j|`, covering underflow.
+fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| magnitude(a) * magnitude(b)).sum()
+}

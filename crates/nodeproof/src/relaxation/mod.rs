@@ -1,0 +1,196 @@
+//! The ReLU between two lines, and the dual bound that follows.
+//!
+//! A unit whose pre-activation x lies in [lo, hi] has
+//!
+//! ```text
+//! lower · x ≤ relu(x) ≤ upper · x + offset,
+//! ```
+//!
+//! with `upper = 1, offset = 0` when active (lo ≥ 0), `upper = offset = 0` when dead (hi ≤ 0), and the chord
+//! `upper = hi / (hi − lo), offset = −upper · lo` when unstable. The lower line has any slope in [0, 1] there; the
+//! paper's default is the chord's. A unit with lo = 0 < hi is active.
+//!
+//! Put into the margin, layer by layer from the last, the lines make it a function that is additive in the flips: a
+//! constant minus the gain of each flip. Its minimum over the budget is one greedy selection. This is the paper's dual
+//! with its optimal η and ρ (theorems 2 and 3): Ψ, η and ρ together charge exactly the selected Δ.
+
+mod any_depth;
+mod one_hidden;
+
+use crate::bounds::{Bounds, LayerBounds};
+use crate::budget::Limits;
+use crate::certify::Slopes;
+use crate::dense::Matrix;
+use crate::graph::ClassId;
+use crate::network::Network;
+use crate::rounding::Approximate;
+use crate::search::{Table, norm_above};
+use crate::selection::Selection;
+use crate::slice::{Region, Slice};
+
+use any_depth::AnyDepth;
+use one_hidden::{OneHidden, PairTables};
+
+/// The lines of one hidden layer, a row for each node of its level.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// Slope of the upper line.
+    upper: Matrix,
+    /// Height of the upper line at 0.
+    offset: Matrix,
+    /// Slope of the lower line, where it is not the upper one's.
+    given_lower: Option<Matrix>,
+}
+
+impl Lines {
+    fn new(bounds: &LayerBounds, nodes: &[u32], given: Option<&Matrix>) -> Self {
+        let (rows, units) = (bounds.lo.rows(), bounds.lo.columns());
+        let per_unit = |line: &(dyn Fn(usize, usize, f64, f64) -> f64 + Sync)| {
+            Matrix::par_fill(rows, units, |row, values| {
+                for (unit, value) in values.iter_mut().enumerate() {
+                    *value = line(row, unit, bounds.lo.get(row, unit), bounds.hi.get(row, unit));
+                }
+            })
+        };
+        let lower = |given: &Matrix| {
+            per_unit(&|row, unit, lo, hi| match chord(lo, hi) {
+                (slope, offset) if slope == 0.0 || offset == 0.0 => slope,
+                _ => given.get(nodes[row] as usize, unit),
+            })
+        };
+        Self {
+            upper: per_unit(&|_, _, lo, hi| chord(lo, hi).0),
+            offset: per_unit(&|_, _, lo, hi| chord(lo, hi).1),
+            given_lower: given.map(lower),
+        }
+    }
+
+    fn lower(&self) -> &Matrix {
+        self.given_lower.as_ref().unwrap_or(&self.upper)
+    }
+}
+
+/// Slope and offset of the upper line of a unit in [lo, hi].
+#[inline]
+fn chord(lo: f64, hi: f64) -> (f64, f64) {
+    if lo >= 0.0 {
+        (1.0, 0.0)
+    } else if hi <= 0.0 {
+        (0.0, 0.0)
+    } else {
+        let slope = hi / (hi - lo);
+        (slope, -slope * lo)
+    }
+}
+
+/// Everything that the duals of all targets share.
+#[derive(Debug)]
+pub(crate) struct Relaxation<'a> {
+    pub(crate) network: &'a Network<'a>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) region: &'a Region,
+    pub(crate) bounds: &'a Bounds,
+    lines: Vec<Lines>,
+    tables: Tables,
+}
+
+/// Attributes in the order in which the search visits them.
+#[derive(Debug)]
+enum Tables {
+    /// One table for each ordered pair of classes, for one hidden layer with default slopes.
+    Pairs(PairTables),
+    /// One table for everything.
+    Common(Table),
+}
+
+impl<'a> Relaxation<'a> {
+    pub(crate) fn new(
+        network: &'a Network<'a>,
+        limits: &'a Limits,
+        region: &'a Region,
+        bounds: &'a Bounds,
+        slopes: &Slopes,
+    ) -> Self {
+        let given = |layer: usize| match slopes {
+            Slopes::Default => None,
+            Slopes::Given(slopes) => Some(&slopes[layer]),
+        };
+        let lines = bounds.hidden.iter().enumerate();
+        let lines = lines.map(|(i, hidden)| Lines::new(hidden, region.level(i + 1).nodes(), given(i))).collect();
+        let pairs = match slopes {
+            Slopes::Default if bounds.hidden.len() == 1 => PairTables::new(network, limits),
+            _ => None,
+        };
+        let tables = pairs.map_or_else(|| Tables::Common(common_table(network, limits)), Tables::Pairs);
+        Self { network, limits, region, bounds, lines, tables }
+    }
+
+    /// The dual of one target after the other, with its own scratch space.
+    pub(crate) fn dual(&'a self) -> Dual<'a> {
+        match &self.tables {
+            Tables::Pairs(tables) => Dual::OneHidden(OneHidden::new(self, tables)),
+            Tables::Common(table) => Dual::AnyDepth(AnyDepth::new(self, table)),
+        }
+    }
+}
+
+/// Attributes by the norm of their weights: `|z · W_d| ≤ ‖z‖ ‖W_d‖`.
+fn common_table(network: &Network, limits: &Limits) -> Table {
+    let weight = network.layers()[0].weight();
+    let norm = |attribute| norm_above(weight.row(attribute));
+    Table::new(limits, weight.rows(), norm, norm)
+}
+
+/// A selected flip: position of its node in level 0 of the slice, and its attribute.
+pub(crate) type SlicedFlip = (u32, u32);
+
+/// Evaluates the dual of one slice, class pair by class pair.
+pub(crate) enum Dual<'a> {
+    /// The fast path.
+    OneHidden(OneHidden<'a>),
+    /// Any number of hidden layers, any slopes.
+    AnyDepth(AnyDepth<'a>),
+}
+
+impl Dual<'_> {
+    /// Starts with the target of `slice`.
+    pub(crate) fn begin(&mut self, slice: &Slice) {
+        match self {
+            Self::OneHidden(dual) => dual.begin(slice),
+            Self::AnyDepth(_) => {}
+        }
+    }
+
+    /// A lower bound on `logit_y − logit_k` over all admissible sets of flips. The flips whose gains it charges are
+    /// then in [`Dual::selection`].
+    pub(crate) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
+        match self {
+            Self::OneHidden(dual) => dual.lower_bound(slice, y, k),
+            Self::AnyDepth(dual) => dual.lower_bound(slice, y, k),
+        }
+    }
+
+    /// The flips that the last bound charges: the attack that falls out of it.
+    pub(crate) fn selection(&self) -> &Selection<SlicedFlip> {
+        match self {
+            Self::OneHidden(dual) => dual.selection(),
+            Self::AnyDepth(dual) => dual.selection(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chord;
+
+    #[test]
+    fn chords_by_hand() {
+        assert_eq!(chord(-1.0, 3.0), (0.75, 0.75));
+        assert_eq!(chord(0.0, 3.0), (1.0, 0.0), "lo = 0 is active");
+        assert_eq!(chord(-3.0, 0.0), (0.0, 0.0));
+        assert_eq!(chord(0.0, 0.0), (1.0, 0.0));
+        let (slope, _) = chord(-f64::MIN_POSITIVE, 1e300);
+        assert!(slope <= 1.0);
+        assert!(chord(f64::NAN, 1.0).0.is_nan());
+    }
+}

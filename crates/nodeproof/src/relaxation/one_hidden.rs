@@ -1,0 +1,188 @@
+//! The dual of networks with one hidden layer and default slopes.
+//!
+//! With `u = W¹_y − W¹_k`, s and r the slope and offset of the lines, t the target (the paper's v is −u):
+//!
+//! ```text
+//! g = b¹_y − b¹_k + Σ_j u_j Σ_m P_tm s_mj Z_mj + Σ_{u_j < 0} u_j Σ_m P_tm r_mj − Σ selected gains,
+//! gain of adding d at n = z_n · W⁰_d,   of removing it −z_n · W⁰_d,   z_n = −u ∘ y_n,   y_n = Σ_m P_tm P_mn s_m.
+//! ```
+//!
+//! Everything but u is the same for all classes, and y ≥ 0, so that for an ordered pair of classes
+//! `z_n · W⁰_d ≤ ‖y_n‖ · ‖(−u ∘ W⁰_d)₊‖`: a sharper bound for the search than ‖z_n‖ ‖W⁰_d‖.
+//!
+//! *Rounding.* The lines hold for the exact pre-activation x up to `ε_mj`, the error of lo and hi: if x leaves [lo, hi]
+//! by ε, relu(x) exceeds the upper line by at most ε. All other terms are sums of products of magnitudes at most
+//! `reach · weight + bias` (see `FirstLayerError`), so with `U = Σ_j |u_j| weight_j` and `V = Σ_j |u_j| bias_j`
+//!
+//! ```text
+//! |error| ≤ 3 Σ_m P_tm (γ_m + γ) (reach_m · U + V) + 3 γ Q Σ_m P_tm max P · U + γ (|b_y| + |b_k|):
+//! ```
+//!
+//! thrice for ε, the sum of s Z and the sum of r; and thrice for Q gains, their sum and what the search leaves out, since
+//! it leaves out only what the rounded product of norms puts below a gain that was selected.
+
+use rayon::prelude::*;
+
+use super::{Relaxation, SlicedFlip};
+use crate::budget::Limits;
+use crate::dense::{Matrix, add_scaled, dot};
+use crate::graph::ClassId;
+use crate::network::Network;
+use crate::rounding::{Approximate, gamma, magnitude};
+use crate::search::{Row, Search, Table, norm_above, sort_rows};
+use crate::selection::Selection;
+use crate::slice::Slice;
+
+/// Tables of all ordered pairs of classes take at most this many bytes; with more the common table is used.
+const MAX_TABLE_BYTES: usize = 256 << 20;
+
+/// For each ordered pair of classes the attributes by `‖(∓u ∘ W⁰_d)₊‖`.
+#[derive(Debug)]
+pub(crate) struct PairTables {
+    classes: usize,
+    tables: Vec<Table>,
+}
+
+impl PairTables {
+    /// The tables, or `None` if they would be too large.
+    pub(super) fn new(network: &Network, limits: &Limits) -> Option<Self> {
+        let classes = network.model().classes();
+        let bytes_each = network.model().attributes() * (size_of::<(f64, u32)>() + size_of::<f64>());
+        if classes * classes * bytes_each > MAX_TABLE_BYTES {
+            return None;
+        }
+        let pairs = (0..classes * classes).into_par_iter();
+        let tables = pairs.map(|pair| pair_table(network, limits, pair / classes, pair % classes)).collect();
+        Some(Self { classes, tables })
+    }
+
+    fn of(&self, y: ClassId, k: ClassId) -> &Table {
+        &self.tables[y.index() * self.classes + k.index()]
+    }
+}
+
+fn pair_table(network: &Network, limits: &Limits, y: usize, k: usize) -> Table {
+    let (first, last) = (network.layers()[0].weight(), network.layers()[1].weight());
+    let v: Vec<f64> = (0..last.rows()).map(|j| last.get(j, k) - last.get(j, y)).collect();
+    let norms: Vec<[f64; 2]> = (0..first.rows())
+        .map(|d| {
+            let part =
+                |sign: f64| -> Vec<f64> { first.row(d).iter().zip(&v).map(|(w, v)| (sign * v * w).max(0.0)).collect() };
+            [norm_above(&part(1.0)), norm_above(&part(-1.0))]
+        })
+        .collect();
+    Table::new(limits, first.rows(), |d| norms[d][0], |d| norms[d][1])
+}
+
+/// The dual of one target after the other.
+pub(crate) struct OneHidden<'a> {
+    shared: &'a Relaxation<'a>,
+    tables: &'a PairTables,
+    search: Search<'a>,
+    selection: Selection<SlicedFlip>,
+    /// y_n, a row for each node of level 0.
+    y: Matrix,
+    rows: Vec<Row>,
+    /// `Σ_m P_tm s_mj Z_mj` and `Σ_m P_tm r_mj`.
+    sloped: Vec<f64>,
+    offset: Vec<f64>,
+    magnitudes: Magnitudes,
+    u: Vec<f64>,
+    z: Vec<f64>,
+}
+
+/// The sums of the rounding bound that do not depend on the classes.
+#[derive(Default)]
+struct Magnitudes {
+    gamma: f64,
+    /// The factor of U.
+    weights: f64,
+    /// The factor of V.
+    biases: f64,
+}
+
+impl<'a> OneHidden<'a> {
+    pub(super) fn new(shared: &'a Relaxation<'a>, tables: &'a PairTables) -> Self {
+        let units = shared.network.layers()[0].bias().len();
+        Self {
+            shared,
+            tables,
+            search: Search::new(shared.network, shared.limits),
+            selection: Selection::new(0),
+            y: Matrix::default(),
+            rows: Vec::new(),
+            sloped: vec![0.0; units],
+            offset: vec![0.0; units],
+            magnitudes: Magnitudes::default(),
+            u: vec![0.0; units],
+            z: vec![0.0; units],
+        }
+    }
+
+    pub(super) fn selection(&self) -> &Selection<SlicedFlip> {
+        &self.selection
+    }
+
+    /// Computes what is the same for all classes.
+    pub(super) fn begin(&mut self, slice: &Slice) {
+        let Relaxation { region, bounds, lines, .. } = self.shared;
+        let (clean, lines) = (&bounds.clean[0], &lines[0]);
+        self.y.reset(slice.level(0).len(), self.sloped.len());
+        self.sloped.fill(0.0);
+        self.offset.fill(0.0);
+        let flips = self.shared.limits.flips_within(slice.level(0));
+        let gamma = gamma(slice.level(1).len() + self.sloped.len() + flips + 32);
+        let first_error = &bounds.first_error;
+        let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
+        for (m, p) in slice.hop(1).row(0) {
+            let place = region.level(1).place(slice.level(1)[m]);
+            let slopes = lines.upper.row(place);
+            for ((sum, &s), &z) in self.sloped.iter_mut().zip(slopes).zip(clean.row(place)) {
+                *sum += p * (s * z);
+            }
+            add_scaled(&mut self.offset, p, lines.offset.row(place));
+            for (n, inner) in slice.hop(0).row(m) {
+                add_scaled(self.y.row_mut(n), p * inner, slopes);
+                largest = largest.max(inner);
+            }
+            let factor = 3.0 * p * (first_error.gammas[place] + gamma);
+            weights += factor * first_error.reach[place];
+            biases += factor;
+            total += p;
+        }
+        weights += 3.0 * gamma * flips as f64 * total * largest;
+        self.magnitudes = Magnitudes { gamma, weights, biases };
+        self.rows.clear();
+        let row = |position: usize| Row { position: position as u32, norm: norm_above(self.y.row(position)) };
+        self.rows.extend((0..self.y.rows()).map(row));
+        sort_rows(&mut self.rows);
+    }
+
+    pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
+        let last = &self.shared.network.layers()[1];
+        for (j, u) in self.u.iter_mut().enumerate() {
+            *u = last.weight().get(j, y.index()) - last.weight().get(j, k.index());
+        }
+        let (queries, u) = (&self.y, &self.u);
+        let query = |position: usize, z: &mut [f64]| {
+            for ((z, y), u) in z.iter_mut().zip(queries.row(position)).zip(u) {
+                *z = -u * y;
+            }
+        };
+        let table = self.tables.of(y, k);
+        self.search.run(table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+        let (bias_y, bias_k) = (last.bias()[y.index()], last.bias()[k.index()]);
+        let offsets: f64 = u.iter().zip(&self.offset).map(|(u, r)| u.min(0.0) * r).sum();
+        Approximate {
+            value: (bias_y - bias_k) + dot(u, &self.sloped) + offsets - self.selection.total(),
+            error: self.error(bias_y, bias_k),
+        }
+    }
+
+    fn error(&self, bias_y: f64, bias_k: f64) -> f64 {
+        let first = &self.shared.bounds.first_error;
+        let sum = |magnitudes: &[f64]| -> f64 { self.u.iter().zip(magnitudes).map(|(&u, m)| magnitude(u) * m).sum() };
+        let Magnitudes { gamma, weights, biases } = self.magnitudes;
+        weights * sum(&first.weight) + biases * sum(&first.bias) + gamma * (magnitude(bias_y) + magnitude(bias_k))
+    }
+}
