@@ -40,10 +40,16 @@ impl<T: Copy> Selection<T> {
         if self.best.len() < self.capacity { 0.0 } else { self.best.last().map_or(f64::INFINITY, |&(gain, _)| gain) }
     }
 
+    /// Whether a gain is large enough to enter; NaN never is.
+    #[inline]
+    fn admits(&self, gain: f64) -> bool {
+        gain > self.threshold()
+    }
+
     /// Takes `item` if its gain is among the largest.
     #[inline]
     pub(crate) fn offer(&mut self, gain: f64, item: T) {
-        if !(gain > self.threshold()) {
+        if !self.admits(gain) {
             return;
         }
         if self.capacity > INSERT_UP_TO {
@@ -68,7 +74,7 @@ impl<T: Copy> Selection<T> {
     pub(crate) fn offer_sorted(&mut self, scale: f64, gains: &[f64], item: impl Fn(usize) -> T) {
         debug_assert!(self.pending.is_empty(), "sorted and unsorted offers are not mixed");
         let scaled = |i: usize| gains.get(i).map_or(0.0, |gain| scale * gain);
-        if !(scaled(0) > self.threshold()) {
+        if !self.admits(scaled(0)) {
             return;
         }
         self.spare.clear();

@@ -12,6 +12,7 @@
 
 use std::ops::ControlFlow;
 
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::budget::Limits;
@@ -30,7 +31,7 @@ pub(super) fn bounds(
     limits: &Limits,
     region: &Region,
     clean: &Matrix,
-    run: impl Fn(&mut (dyn FnMut() + Send)),
+    pool: &ThreadPool,
     observer: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Option<(Matrix, Matrix)> {
     let weights = network.layers()[0].weight().transposed();
@@ -39,11 +40,8 @@ pub(super) fn bounds(
     let units = weights.rows();
     for first in (0..units).step_by(BATCH) {
         let batch = first..(first + BATCH).min(units);
-        let mut moves = Vec::new();
-        run(&mut || {
-            let unit_moves = |unit| UnitMoves::compute(network, limits, region, &neighbourhoods, weights.row(unit));
-            moves = batch.clone().into_par_iter().map(unit_moves).collect();
-        });
+        let unit_moves = |unit| UnitMoves::compute(network, limits, region, &neighbourhoods, weights.row(unit));
+        let moves: Vec<UnitMoves> = pool.install(|| batch.clone().into_par_iter().map(unit_moves).collect());
         for (unit, UnitMoves { up, down }) in batch.clone().zip(moves) {
             for place in 0..lo.rows() {
                 lo.row_mut(place)[unit] -= down[place];

@@ -8,6 +8,8 @@ mod first;
 
 use std::ops::ControlFlow;
 
+use rayon::ThreadPool;
+
 use crate::budget::Limits;
 use crate::dense::Matrix;
 use crate::network::Network;
@@ -111,31 +113,32 @@ impl Bounds {
         network: &Network,
         limits: &Limits,
         region: &Region,
-        run: impl Fn(&mut (dyn FnMut() + Send)),
+        pool: &ThreadPool,
         mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Option<Self> {
         let layers = network.layers();
-        let mut clean = Vec::with_capacity(layers.len());
-        run(&mut || {
-            let sums = network.attribute_sums(region.level(0).nodes());
-            let place = |n| region.level(0).place(n);
-            clean.push(network.first_pre_activations(region.level(1).nodes(), &sums, place));
-            for (i, layer) in layers.iter().enumerate().skip(1) {
-                let place = |n| region.level(i).place(n);
-                clean.push(network.next_pre_activations(region.level(i + 1).nodes(), layer, &clean[i - 1], place));
-            }
-        });
+        let clean = pool.install(|| clean_pre_activations(network, region));
         let first_error = FirstLayerError::new(network, limits, region);
         let mut hidden = Vec::with_capacity(layers.len() - 1);
         if layers.len() > 1 {
-            let (lo, hi) = first::bounds(network, limits, region, &clean[0], &run, &mut observer)?;
+            let (lo, hi) = first::bounds(network, limits, region, &clean[0], pool, &mut observer)?;
             hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
         }
-        for i in 1..layers.len() - 1 {
-            let mut next = None;
-            run(&mut || next = Some(deeper::bounds(network, region, i, &hidden[i - 1])));
-            hidden.push(next?);
+        for layer in 1..layers.len() - 1 {
+            hidden.push(pool.install(|| deeper::bounds(network, region, layer, &hidden[layer - 1])));
         }
         Some(Self { clean, hidden, first_error })
     }
+}
+
+/// `Z⁰, …, Zᴸ` on the graph as it is, for every node of the region.
+fn clean_pre_activations(network: &Network, region: &Region) -> Vec<Matrix> {
+    let sums = network.attribute_sums(region.level(0).nodes());
+    let place = |n| region.level(0).place(n);
+    let mut clean = vec![network.first_pre_activations(region.level(1).nodes(), &sums, place)];
+    for (i, layer) in network.layers().iter().enumerate().skip(1) {
+        let place = |n| region.level(i).place(n);
+        clean.push(network.next_pre_activations(region.level(i + 1).nodes(), layer, &clean[i - 1], place));
+    }
+    clean
 }

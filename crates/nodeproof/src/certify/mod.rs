@@ -295,13 +295,8 @@ impl<'a> Certifier<'a> {
         let pool = pool.map_err(|error| CertifyError::Threads { threads: self.threads, problem: error.to_string() })?;
 
         let region = Region::around(self.network.propagation(), nodes, self.network.layers().len());
-        let prepared = Bounds::compute(
-            &self.network,
-            &limits,
-            &region,
-            |work| pool.install(work),
-            |done, total| observer(Event::Preparing { done, total }),
-        );
+        let tell = |done, total| observer(Event::Preparing { done, total });
+        let prepared = Bounds::compute(&self.network, &limits, &region, &pool, tell);
         let Some(bounds) = prepared else { return Ok(Finish::Cancelled) };
         let relaxation = pool.install(|| Relaxation::new(&self.network, &limits, &region, &bounds, &self.slopes));
 

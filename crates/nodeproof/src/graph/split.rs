@@ -226,7 +226,7 @@ impl Split {
 fn count(size: SplitSize, of: usize) -> Result<usize, SplitError> {
     match size {
         SplitSize::PerClass(count) => Ok(count),
-        SplitSize::Fraction(share) if share == 0.0 => Ok(0),
+        SplitSize::Fraction(0.0) => Ok(0),
         SplitSize::Fraction(share) if share > 0.0 && share <= 1.0 => Ok(((share * of as f64).round() as usize).max(1)),
         SplitSize::Fraction(share) => Err(SplitError::Fraction(share)),
     }
