@@ -1,8 +1,10 @@
 //! A model on a graph: the propagation made, the shapes checked, ready to be evaluated.
 
+use crate::budget::Flip;
 use crate::dense::{Matrix, add_scaled, relu};
-use crate::graph::{ClassId, Graph};
+use crate::graph::{ClassId, Graph, NodeId};
 use crate::model::{Layer, Model, ModelError};
+use crate::slice::Region;
 use crate::sparse::SparseMatrix;
 
 /// A [`Model`] together with the [`Graph`] it is evaluated on.
@@ -69,6 +71,39 @@ impl<'a> Network<'a> {
             values = self.next_pre_activations(&all, layer, &values, |n| n as usize);
         }
         values
+    }
+
+    /// The logits of `node` after `flips`, computed on the part of the graph that the node sees. Without flips they
+    /// equal its row of [`Network::logits`] to the last bit.
+    ///
+    /// ```
+    /// use nodeproof::{Graph, Layer, Matrix, Model, Network, NodeId, Propagation};
+    /// let graph = Graph::new(2, 1, &[(0, 1)], &[(1, 0)])?;
+    /// let layer = Layer::new(Matrix::from_values(1, 2, vec![1.0, -1.0]), vec![0.0, 0.0]);
+    /// let model = Model::new(vec![layer], Propagation::SymmetricGcn)?;
+    /// let network = Network::new(&graph, &model)?;
+    /// assert_eq!(network.logits_under(NodeId(0), &[]), [0.5, -0.5]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If a node or an attribute does not exist.
+    pub fn logits_under(&self, node: NodeId, flips: &[Flip]) -> Vec<f64> {
+        let layers = self.layers();
+        let region = Region::around(&self.propagation, &[node], layers.len());
+        let mut sums = self.attribute_sums(region.level(0).nodes());
+        for &flip in flips.iter().filter(|flip| region.level(0).contains(flip.node.0)) {
+            let sign = if flip.adds(self.graph) { 1.0 } else { -1.0 };
+            let row = sums.row_mut(region.level(0).place(flip.node.0));
+            add_scaled(row, sign, layers[0].weight().row(flip.attribute.index()));
+        }
+        let place = |n| region.level(0).place(n);
+        let mut values = self.first_pre_activations(region.level(1).nodes(), &sums, place);
+        for (i, layer) in layers.iter().enumerate().skip(1) {
+            let place = |n| region.level(i).place(n);
+            values = self.next_pre_activations(region.level(i + 1).nodes(), layer, &values, place);
+        }
+        values.row(0).to_vec()
     }
 
     /// The predicted class of every node.

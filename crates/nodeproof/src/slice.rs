@@ -130,6 +130,11 @@ impl NodeSet {
         &self.nodes
     }
 
+    /// Whether `node` is a member.
+    pub(crate) fn contains(&self, node: u32) -> bool {
+        self.places.get(node as usize).is_some_and(|&place| place != u32::MAX)
+    }
+
     /// The position of a member.
     #[inline]
     pub(crate) fn place(&self, node: u32) -> usize {
