@@ -28,6 +28,7 @@
 
 pub mod budget;
 pub mod certify;
+pub mod check;
 pub mod graph;
 pub mod model;
 pub mod network;

@@ -1,0 +1,413 @@
+//! The paper's formulas, densely and in plain loops.
+//!
+//! This is Zügner and Günnemann's certificate as it is written down, evaluated on the slice of the graph that a target
+//! sees, with four corrections:
+//!
+//! * bounds of deeper layers include the bias and the ReLU; without them they are wrong;
+//! * a unit with `lo == 0 < hi` is active, not dead;
+//! * a budget larger than the number of flips that are allowed takes all of them and charges nothing for the rest;
+//! * flips that the [`Limits`] do not allow have no gain.
+//!
+//! | paper | here |
+//! |---|---|
+//! | Â⁽ˡ⁾ sliced | `Slice::rows` |
+//! | R, S | [`Bounds::lo`], [`Bounds::hi`] |
+//! | Ω | `slopes` |
+//! | Φ̂, Φ | `phi_hat`, `phi` |
+//! | Δ | `gains` |
+//!
+//! All arithmetic is ordinary `f64`, rounded to nearest: good for comparisons, not for verdicts.
+
+use crate::budget::{Flip, Limits};
+use crate::dense::Matrix;
+use crate::graph::{ClassId, Graph, NodeId};
+use crate::model::{Layer, Model};
+use crate::network::Network;
+use crate::sparse::SparseMatrix;
+
+/// Bounds on the pre-activations of one hidden layer, for the nodes that the target sees there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bounds {
+    /// The nodes, ascending: row i of the matrices belongs to `nodes[i]`.
+    pub nodes: Vec<NodeId>,
+    /// Lower bounds, nodes × units.
+    pub lo: Matrix,
+    /// Upper bounds, nodes × units.
+    pub hi: Matrix,
+}
+
+/// The paper's certificate on one network under one budget.
+pub struct Textbook<'a> {
+    graph: &'a Graph,
+    model: &'a Model,
+    propagation: &'a SparseMatrix,
+    limits: &'a Limits,
+    /// The weights of each layer, outputs × inputs.
+    transposed: Vec<Matrix>,
+    /// `lo` and `hi` of the first hidden layer for all nodes; empty if there is none.
+    first: (Matrix, Matrix),
+}
+
+/// What the target sees: `nodes[0]` are the nodes whose attributes matter, `nodes[i + 1]` those whose outputs of layer
+/// i matter, the last is the target alone. `rows[i][r]` is row `nodes[i + 1][r]` of the propagation, with columns as
+/// positions in `nodes[i]`.
+struct Slice {
+    nodes: Vec<Vec<u32>>,
+    rows: Vec<Vec<Vec<(usize, f64)>>>,
+}
+
+impl<'a> Textbook<'a> {
+    /// Prepares the first layer's bounds of all nodes, as the paper does.
+    ///
+    /// O(N · h · D) time, O(N · h · q) memory.
+    pub fn new(network: &'a Network<'a>, limits: &'a Limits) -> Self {
+        let (graph, model) = (network.graph(), network.model());
+        let transposed = model.layers().iter().map(|layer| transpose(layer.weight())).collect();
+        let empty = (Matrix::zeros(0, 0), Matrix::zeros(0, 0));
+        let mut textbook = Self { graph, model, propagation: network.propagation(), limits, transposed, first: empty };
+        if model.hidden_layers() > 0 {
+            textbook.first = textbook.first_bounds();
+        }
+        textbook
+    }
+
+    /// The bounds of each hidden layer, first to last, on the slice of `target`.
+    pub fn bounds(&self, target: NodeId) -> Vec<Bounds> {
+        let slice = self.slice(target);
+        let mut all: Vec<Bounds> = Vec::new();
+        for layer in 0..self.model.hidden_layers() {
+            let nodes = &slice.nodes[layer + 1];
+            let (lo, hi) = match all.last() {
+                None => (pick(&self.first.0, nodes), pick(&self.first.1, nodes)),
+                Some(before) => next_bounds(&self.model.layers()[layer], &slice.rows[layer], before),
+            };
+            all.push(Bounds { nodes: nodes.iter().map(|&node| NodeId(node)).collect(), lo, hi });
+        }
+        all
+    }
+
+    /// Per class k a lower bound on `logit_class − logit_k` of `target` over all admissible sets of flips; 0 for
+    /// `class` itself. Slopes are the paper's default, `hi / (hi − lo)`, or the given ones: one matrix a hidden layer,
+    /// all nodes × units.
+    pub fn lower_bounds(&self, target: NodeId, class: ClassId, slopes: Option<&[Matrix]>) -> Vec<f64> {
+        self.dual(target, class, &self.bounds(target), slopes)
+    }
+
+    /// [`Textbook::lower_bounds`] from bounds of the caller's own; valid if they are.
+    pub fn dual(&self, target: NodeId, class: ClassId, bounds: &[Bounds], slopes: Option<&[Matrix]>) -> Vec<f64> {
+        let slice = self.slice(target);
+        (0..self.model.classes())
+            .map(|k| if k == class.index() { 0.0 } else { self.dual_of(&slice, class.index(), k, bounds, slopes) })
+            .collect()
+    }
+
+    /// The logits of `target` once `flips` are made.
+    pub fn logits(&self, target: NodeId, flips: &[Flip]) -> Vec<f64> {
+        let slice = self.slice(target);
+        let attributes = self.graph.attribute_count();
+        let mut values = Matrix::zeros(slice.nodes[0].len(), attributes);
+        for (row, &node) in slice.nodes[0].iter().enumerate() {
+            for &attribute in self.graph.attributes().row(node as usize) {
+                values.row_mut(row)[attribute as usize] = 1.0;
+            }
+        }
+        for flip in flips {
+            if let Ok(row) = slice.nodes[0].binary_search(&flip.node.0) {
+                let x = &mut values.row_mut(row)[flip.attribute.index()];
+                *x = 1.0 - *x;
+            }
+        }
+        for (i, layer) in self.model.layers().iter().enumerate() {
+            let mut next = Matrix::zeros(slice.rows[i].len(), layer.bias().len());
+            for (row, entries) in slice.rows[i].iter().enumerate() {
+                let output = next.row_mut(row);
+                output.copy_from_slice(layer.bias());
+                for &(n, p) in entries {
+                    for (input, &value) in values.row(n).iter().enumerate() {
+                        let activation = if i == 0 { value } else { value.max(0.0) };
+                        if activation != 0.0 {
+                            axpy(output, p * activation, layer.weight().row(input));
+                        }
+                    }
+                }
+            }
+            values = next;
+        }
+        values.row(0).to_vec()
+    }
+
+    /// The paper's Theorems 2 and 3 for one pair of classes: `c = e_class − e_other`.
+    fn dual_of(&self, slice: &Slice, class: usize, other: usize, bounds: &[Bounds], slopes: Option<&[Matrix]>) -> f64 {
+        let mut phi = Matrix::zeros(1, self.model.classes());
+        phi.row_mut(0)[class] = -1.0;
+        phi.row_mut(0)[other] = 1.0;
+        let mut value = 0.0;
+        for (i, layer) in self.model.layers().iter().enumerate().rev() {
+            for row in 0..phi.rows() {
+                value -= phi.row(row).iter().zip(layer.bias()).map(|(phi, bias)| phi * bias).sum::<f64>();
+            }
+            let phi_hat = self.pull_back(i, &slice.rows[i], slice.nodes[i].len(), &phi);
+            if i == 0 {
+                return value - self.trace(&slice.nodes[0], &phi_hat) - self.penalty(&slice.nodes[0], &phi_hat);
+            }
+            let (intercepts, relaxed) = relax(&bounds[i - 1], &phi_hat, slopes.map(|slopes| &slopes[i - 1]));
+            value += intercepts;
+            phi = relaxed;
+        }
+        value
+    }
+
+    /// `Φ̂ = Pᵀ Φ Wᵀ`.
+    fn pull_back(&self, layer: usize, rows: &[Vec<(usize, f64)>], nodes: usize, phi: &Matrix) -> Matrix {
+        let transposed = &self.transposed[layer];
+        let mut phi_hat = Matrix::zeros(nodes, transposed.columns());
+        let mut through = vec![0.0; transposed.columns()];
+        for (row, entries) in rows.iter().enumerate() {
+            through.fill(0.0);
+            for (output, &factor) in phi.row(row).iter().enumerate() {
+                if factor != 0.0 {
+                    axpy(&mut through, factor, transposed.row(output));
+                }
+            }
+            for &(n, p) in entries {
+                axpy(phi_hat.row_mut(n), p, &through);
+            }
+        }
+        phi_hat
+    }
+
+    /// `Tr[Xᵀ Φ̂]`.
+    fn trace(&self, nodes: &[u32], phi_hat: &Matrix) -> f64 {
+        let mut sum = 0.0;
+        for (row, &node) in nodes.iter().enumerate() {
+            let attributes = self.graph.attributes().row(node as usize);
+            sum += attributes.iter().map(|&attribute| phi_hat.get(row, attribute as usize)).sum::<f64>();
+        }
+        sum
+    }
+
+    /// `‖Ψ‖₁ + Σ q_n η_n + Q ρ` at the optimal η and ρ: the sum of the Q largest of the q_n largest gains of each
+    /// node, where adding an attribute gains `[Φ̂]₊` and deleting one `[Φ̂]₋`.
+    fn penalty(&self, nodes: &[u32], phi_hat: &Matrix) -> f64 {
+        let mut selected = Vec::new();
+        let mut gains = Vec::new();
+        for (row, &node) in nodes.iter().enumerate() {
+            let signs = self.signs(node);
+            gains.clear();
+            gains.extend(signs.iter().zip(phi_hat.row(row)).map(|(sign, phi)| sign * phi).filter(|&gain| gain > 0.0));
+            selected.extend_from_slice(largest(&mut gains, self.limits.local(NodeId(node))));
+        }
+        largest(&mut selected, self.limits.global()).iter().sum()
+    }
+
+    /// By how much a flip moves each attribute of `node`: +1 where it can be added, −1 where it can be deleted, 0
+    /// where the budget forbids both.
+    fn signs(&self, node: u32) -> Vec<f64> {
+        let mut signs = vec![if self.limits.additions() { 1.0 } else { 0.0 }; self.graph.attribute_count()];
+        for &attribute in self.graph.attributes().row(node as usize) {
+            signs[attribute as usize] = if self.limits.deletions() { -1.0 } else { 0.0 };
+        }
+        for (attribute, sign) in signs.iter_mut().enumerate() {
+            if !self.limits.flippable((attribute as u32).into()) {
+                *sign = 0.0;
+            }
+        }
+        signs
+    }
+
+    /// The paper's bounds of the first layer, for all nodes: the unperturbed pre-activation plus (minus) the Q largest
+    /// of `P_mn ·` the q_n largest gains (losses) of each neighbour n.
+    fn first_bounds(&self) -> (Matrix, Matrix) {
+        let (nodes, layer) = (self.graph.nodes(), &self.model.layers()[0]);
+        let units = layer.bias().len();
+        let mut sums = Matrix::zeros(nodes, units);
+        let mut gains = Vec::with_capacity(nodes * units);
+        let mut losses = Vec::with_capacity(nodes * units);
+        let (mut up, mut down) = (Vec::new(), Vec::new());
+        for node in 0..nodes {
+            for &attribute in self.graph.attributes().row(node) {
+                axpy(sums.row_mut(node), 1.0, layer.weight().row(attribute as usize));
+            }
+            let signs = self.signs(node as u32);
+            let local = self.limits.local(NodeId(node as u32));
+            for unit in 0..units {
+                up.clear();
+                down.clear();
+                for (sign, weight) in signs.iter().zip(self.transposed[0].row(unit)) {
+                    let change = sign * weight;
+                    if change > 0.0 {
+                        up.push(change);
+                    } else if change < 0.0 {
+                        down.push(-change);
+                    }
+                }
+                gains.push(largest(&mut up, local).to_vec());
+                losses.push(largest(&mut down, local).to_vec());
+            }
+        }
+        let (mut lo, mut hi) = (Matrix::zeros(nodes, units), Matrix::zeros(nodes, units));
+        for node in 0..nodes {
+            let (neighbours, weights) = self.propagation.row(node);
+            let mut unperturbed = layer.bias().to_vec();
+            for (&n, &p) in neighbours.iter().zip(weights) {
+                axpy(&mut unperturbed, p, sums.row(n as usize));
+            }
+            for (unit, &value) in unperturbed.iter().enumerate() {
+                up.clear();
+                down.clear();
+                for (&n, &p) in neighbours.iter().zip(weights) {
+                    let place = n as usize * units + unit;
+                    up.extend(gains[place].iter().map(|gain| p * gain));
+                    down.extend(losses[place].iter().map(|loss| p * loss));
+                }
+                hi.row_mut(node)[unit] = value + largest(&mut up, self.limits.global()).iter().sum::<f64>();
+                lo.row_mut(node)[unit] = value - largest(&mut down, self.limits.global()).iter().sum::<f64>();
+            }
+        }
+        (lo, hi)
+    }
+
+    fn slice(&self, target: NodeId) -> Slice {
+        let mut nodes = vec![vec![target.0]];
+        let mut rows = Vec::new();
+        for _ in self.model.layers() {
+            let outer = &nodes[nodes.len() - 1];
+            let mut inner: Vec<u32> =
+                outer.iter().flat_map(|&m| self.propagation.row(m as usize).0.iter().copied()).collect();
+            inner.sort_unstable();
+            inner.dedup();
+            let entries = |&m: &u32| {
+                let (columns, values) = self.propagation.row(m as usize);
+                let position = |n: &u32| inner.partition_point(|other| other < n);
+                columns.iter().map(position).zip(values.iter().copied()).collect()
+            };
+            rows.push(outer.iter().map(entries).collect());
+            nodes.push(inner);
+        }
+        nodes.reverse();
+        rows.reverse();
+        Slice { nodes, rows }
+    }
+}
+
+/// The ReLUs of one hidden layer: the sum of `lo · hi / (hi − lo) · [Φ̂]₊` over unstable units, and Φ.
+fn relax(bounds: &Bounds, phi_hat: &Matrix, slopes: Option<&Matrix>) -> (f64, Matrix) {
+    let mut phi = Matrix::zeros(phi_hat.rows(), phi_hat.columns());
+    let mut intercepts = 0.0;
+    for (row, node) in bounds.nodes.iter().enumerate() {
+        for unit in 0..phi_hat.columns() {
+            let (lo, hi, value) = (bounds.lo.get(row, unit), bounds.hi.get(row, unit), phi_hat.get(row, unit));
+            phi.row_mut(row)[unit] = if lo >= 0.0 {
+                value
+            } else if hi <= 0.0 {
+                0.0
+            } else {
+                let chord = hi / (hi - lo);
+                let slope = slopes.map_or(chord, |slopes| slopes.get(node.index(), unit));
+                intercepts += lo * chord * value.max(0.0);
+                if value > 0.0 { chord * value } else { slope * value }
+            };
+        }
+    }
+    (intercepts, phi)
+}
+
+/// `lo' = P (relu(lo) W₊ − relu(hi) W₋) + b`, `hi' = P (relu(hi) W₊ − relu(lo) W₋) + b`.
+fn next_bounds(layer: &Layer, rows: &[Vec<(usize, f64)>], before: &Bounds) -> (Matrix, Matrix) {
+    let units = layer.bias().len();
+    let (mut lo, mut hi) = (Matrix::zeros(rows.len(), units), Matrix::zeros(rows.len(), units));
+    for (row, entries) in rows.iter().enumerate() {
+        lo.row_mut(row).copy_from_slice(layer.bias());
+        hi.row_mut(row).copy_from_slice(layer.bias());
+        for &(n, p) in entries {
+            for input in 0..layer.weight().rows() {
+                let (least, most) = (before.lo.get(n, input).max(0.0), before.hi.get(n, input).max(0.0));
+                for (unit, &weight) in layer.weight().row(input).iter().enumerate() {
+                    let (positive, negative) = (weight.max(0.0), (-weight).max(0.0));
+                    lo.row_mut(row)[unit] += p * (least * positive - most * negative);
+                    hi.row_mut(row)[unit] += p * (most * positive - least * negative);
+                }
+            }
+        }
+    }
+    (lo, hi)
+}
+
+/// The `count` largest of `values`, in any order; all of them if there are fewer.
+fn largest(values: &mut [f64], count: usize) -> &[f64] {
+    if count == 0 {
+        return &[];
+    }
+    if count < values.len() {
+        values.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+        return &values[..count];
+    }
+    values
+}
+
+/// `a += factor · b`.
+fn axpy(a: &mut [f64], factor: f64, b: &[f64]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a += factor * b;
+    }
+}
+
+/// These rows of `matrix`.
+fn pick(matrix: &Matrix, rows: &[u32]) -> Matrix {
+    let values = rows.iter().flat_map(|&row| matrix.row(row as usize).iter().copied()).collect();
+    Matrix::from_values(rows.len(), matrix.columns(), values)
+}
+
+fn transpose(matrix: &Matrix) -> Matrix {
+    let values = (0..matrix.columns()).flat_map(|c| (0..matrix.rows()).map(move |r| matrix.get(r, c))).collect();
+    Matrix::from_values(matrix.columns(), matrix.rows(), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::{Budget, LocalBudget};
+    use crate::graph::AttributeId;
+    use crate::model::Propagation;
+
+    /// A path 0 – 1 with row-normalised propagation (all entries ½), two attributes, one unit, two classes.
+    /// Node 0 has attribute 0, node 1 has none.
+    #[test]
+    fn one_hidden_layer_by_hand() {
+        let graph = Graph::new(2, 2, &[(0, 1)], &[(0, 0)]).unwrap();
+        let layers = vec![
+            Layer::new(Matrix::from_values(2, 1, vec![4.0, -2.0]), vec![1.0]),
+            Layer::new(Matrix::from_values(1, 2, vec![1.0, 3.0]), vec![5.0, 0.5]),
+        ];
+        let model = Model::new(layers, Propagation::RowNormalised).unwrap();
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = Budget::new(2, LocalBudget::Count(1)).limits(&graph).unwrap();
+        let textbook = Textbook::new(&network, &limits);
+
+        // Unperturbed: ½·4 + 1 = 3 at both nodes. Node 0 can lose 4 (delete) or 2 (add); node 1 can gain 4 or lose 2.
+        // One flip a node: lo = 3 − ½·4 − ½·2 = 0, which is active; hi = 3 + ½·4 = 5.
+        let bounds = textbook.bounds(NodeId(0));
+        assert_eq!(bounds.len(), 1);
+        assert_eq!(bounds[0].nodes, [NodeId(0), NodeId(1)]);
+        assert_eq!((bounds[0].lo.values(), bounds[0].hi.values()), (&[0.0, 0.0][..], &[5.0, 5.0][..]));
+
+        // All active, so linear: margin of class 0 against 1 = 4.5 − 2 · mean of both units = 4.5 − 2·3, and the best
+        // flip adds attribute 0 at node 1, 2·½·4 = 4 more.
+        assert_eq!(textbook.lower_bounds(NodeId(0), ClassId(0), None), [0.0, 4.5 - 6.0 - 4.0]);
+        // The other way round: 6 − 4.5, and the attacker deletes 4 and adds −2: 4 + 2 less.
+        assert_eq!(textbook.lower_bounds(NodeId(0), ClassId(1), None), [6.0 - 4.5 - 6.0, 0.0]);
+        let flips =
+            [Flip { node: NodeId(0), attribute: AttributeId(0) }, Flip { node: NodeId(1), attribute: AttributeId(1) }];
+        assert_eq!(textbook.logits(NodeId(1), &flips), [5.0, 0.5]);
+        assert_eq!(textbook.logits(NodeId(1), &[]), [8.0, 9.5]);
+    }
+
+    #[test]
+    fn largest_takes_what_there_is() {
+        let mut values = [1.0, 5.0, 3.0];
+        assert_eq!(largest(&mut values, 0), [0.0; 0]);
+        assert_eq!(largest(&mut values, 1), [5.0]);
+        assert_eq!(largest(&mut values, 2).iter().sum::<f64>(), 8.0);
+        assert_eq!(largest(&mut values, 9).len(), 3);
+    }
+}
