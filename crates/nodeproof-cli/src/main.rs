@@ -1,1 +1,23 @@
-fn main() {}
+//! The command line of nodeproof: arguments, progress, tables and files; the mathematics lives in the library.
+
+mod budget;
+mod cli;
+mod commands;
+mod export;
+mod inputs;
+mod interrupt;
+mod lists;
+mod outcome;
+mod progress;
+mod summary;
+mod terminal;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    outcome::exit_code_of(|| commands::run(cli.command))
+}

@@ -1,0 +1,440 @@
+//! The command line as it is typed: commands, options and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use nodeproof::{LocalBudget, Propagation, TargetClass};
+
+use crate::values::{self, NodeList, Share};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    fewer nodes are robust than --fail-under asks for
+  2    bad input or usage, or a file that cannot be read or written
+  3    internal error; please report it
+  130  interrupted; what was written so far is valid
+
+Examples:
+  nodeproof data info g.npz
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12
+  nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
+      --node 17";
+
+const CERTIFY_EXAMPLES: &str = "\
+Examples:
+  # every node, at most 12 flips in all and 1% of the attributes at each node
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12
+
+  # certificates to keep, a table for a spreadsheet, and a gate for CI
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --out certificates.jsonl --csv verdicts.csv --fail-under 80%
+
+  # an attacker who can only add attributes, never attribute 3 or `bayesian`
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 5 \\
+      --local-budget 2 --add-only --protect-attributes 3,bayesian
+
+  # the test nodes of a split; continue after Ctrl-C
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --split split.json --nodes test --out certificates.jsonl --resume";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
+      --node 17
+  nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
+      --node \"Bayesian networks\" --json";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  nodeproof data info g.npz
+  nodeproof data info counts.npz --binarise --largest-component
+  nodeproof data info g.npz --json | jq .statistics.class_sizes";
+
+const SPLIT_EXAMPLES: &str = "\
+Examples:
+  nodeproof data split --graph g.npz --train 10% --validation 10% \\
+      --out split.json
+  nodeproof data split --graph g.npz --train-per-class 20 \\
+      --validation-per-class 30 --seed 7 --out split.json";
+
+const MODEL_INFO_EXAMPLES: &str = "\
+Examples:
+  nodeproof model info m.safetensors
+  nodeproof model info weights.npz --json";
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  nodeproof model convert weights.npz m.safetensors
+  nodeproof model convert weights.npz m.safetensors --propagation row-normalised";
+
+const BENCH_CERTIFY_EXAMPLES: &str = "\
+Examples:
+  nodeproof bench certify --graph g.npz --model m.safetensors --global-budget 12
+  nodeproof bench certify --graph g.npz --model m.safetensors \\
+      --global-budget 12 --sample 200 --json";
+
+/// Proves that a graph convolutional network's predictions hold when node attributes are tampered with
+///
+/// A graph convolutional network predicts the class of a node from the binary attributes of that node and its
+/// neighbours. nodeproof proves which predictions no attacker with a given budget of attribute flips can change, and
+/// shows the flips (a witness) that change one where it finds them.
+#[derive(Debug, Parser)]
+#[command(name = "nodeproof", version, max_term_width = 100, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Prove which predictions hold, node by node
+    ///
+    /// Gives every node a verdict: robust (no admissible set of flips changes its class), nonrobust (a witness that
+    /// does is shown) or undecided. Prints a summary; --out keeps the certificates.
+    #[command(after_help = CERTIFY_EXAMPLES)]
+    Certify(CertifyArguments),
+    /// Tell the story of one node
+    ///
+    /// Shows prediction, verdict, the margin to every other class before and under attack, and the flips that change
+    /// the prediction, in words where the graph has names.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArguments),
+    /// Inspect and split graphs
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Inspect and convert models
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Measure how long the engines take
+    #[command(subcommand)]
+    Bench(BenchCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Show facts about a graph
+    ///
+    /// Counts nodes, edges, attributes and classes, and says what was cleaned while the file was read.
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(DataInfoArguments),
+    /// Split nodes into train, validation and test
+    ///
+    /// Draws the same share or number of nodes from each class; all others are for test. The same graph, sizes and
+    /// seed give the same split everywhere.
+    #[command(after_help = SPLIT_EXAMPLES)]
+    Split(DataSplitArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Show layers, shapes and propagation of a model
+    ///
+    /// The fingerprint is the one that certificates name in their header.
+    #[command(after_help = MODEL_INFO_EXAMPLES)]
+    Info(ModelInfoArguments),
+    /// Convert a model to .safetensors
+    ///
+    /// Reads an .npz with W0, b0, W1, b1, … (inputs × outputs) or a .safetensors file, and writes a .safetensors file
+    /// that also names the propagation.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ModelConvertArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Time certification against the plain dense formula
+    ///
+    /// Certifies every node on one thread and then on all, evaluates the paper's formulas densely on a sample of the
+    /// same nodes, and prints CPU seconds and ratios. The machine should have nothing else to do.
+    #[command(after_help = BENCH_CERTIFY_EXAMPLES)]
+    Certify(BenchCertifyArguments),
+}
+
+/// How a graph on file is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Graph")]
+pub(crate) struct GraphFlags {
+    /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1
+    #[arg(long)]
+    pub(crate) binarise: bool,
+    /// Keep only the largest connected component; nodes are then numbered anew
+    #[arg(long)]
+    pub(crate) largest_component: bool,
+    /// Keep self-loops that are on file
+    #[arg(long)]
+    pub(crate) keep_self_loops: bool,
+    /// Keep the direction of edges: a row of the adjacency lists the nodes that its node aggregates
+    #[arg(long)]
+    pub(crate) directed: bool,
+}
+
+/// The graph to work on.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Graph")]
+pub(crate) struct GraphArguments {
+    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: PathBuf,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+}
+
+/// The model to put on the graph.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArguments {
+    /// The model, a .safetensors file, or an .npz file with W0, b0, W1, b1, …
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    /// Whose margins are certified: the predicted class, or the label
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = ClassChoice::Predicted)]
+    pub(crate) class: ClassChoice,
+}
+
+/// What the attacker may change.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct BudgetArguments {
+    /// Most flips in all
+    #[arg(long, value_name = "Q", value_parser = values::global_budget)]
+    pub(crate) global_budget: u32,
+    /// Most flips at one node: a count, or a share of the attributes
+    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget)]
+    pub(crate) local_budget: LocalBudget,
+    /// Nodes with a local budget of their own: lines of `node count`; `#` starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) local_budget_file: Option<PathBuf>,
+    /// The attacker can only add attributes (0 to 1)
+    #[arg(long, conflicts_with = "delete_only")]
+    pub(crate) add_only: bool,
+    /// The attacker can only remove attributes (1 to 0)
+    #[arg(long)]
+    pub(crate) delete_only: bool,
+    /// Attributes that cannot be flipped: ids, ranges and names such as 3,10-20,bayesian, or @FILE
+    #[arg(long, value_name = "LIST")]
+    pub(crate) protect_attributes: Option<String>,
+    /// Nodes whose attributes cannot be flipped: a list as for --nodes
+    #[arg(long, value_name = "LIST")]
+    pub(crate) protect_nodes: Option<NodeList>,
+    /// A split of the nodes (.json of `nodeproof data split`, or .npz with idx_train and idx_val)
+    ///
+    /// Lets lists of nodes name its parts, and gives the summary a row for labelled (train) and one for unlabelled
+    /// nodes.
+    #[arg(long, value_name = "FILE", help_heading = "Nodes")]
+    pub(crate) split: Option<PathBuf>,
+}
+
+/// Arguments of `certify`.
+#[derive(Debug, Args)]
+pub(crate) struct CertifyArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    /// Nodes to certify: all, ids and ranges such as 0,4,10-20, @FILE, or a part of the split
+    ///
+    /// Parts of the split are train, validation, test and unlabelled (every node outside train). A file lists ids and
+    /// ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
+    #[arg(long, value_name = "LIST", default_value = "all", help_heading = "Nodes")]
+    pub(crate) nodes: NodeList,
+    /// Write certificates as JSON Lines; `-` is stdout
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write verdicts as CSV; `-` is stdout
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Continue the --out file of an interrupted run with the same settings
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
+    /// Add the seconds spent on each node to --out; its bytes then differ from run to run
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) timings: bool,
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print neither progress nor notes nor the summary table
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
+    #[arg(long, value_name = "SHARE", help_heading = "Running")]
+    pub(crate) fail_under: Option<Share>,
+    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), help_heading = "Running")]
+    pub(crate) threads: u16,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// The node: its id, or its name
+    #[arg(long, value_name = "NODE", help_heading = "Nodes")]
+    pub(crate) node: String,
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `data info`.
+#[derive(Debug, Args)]
+pub(crate) struct DataInfoArguments {
+    /// The graph, an .npz file in the sparse-graph layout
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `data split`.
+#[derive(Debug, Args)]
+pub(crate) struct DataSplitArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    /// Share of each class for training
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Split")]
+    pub(crate) train: Share,
+    /// Number of nodes of each class for training, instead of a share
+    #[arg(long, value_name = "N", conflicts_with = "train", help_heading = "Split")]
+    pub(crate) train_per_class: Option<u32>,
+    /// Share of each class for validation
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Split")]
+    pub(crate) validation: Share,
+    /// Number of nodes of each class for validation, instead of a share
+    #[arg(long, value_name = "N", conflicts_with = "validation", help_heading = "Split")]
+    pub(crate) validation_per_class: Option<u32>,
+    /// Seed of the draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Split")]
+    pub(crate) seed: u64,
+    /// Write the split here, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// Print the sizes as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print neither notes nor the table of sizes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `model info`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelInfoArguments {
+    /// The model, .safetensors or .npz
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `model convert`.
+#[derive(Debug, Args)]
+pub(crate) struct ModelConvertArguments {
+    /// The model to read, .npz or .safetensors
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// The .safetensors file to write
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// The propagation that the model was trained with [default: what IN says, symmetric-gcn for .npz]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(crate) propagation: Option<PropagationChoice>,
+}
+
+/// Arguments of `bench certify`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCertifyArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    /// Nodes on which the dense formula is evaluated, evenly spaced
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Running")]
+    pub(crate) sample: u16,
+    /// Runs of the engine, of which the one with the least CPU time counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Running")]
+    pub(crate) repeats: u16,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Values of `--class`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClassChoice {
+    /// The class that the model predicts on the graph as it is
+    Predicted,
+    /// The node's label; a misclassified node is then nonrobust without any flip
+    Label,
+}
+
+impl From<ClassChoice> for TargetClass {
+    fn from(choice: ClassChoice) -> Self {
+        match choice {
+            ClassChoice::Predicted => Self::Predicted,
+            ClassChoice::Label => Self::Label,
+        }
+    }
+}
+
+/// Values of `--propagation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PropagationChoice {
+    /// Weights 1 / √(degree × degree), as in Kipf and Welling's GCN
+    SymmetricGcn,
+    /// The mean of the neighbours and the node itself
+    RowNormalised,
+}
+
+impl From<PropagationChoice> for Propagation {
+    fn from(choice: PropagationChoice) -> Self {
+        match choice {
+            PropagationChoice::SymmetricGcn => Self::SymmetricGcn,
+            PropagationChoice::RowNormalised => Self::RowNormalised,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_leaf_command_has_examples() {
+        fn check(command: &clap::Command) {
+            let leaf = command.get_subcommands().next().is_none();
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(!leaf || help.contains("Examples:"), "{}", command.get_name());
+            assert!(help.lines().all(|line| line.chars().count() <= 80), "{}", command.get_name());
+            assert!(!leaf || command.get_long_about().is_some(), "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,26 @@
+//! The commands: each takes its parsed arguments, checks them against the files they name, and runs.
+
+mod bench;
+mod certify;
+mod data;
+mod explain;
+mod model;
+
+use crate::cli::{BenchCommand, Command, DataCommand, ModelCommand};
+use crate::outcome::Outcome;
+
+/// Runs `command`.
+///
+/// # Errors
+/// If its input is bad.
+pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Certify(arguments) => certify::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
+        Command::Data(DataCommand::Split(arguments)) => data::split(&arguments),
+        Command::Model(ModelCommand::Info(arguments)) => model::info(&arguments),
+        Command::Model(ModelCommand::Convert(arguments)) => model::convert(&arguments),
+        Command::Bench(BenchCommand::Certify(arguments)) => bench::certify(&arguments),
+    }
+}

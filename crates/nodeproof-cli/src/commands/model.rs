@@ -1,0 +1,104 @@
+//! `nodeproof model`: what a model is, and how to bring it into nodeproof's own format.
+
+use anyhow::bail;
+use nodeproof::Model;
+use serde::Serialize;
+
+use crate::cli::{ModelConvertArguments, ModelInfoArguments};
+use crate::export::Destination;
+use crate::outcome::Outcome;
+use crate::{inputs, terminal};
+
+/// Shows facts about a model.
+///
+/// # Errors
+/// If the file is not a model.
+pub(crate) fn info(arguments: &ModelInfoArguments) -> anyhow::Result<Outcome> {
+    inputs::check_readable(&arguments.file, "FILE")?;
+    let facts = ModelFacts::new(&inputs::read_model(&arguments.file)?);
+    let text = if arguments.json { serde_json::to_string_pretty(&facts)? + "\n" } else { facts.in_words() };
+    terminal::print(&text)?;
+    Ok(Outcome::Done)
+}
+
+/// Writes a model as `.safetensors`.
+///
+/// # Errors
+/// If the input is not a model or the output cannot be written.
+pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outcome> {
+    let output = &arguments.output;
+    if output.extension().is_none_or(|extension| extension != "safetensors") {
+        bail!("OUT is {}; models are written as .safetensors, so give it a name that ends so", output.display());
+    }
+    Destination::check(output, "OUT", &[])?;
+    inputs::check_readable(&arguments.input, "IN")?;
+    let mut model = inputs::read_model(&arguments.input)?;
+    if let Some(choice) = arguments.propagation {
+        model = Model::new(model.layers().to_vec(), choice.into())?;
+    }
+    if let Err(error) = model.write(output) {
+        bail!("cannot write {}: {error}; choose a place where you may write", output.display());
+    }
+    terminal::print(&ModelFacts::new(&model).in_words())?;
+    Ok(Outcome::Done)
+}
+
+#[derive(Debug, Serialize)]
+struct ModelFacts {
+    fingerprint: String,
+    propagation: &'static str,
+    attributes: usize,
+    classes: usize,
+    parameters: usize,
+    layers: Vec<LayerFacts>,
+}
+
+#[derive(Debug, Serialize)]
+struct LayerFacts {
+    inputs: usize,
+    outputs: usize,
+    parameters: usize,
+    activation: Option<&'static str>,
+}
+
+impl ModelFacts {
+    fn new(model: &Model) -> Self {
+        let layer = |(i, layer): (usize, &nodeproof::Layer)| LayerFacts {
+            inputs: layer.weight().rows(),
+            outputs: layer.weight().columns(),
+            parameters: layer.weight().values().len() + layer.bias().len(),
+            activation: (i < model.hidden_layers()).then_some("relu"),
+        };
+        let layers: Vec<_> = model.layers().iter().enumerate().map(layer).collect();
+        Self {
+            fingerprint: model.fingerprint(),
+            propagation: model.propagation().name(),
+            attributes: model.attributes(),
+            classes: model.classes(),
+            parameters: layers.iter().map(|layer| layer.parameters).sum(),
+            layers,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let row = |(i, layer): (usize, &LayerFacts)| {
+            vec![
+                i.to_string(),
+                layer.inputs.to_string(),
+                layer.outputs.to_string(),
+                layer.parameters.to_string(),
+                layer.activation.unwrap_or("none (logits)").to_owned(),
+            ]
+        };
+        let header = ["layer", "inputs", "outputs", "parameters", "activation"].map(str::to_owned).to_vec();
+        let layers = terminal::table("rrrrl", Some(header), self.layers.iter().enumerate().map(row).collect());
+        let facts = terminal::facts(&[
+            ("propagation", self.propagation.to_owned()),
+            ("attributes", self.attributes.to_string()),
+            ("classes", self.classes.to_string()),
+            ("parameters", self.parameters.to_string()),
+            ("fingerprint", self.fingerprint.clone()),
+        ]);
+        format!("{facts}\n{layers}")
+    }
+}

@@ -1,0 +1,164 @@
+//! Where results go. Files are opened before any work and emptied only when all of them could be opened.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+
+/// A file, or stdout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Destination {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Destination {
+    /// What `path`, given with `option`, means.
+    ///
+    /// # Errors
+    /// If it can be seen without writing that nothing can be written there, or if it is one of the `inputs`.
+    pub(crate) fn check(path: &Path, option: &str, inputs: &[&Path]) -> anyhow::Result<Self> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::Stdout);
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+            Some(folder) => folder,
+            None => bail!("{option}: {} is not the name of a file; give one", path.display()),
+        };
+        if path.is_dir() {
+            bail!("{option}: {} is a directory; give the name of a file in it", path.display());
+        }
+        if !folder.is_dir() {
+            bail!(
+                "{option}: cannot write {}: there is no directory {}; make it first",
+                path.display(),
+                folder.display()
+            );
+        }
+        if inputs.iter().any(|input| is_same_file(path, input)) {
+            bail!("{option}: {} is an input of this command; choose another name", path.display());
+        }
+        Ok(Self::File(path.to_owned()))
+    }
+
+    /// Whether both would write to the same place.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stdout, Self::Stdout) => true,
+            (Self::File(left), Self::File(right)) => is_same_file(left, right),
+            _ => false,
+        }
+    }
+}
+
+/// Whether both names lead to one file, be it there or not.
+fn is_same_file(left: &Path, right: &Path) -> bool {
+    let place = |path: &Path| {
+        fs::canonicalize(path).or_else(|_| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok::<_, io::Error>(fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
+        })
+    };
+    matches!((place(left), place(right)), (Ok(left), Ok(right)) if left == right)
+}
+
+/// An open destination.
+pub(crate) enum Opened {
+    Stdout(io::Stdout),
+    File(File),
+}
+
+impl Write for Opened {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}
+
+/// Opens all destinations; of each file the first `keep` bytes stay. If one fails, all are left as they were.
+///
+/// # Errors
+/// If one cannot be opened for writing.
+pub(crate) fn open_all(destinations: &[(Destination, u64)]) -> anyhow::Result<Vec<Opened>> {
+    let mut opened = Vec::new();
+    let mut created: Vec<&Path> = Vec::new();
+    let mut open_one = |destination| match destination {
+        &Destination::Stdout => Ok(Opened::Stdout(io::stdout())),
+        Destination::File(path) => {
+            let existed = path.exists();
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(|error| {
+                anyhow!("cannot write {}: {error}; choose a place where you may write", path.display())
+            })?;
+            if !existed {
+                created.push(path);
+            }
+            Ok(Opened::File(file))
+        }
+    };
+    for (destination, _) in destinations {
+        match open_one(destination) {
+            Ok(one) => opened.push(one),
+            Err(error) => {
+                for path in created {
+                    let _ = fs::remove_file(path);
+                }
+                return Err(error);
+            }
+        }
+    }
+    for (one, (destination, keep)) in opened.iter_mut().zip(destinations) {
+        let Opened::File(file) = one else { continue };
+        // Devices and pipes have nothing to cut off.
+        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            file.set_len(*keep)
+                .and_then(|()| file.seek(SeekFrom::End(0)))
+                .map_err(|error| destination.failure(error))?;
+        }
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_all_files_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new, bad) = (folder.path().join("old"), folder.path().join("new"), folder.path().join("no/file"));
+        fs::write(&old, "kept").unwrap();
+        let destinations = [&old, &new, &bad].map(|path| (Destination::File(path.clone()), 0));
+        assert!(open_all(&destinations).is_err());
+        assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
+        assert!(!new.exists());
+        let mut opened = open_all(&[(Destination::File(old.clone()), 2), (Destination::File(new.clone()), 0)]).unwrap();
+        opened[0].write_all(b"!").unwrap();
+        assert_eq!(fs::read_to_string(&old).unwrap(), "ke!");
+        assert!(new.exists());
+    }
+
+    #[test]
+    fn places_that_cannot_work_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("graph.npz");
+        fs::write(&input, "").unwrap();
+        let problem = |path: &Path| Destination::check(path, "--out", &[&input]).unwrap_err().to_string();
+        assert!(problem(folder.path()).contains("is a directory"));
+        assert!(problem(&folder.path().join("no/file")).contains("make it first"));
+        assert!(problem(&folder.path().join("./graph.npz")).contains("is an input"));
+        assert_eq!(Destination::check(Path::new("-"), "--out", &[]).unwrap(), Destination::Stdout);
+    }
+}

@@ -1,0 +1,99 @@
+//! Certificates as files: one exporter a format, fed node by node.
+
+mod csv;
+mod destination;
+mod jsonl;
+mod record;
+mod resume;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+
+pub(crate) use self::csv::Csv;
+pub(crate) use destination::{Destination, open_all};
+pub(crate) use jsonl::JsonLines;
+pub(crate) use record::{Header, Record, VerdictName};
+pub(crate) use resume::{Kept, scan};
+
+/// Longest time that a finished record waits in memory.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A file format.
+pub(crate) trait Exporter {
+    /// Writes what comes before the first record.
+    fn begin(&mut self, header: &Header) -> io::Result<()>;
+    /// Writes one record.
+    fn record(&mut self, record: &Record) -> io::Result<()>;
+    /// Hands everything to the system.
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// An exporter and where it writes.
+pub(crate) struct Output {
+    exporter: Box<dyn Exporter>,
+    destination: Destination,
+}
+
+impl Output {
+    /// Writes to `destination` through `exporter`.
+    pub(crate) fn new(exporter: Box<dyn Exporter>, destination: Destination) -> Self {
+        Self { exporter, destination }
+    }
+
+    /// Writes what comes before the first record.
+    pub(crate) fn begin(&mut self, header: &Header) -> anyhow::Result<()> {
+        self.exporter.begin(header).map_err(|error| self.destination.failure(error))
+    }
+
+    /// Writes one record.
+    pub(crate) fn record(&mut self, record: &Record) -> anyhow::Result<()> {
+        self.exporter.record(record).map_err(|error| self.destination.failure(error))
+    }
+
+    /// Hands everything to the system.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        self.exporter.flush().map_err(|error| self.destination.failure(error))
+    }
+}
+
+/// All outputs of a run.
+pub(crate) struct Outputs {
+    outputs: Vec<Output>,
+    flushed: Instant,
+}
+
+impl Outputs {
+    /// Feeds `outputs`, which have begun.
+    pub(crate) fn new(outputs: Vec<Output>) -> Self {
+        Self { outputs, flushed: Instant::now() }
+    }
+
+    /// Writes one record everywhere; every now and then hands all to the system, so that a killed run loses little.
+    pub(crate) fn record(&mut self, record: &Record) -> anyhow::Result<()> {
+        self.outputs.iter_mut().try_for_each(|output| output.record(record))?;
+        if self.flushed.elapsed() >= FLUSH_INTERVAL {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Hands everything to the system.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        self.flushed = Instant::now();
+        self.outputs.iter_mut().try_for_each(Output::flush)
+    }
+}
+
+impl Destination {
+    /// A closed stdout must reach `main` as it is; a file is named.
+    fn failure(&self, error: io::Error) -> anyhow::Error {
+        match self {
+            Self::Stdout => error.into(),
+            Self::File(path) => {
+                anyhow!("cannot write {}: {error}; make room there or choose another place", path.display())
+            }
+        }
+    }
+}

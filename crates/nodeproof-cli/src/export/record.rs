@@ -1,0 +1,257 @@
+//! What is kept of a certificate, in the order in which it is written.
+
+use nodeproof::{Certificate, Engine, Graph, Model, TargetClass, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::budget::CheckedBudget;
+
+/// Name of the certificate format.
+const FORMAT: &str = "nodeproof-certificates";
+/// Version of the certificate format.
+const VERSION: u32 = 1;
+
+/// What a file of certificates is about.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Header {
+    format: &'static str,
+    version: u32,
+    nodeproof: &'static str,
+    engine: Engine,
+    class: TargetClass,
+    graph: GraphHeader,
+    model: ModelHeader,
+    budget: CheckedBudget,
+    nodes: usize,
+    #[serde(skip)]
+    names: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct GraphHeader {
+    fingerprint: String,
+    nodes: usize,
+    edges: usize,
+    attributes: usize,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct ModelHeader {
+    fingerprint: String,
+    layers: usize,
+    propagation: &'static str,
+    classes: usize,
+}
+
+impl Header {
+    /// The header of a run over `nodes` nodes.
+    pub(crate) fn new(graph: &Graph, model: &Model, budget: &CheckedBudget, class: TargetClass, nodes: usize) -> Self {
+        Self {
+            format: FORMAT,
+            version: VERSION,
+            nodeproof: env!("CARGO_PKG_VERSION"),
+            engine: Engine::Fast,
+            class,
+            graph: GraphHeader {
+                fingerprint: graph.fingerprint(),
+                nodes: graph.nodes(),
+                edges: graph.edges(),
+                attributes: graph.attribute_count(),
+            },
+            model: ModelHeader {
+                fingerprint: model.fingerprint(),
+                layers: model.layers().len(),
+                propagation: model.propagation().name(),
+                classes: model.classes(),
+            },
+            budget: budget.clone(),
+            nodes,
+            names: graph.names().nodes.clone(),
+        }
+    }
+
+    /// Names of the nodes, for formats that show them.
+    pub(crate) fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
+    }
+
+    /// The header as one line without its end.
+    pub(crate) fn line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// A verdict without its evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum VerdictName {
+    Robust,
+    Nonrobust,
+    Undecided,
+}
+
+impl VerdictName {
+    /// The name of `verdict`.
+    pub(crate) fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Robust { .. } => Self::Robust,
+            Verdict::Nonrobust { .. } => Self::Nonrobust,
+            // A kind of verdict that this program does not know proves nothing that it could report.
+            _ => Self::Undecided,
+        }
+    }
+
+    /// The word for it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Robust => "robust",
+            Self::Nonrobust => "nonrobust",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// A flip and the value it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FlipRecord {
+    pub(crate) node: u32,
+    pub(crate) attribute: u32,
+    pub(crate) to: u8,
+}
+
+/// A certificate on file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) node: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<u32>,
+    pub(crate) predicted: u32,
+    pub(crate) class: u32,
+    pub(crate) verdict: VerdictName,
+    pub(crate) margins: Vec<Option<f64>>,
+    pub(crate) worst_class: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lower: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) upper: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) witness: Option<Vec<FlipRecord>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) witness_class: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) witness_margin: Option<f64>,
+    pub(crate) engine: Engine,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seconds: Option<f64>,
+}
+
+impl Record {
+    /// What is kept of `certificate`; its time only if `timed`.
+    pub(crate) fn new(certificate: &Certificate, graph: &Graph, timed: bool) -> Self {
+        let mut record = Self {
+            node: certificate.node.0,
+            label: certificate.label.map(|label| label.0),
+            predicted: certificate.predicted.0,
+            class: certificate.class.0,
+            verdict: VerdictName::of(&certificate.verdict),
+            margins: certificate.margins.clone(),
+            worst_class: certificate.worst_class.0,
+            lower: None,
+            upper: None,
+            witness: None,
+            witness_class: None,
+            witness_margin: None,
+            engine: certificate.engine,
+            seconds: timed.then_some(certificate.time.as_secs_f64()),
+        };
+        match &certificate.verdict {
+            Verdict::Nonrobust { witness } => {
+                let flip = |flip: &nodeproof::Flip| FlipRecord {
+                    node: flip.node.0,
+                    attribute: flip.attribute.0,
+                    to: flip.adds(graph).into(),
+                };
+                record.witness = Some(witness.flips.iter().map(flip).collect());
+                record.witness_class = Some(witness.class.0);
+                record.witness_margin = Some(witness.margin);
+            }
+            Verdict::Undecided { lower, upper } => (record.lower, record.upper) = (Some(*lower), Some(*upper)),
+            _ => {}
+        }
+        record
+    }
+
+    /// The smallest lower bound over all classes.
+    pub(crate) fn margin(&self) -> f64 {
+        self.margins.iter().flatten().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    /// A record for tests.
+    pub(crate) fn record(node: u32, verdict: VerdictName) -> Record {
+        Record {
+            node,
+            label: Some(1),
+            predicted: 1,
+            class: 1,
+            verdict,
+            margins: vec![Some(0.5), None],
+            worst_class: 0,
+            lower: None,
+            upper: None,
+            witness: None,
+            witness_class: None,
+            witness_margin: None,
+            engine: Engine::Fast,
+            seconds: None,
+        }
+    }
+
+    /// A header for tests, of two nodes.
+    pub(crate) fn header(global: u32) -> Header {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Only {
+            #[command(flatten)]
+            budget: crate::cli::BudgetArguments,
+        }
+        let names = nodeproof::Names { nodes: Some(vec!["plain".into(), "a \"b\", c".into()]), ..Default::default() };
+        let graph = Graph::new(2, 3, &[(0, 1)], &[(0, 0)]).unwrap().with_names(names).unwrap();
+        let layer = nodeproof::Layer::new(nodeproof::Matrix::zeros(3, 2), vec![0.0, 1.0]);
+        let model = Model::new(vec![layer], nodeproof::Propagation::SymmetricGcn).unwrap();
+        let arguments = Only::parse_from(["test", "--global-budget", &global.to_string()]).budget;
+        let budget = CheckedBudget::new(&arguments, &graph, None).unwrap();
+        Header::new(&graph, &model, &budget, TargetClass::Predicted, 2)
+    }
+
+    #[test]
+    fn fields_without_a_value_are_left_out() {
+        assert_eq!(
+            serde_json::to_string(&record(4, VerdictName::Robust)).unwrap(),
+            r#"{"node":4,"label":1,"predicted":1,"class":1,"verdict":"robust","margins":[0.5,null],"worst_class":0,"engine":"fast"}"#
+        );
+    }
+
+    #[test]
+    fn records_read_back() {
+        let mut full = record(4, VerdictName::Nonrobust);
+        full.witness = Some(vec![FlipRecord { node: 4, attribute: 2, to: 1 }]);
+        (full.witness_class, full.witness_margin, full.seconds) = (Some(0), Some(-0.1), Some(1e-9));
+        let line = serde_json::to_string(&full).unwrap();
+        assert!(line.contains(r#""witness":[{"node":4,"attribute":2,"to":1}]"#), "{line}");
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), full);
+    }
+
+    #[test]
+    fn the_header_says_what_the_file_is_about() {
+        let line = header(2).line().unwrap();
+        assert!(line.starts_with(r#"{"format":"nodeproof-certificates","version":1,"nodeproof":""#), "{line}");
+        assert!(line.contains(r#""budget":{"global":2,"local":"1%","direction":"both","local_count":1}"#), "{line}");
+        assert!(line.ends_with(r#""nodes":2}"#), "{line}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Files to graphs, models and splits.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{anyhow, bail};
+use nodeproof::{Cleaning, Graph, GraphOptions, Model, NodeId, Split};
+
+use crate::budget::CheckedBudget;
+use crate::cli::{BudgetArguments, ClassChoice, GraphArguments, GraphFlags, ModelArguments};
+use crate::terminal::{self, counted};
+
+/// Everything a certifier needs.
+pub(crate) struct Inputs {
+    pub(crate) graph: Graph,
+    pub(crate) model: Model,
+    pub(crate) split: Option<Split>,
+    pub(crate) budget: CheckedBudget,
+}
+
+impl Inputs {
+    /// Reads all files and checks all but whether the model fits, which the certifier does; notes what was cleaned unless `quiet`.
+    ///
+    /// # Errors
+    /// If a file is unreadable or two of them do not fit.
+    pub(crate) fn read(
+        graph: &GraphArguments,
+        model: &ModelArguments,
+        budget: &BudgetArguments,
+        quiet: bool,
+    ) -> anyhow::Result<Self> {
+        check_readable(&graph.graph, "--graph")?;
+        check_readable(&model.model, "--model")?;
+        let (graph, cleaning) = read_graph(&graph.graph, &graph.flags)?;
+        note_cleaning(&cleaning, quiet);
+        let model = read_model(&model.model)?;
+        let split = budget.split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
+        let budget = CheckedBudget::new(budget, &graph, split.as_ref())?;
+        Ok(Self { graph, model, split, budget })
+    }
+
+    /// Refuses `--class label` for nodes without a label.
+    ///
+    /// # Errors
+    /// If there is such a node among `nodes`.
+    pub(crate) fn check_class(&self, class: ClassChoice, nodes: &[NodeId]) -> anyhow::Result<()> {
+        if class == ClassChoice::Predicted {
+            return Ok(());
+        }
+        if !self.graph.has_labels() {
+            bail!(
+                "--class label: the graph has no labels; add a `labels` array to its file, or certify the predicted \
+                 classes (--class predicted)"
+            );
+        }
+        let without = nodes.iter().filter(|&&node| self.graph.label(node).is_none()).count();
+        match nodes.iter().find(|&&node| self.graph.label(node).is_none()) {
+            None => Ok(()),
+            Some(node) => bail!(
+                "--class label: {} no label, the first is node {node}; leave such nodes out with --nodes, or certify \
+                 the predicted classes (--class predicted)",
+                if without == 1 { "1 node has".to_owned() } else { format!("{without} nodes have") }
+            ),
+        }
+    }
+}
+
+/// Reads a graph as the flags say.
+///
+/// # Errors
+/// If the file is not a graph.
+pub(crate) fn read_graph(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+    let options = GraphOptions::new()
+        .binarise(flags.binarise)
+        .largest_component(flags.largest_component)
+        .keep_self_loops(flags.keep_self_loops)
+        .directed(flags.directed);
+    Graph::read(path, options).map_err(|error| in_file(path, &error))
+}
+
+/// Reads a model.
+///
+/// # Errors
+/// If the file is not a model.
+pub(crate) fn read_model(path: &Path) -> anyhow::Result<Model> {
+    Model::read(path).map_err(|error| in_file(path, &error))
+}
+
+fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
+    check_readable(path, "--split")?;
+    Split::read(path, graph.nodes()).map_err(|error| {
+        let error = in_file(path, &error);
+        anyhow!("{error}; use a split that was made for this graph, read with the same options")
+    })
+}
+
+/// Opens the file once, so that a wrong path is told together with the option it was given with.
+///
+/// # Errors
+/// If the file cannot be opened.
+pub(crate) fn check_readable(path: &Path, option: &str) -> anyhow::Result<()> {
+    let checked = File::open(path).and_then(|file| file.metadata());
+    match checked {
+        Ok(metadata) if metadata.is_dir() => {
+            bail!("cannot read {}: it is a directory; check the path given as {option}", path.display())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => bail!("cannot read {}: {error}; check the path given as {option}", path.display()),
+    }
+}
+
+/// Names the file, unless the error does so itself.
+fn in_file(path: &Path, error: &impl ToString) -> anyhow::Error {
+    let (path, error) = (path.display().to_string(), error.to_string());
+    if error.contains(&path) { anyhow!(error) } else { anyhow!("{path}: {error}") }
+}
+
+/// Notes what was changed without being asked for, and how to have it otherwise.
+pub(crate) fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
+    if cleaning.self_loops_removed > 0 {
+        let loops = counted(cleaning.self_loops_removed, "self-loop");
+        terminal::note(quiet, &format!("left out {loops} of the graph; --keep-self-loops keeps them"));
+    }
+    if cleaning.weights_ignored > 0 {
+        let edges = counted(cleaning.weights_ignored, "edge");
+        terminal::note(quiet, &format!("ignored the weights of {edges}: nodeproof knows edges only as there or not"));
+    }
+}

@@ -1,0 +1,256 @@
+//! Lists of nodes and attributes, looked up in a graph.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use nodeproof::{AttributeId, Graph, NodeId, Split};
+
+use crate::values::{self, IdRange, NodeList};
+
+/// The nodes that `list` names, in its order, each once. `option` is the option it was given with.
+///
+/// # Errors
+/// If a node does not exist, a file is unreadable, the split is missing, or the list is empty.
+pub(crate) fn nodes(
+    list: &NodeList,
+    graph: &Graph,
+    split: Option<&Split>,
+    option: &str,
+) -> anyhow::Result<Vec<NodeId>> {
+    let nodes = match list {
+        NodeList::All => graph.node_ids().collect(),
+        NodeList::Part(part) => match split {
+            Some(split) => split.part(*part),
+            None => bail!("{option} names a part of a split, but there is no split; give one with --split FILE"),
+        },
+        NodeList::Ids(ranges) => expand(ranges.iter().cloned().map(|range| (range, option.to_owned())), graph)?,
+        NodeList::File(path) => expand(ranges_in_file(path)?.into_iter(), graph)?,
+    };
+    if nodes.is_empty() {
+        bail!("{option} names no node at all; give ids such as 0,4,10-20, or all");
+    }
+    Ok(nodes)
+}
+
+/// The ranges in the file, each with its place.
+fn ranges_in_file(path: &Path) -> anyhow::Result<Vec<(IdRange, String)>> {
+    let text = read(path)?;
+    let mut ranges = Vec::new();
+    for (number, line) in values::lines(&text) {
+        let place = format!("{}, line {number}", path.display());
+        for item in values::items(line) {
+            let range = values::id_range(item).ok_or_else(|| {
+                anyhow!(
+                    "{place}: `{item}` is not a node id; give ids and ranges such as 4 or 10-20, one or more a line"
+                )
+            })?;
+            ranges.push((range, place.clone()));
+        }
+    }
+    Ok(ranges)
+}
+
+fn expand(ranges: impl Iterator<Item = (IdRange, String)>, graph: &Graph) -> anyhow::Result<Vec<NodeId>> {
+    let mut seen = vec![false; graph.nodes()];
+    let mut nodes = Vec::new();
+    for (range, place) in ranges {
+        if *range.end() as usize >= graph.nodes() {
+            bail!("{place}: {}", no_such_node(*range.end(), graph));
+        }
+        for id in range {
+            if !std::mem::replace(&mut seen[id as usize], true) {
+                nodes.push(NodeId(id));
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+/// What to say of a node that the graph does not have.
+pub(crate) fn no_such_node(id: impl std::fmt::Display, graph: &Graph) -> String {
+    let last = graph.nodes() - 1;
+    format!("node {id} does not exist; the graph has {} nodes, so give ids from 0 to {last}", graph.nodes())
+}
+
+/// The node with this id or, failing that, this name.
+///
+/// # Errors
+/// If there is none, or several have the name.
+pub(crate) fn node(text: &str, graph: &Graph) -> anyhow::Result<NodeId> {
+    let text = text.trim();
+    match text.parse::<u32>() {
+        Ok(id) if (id as usize) < graph.nodes() => Ok(NodeId(id)),
+        other => match find_name(graph.names().nodes.as_deref(), text, "node")? {
+            Some(id) => Ok(NodeId(id)),
+            None if other.is_ok() => bail!("--node: {}", no_such_node(text, graph)),
+            None if graph.names().nodes.is_some() => {
+                bail!(
+                    "--node: no node is called `{text}`; give its exact name, or an id from 0 to {}",
+                    graph.nodes() - 1
+                )
+            }
+            None => bail!("--node: `{text}` is not an id, and the graph has no node names; give an id such as 17"),
+        },
+    }
+}
+
+/// The attributes that `list` names: ids, ranges and names, or `@FILE` with any of these.
+///
+/// # Errors
+/// If an attribute does not exist, a name is not unique, or a file is unreadable.
+pub(crate) fn attributes(list: &str, graph: &Graph) -> anyhow::Result<Vec<AttributeId>> {
+    let option = "--protect-attributes";
+    let mut found = Vec::new();
+    match list.trim().strip_prefix('@') {
+        None => add_attributes(list, graph, option, &mut found)?,
+        Some(path) => {
+            for (number, line) in values::lines(&read(Path::new(path))?) {
+                add_attributes(line, graph, &format!("{path}, line {number}"), &mut found)?;
+            }
+        }
+    }
+    if found.is_empty() {
+        bail!("{option} names no attribute at all; give ids or names such as 3,10-20,bayesian");
+    }
+    Ok(found)
+}
+
+fn add_attributes(list: &str, graph: &Graph, place: &str, found: &mut Vec<AttributeId>) -> anyhow::Result<()> {
+    let names = graph.names().attributes.as_deref();
+    for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+        // A name may contain white space; only what is no name falls apart there.
+        let whole =
+            item.contains(char::is_whitespace).then(|| find_name(names, item, "attribute")).transpose()?.flatten();
+        match whole {
+            Some(id) => found.push(AttributeId(id)),
+            None => {
+                for word in item.split_whitespace() {
+                    let range = attribute_range(word, graph).with_context(|| place.to_owned())?;
+                    found.extend(range.map(AttributeId));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn attribute_range(word: &str, graph: &Graph) -> anyhow::Result<IdRange> {
+    let names = graph.names().attributes.as_deref();
+    let attributes = graph.attribute_count();
+    let ids = values::id_range(word);
+    if let Some(ids) = ids.clone().filter(|ids| (*ids.end() as usize) < attributes) {
+        return Ok(ids);
+    }
+    match find_name(names, word, "attribute")? {
+        Some(id) => Ok(id..=id),
+        None if ids.is_some() => bail!(
+            "attribute {word} does not exist; the graph has {attributes} attributes, so give ids from 0 to {}",
+            attributes - 1
+        ),
+        None if names.is_some() => bail!("no attribute is called `{word}`; give its exact name, or an id such as 3"),
+        None => bail!("`{word}` is not an id, and the graph has no attribute names; give ids such as 3,10-20"),
+    }
+}
+
+fn find_name(names: Option<&[String]>, name: &str, what: &str) -> anyhow::Result<Option<u32>> {
+    let mut matches = names.unwrap_or_default().iter().enumerate().filter(|(_, known)| *known == name);
+    match (matches.next(), matches.next()) {
+        (None, _) => Ok(None),
+        (Some((id, _)), None) => Ok(Some(id as u32)),
+        (Some((first, _)), Some((second, _))) => {
+            bail!("more than one {what} is called `{name}`, such as {first} and {second}; give an id instead")
+        }
+    }
+}
+
+/// The text of a list file.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).map_err(|error| {
+        anyhow!("cannot read the list {}: {error}; check the path and that it is text", path.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use nodeproof::{Names, Part};
+
+    use super::*;
+
+    fn graph() -> Graph {
+        let words = |text: &str| Some(text.split(';').map(str::to_owned).collect());
+        Graph::new(4, 5, &[(0, 1)], &[])
+            .unwrap()
+            .with_names(Names { nodes: words("a;b;b;3"), attributes: words("x;y z;4;w;w"), classes: None })
+            .unwrap()
+    }
+
+    fn ids(list: &str) -> Vec<u32> {
+        nodes(&list.parse().unwrap(), &graph(), None, "--nodes").unwrap().into_iter().map(|node| node.0).collect()
+    }
+
+    fn problem<T: std::fmt::Debug>(result: anyhow::Result<T>) -> String {
+        format!("{:#}", result.unwrap_err())
+    }
+
+    #[test]
+    fn the_first_of_two_mentions_counts() {
+        assert_eq!(ids("3,0-2,1"), [3, 0, 1, 2]);
+        assert_eq!(ids("all"), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn unknown_nodes_are_named_before_ranges_are_expanded() {
+        let list = "0-4294967295".parse().unwrap();
+        let text = problem(nodes(&list, &graph(), None, "--nodes"));
+        assert!(text.contains("node 4294967295 does not exist") && text.contains("0 to 3"), "{text}");
+    }
+
+    #[test]
+    fn parts_need_a_split() {
+        let list = NodeList::Part(Part::Train);
+        assert!(problem(nodes(&list, &graph(), None, "--nodes")).contains("--split"));
+        let split = Split::new(4, vec![NodeId(2)], vec![]).unwrap();
+        assert_eq!(nodes(&list, &graph(), Some(&split), "--nodes").unwrap(), [NodeId(2)]);
+        let empty = NodeList::Part(Part::Validation);
+        assert!(problem(nodes(&empty, &graph(), Some(&split), "--nodes")).contains("no node at all"));
+    }
+
+    #[test]
+    fn files_of_nodes_say_where_they_are_wrong() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ids");
+        fs::write(&path, "# first\n1, 3\n\n0-1 2\n").unwrap();
+        let list = NodeList::File(path.clone());
+        assert_eq!(nodes(&list, &graph(), None, "--nodes").unwrap(), [1, 3, 0, 2].map(NodeId));
+        fs::write(&path, "1\nx\n").unwrap();
+        assert!(problem(nodes(&list, &graph(), None, "--nodes")).contains("line 2: `x`"));
+        fs::write(&path, "1\n2\n9\n").unwrap();
+        assert!(problem(nodes(&list, &graph(), None, "--nodes")).contains("line 3: node 9"));
+    }
+
+    #[test]
+    fn a_node_is_an_id_before_it_is_a_name() {
+        assert_eq!(node("3", &graph()).unwrap(), NodeId(3));
+        assert_eq!(node(" a ", &graph()).unwrap(), NodeId(0));
+        assert!(problem(node("b", &graph())).contains("such as 1 and 2"));
+        assert!(problem(node("9", &graph())).contains("does not exist"));
+        assert!(problem(node("c", &graph())).contains("no node is called `c`"));
+    }
+
+    #[test]
+    fn attributes_are_ids_ranges_and_names() {
+        let found = |list: &str| attributes(list, &graph()).map(|list| list.iter().map(|a| a.0).collect::<Vec<_>>());
+        assert_eq!(found("x,2-3,y z").unwrap(), [0, 2, 3, 1]);
+        assert_eq!(found("4").unwrap(), [4], "ids come before names");
+        assert!(problem(found("w")).contains("more than one"));
+        assert!(problem(found("0,7")).contains("attribute 7 does not exist"));
+        assert!(problem(found("q")).contains("no attribute is called"));
+        assert!(problem(found(" , ")).contains("no attribute at all"));
+    }
+}

@@ -1,0 +1,208 @@
+//! The small languages that options speak: shares, budgets and lists, parsed before any file is opened.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use nodeproof::{LocalBudget, Part};
+
+/// A share of something, `80%` or `0.8`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Share(f64);
+
+impl Share {
+    /// The share as a number between 0 and 1.
+    pub(crate) fn fraction(self) -> f64 {
+        self.0
+    }
+
+    /// Whether `count` of `total` is less than this share, rounding of the share itself forgiven.
+    pub(crate) fn exceeds(self, count: usize, total: usize) -> bool {
+        (count as f64) < (self.0 - 1e-12) * total as f64
+    }
+}
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, scale) = match text.trim().strip_suffix('%') {
+            Some(number) => (number.trim_end(), 100.0),
+            None => (text.trim(), 1.0),
+        };
+        match number.parse::<f64>() {
+            Ok(number) if (0.0..=scale).contains(&number) => Ok(Self(number / scale)),
+            _ => Err("give a share such as 80% or 0.8 (from 0% to 100%)".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = format!("{:.4}", self.0 * 100.0);
+        write!(f, "{}%", percent.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+/// Parses `--global-budget`.
+pub(crate) fn global_budget(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("with 0 flips there is nothing to prove; give at least 1".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err(format!("give a whole number of flips, such as 12 (at most {})", u32::MAX)),
+    }
+}
+
+/// Parses `--local-budget`.
+pub(crate) fn local_budget(text: &str) -> Result<LocalBudget, String> {
+    match text.parse() {
+        Ok(LocalBudget::Count(0)) => {
+            Err("with 0 flips at a node there is nothing to prove; give at least 1, or a share such as 1%".to_owned())
+        }
+        Ok(local) => Ok(local),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// An id, or a range of ids with both ends.
+pub(crate) type IdRange = RangeInclusive<u32>;
+
+/// Parses `17` or `10-20`.
+pub(crate) fn id_range(text: &str) -> Option<IdRange> {
+    let id = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten();
+    match text.split_once('-') {
+        None => id(text).map(|id| id..=id),
+        Some((first, last)) => {
+            let (first, last) = (id(first)?, id(last)?);
+            (first <= last).then_some(first..=last)
+        }
+    }
+}
+
+/// Which nodes an option names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeList {
+    /// Every node of the graph.
+    All,
+    /// A part of the split.
+    Part(Part),
+    /// These ids.
+    Ids(Vec<IdRange>),
+    /// The ids in this file.
+    File(PathBuf),
+}
+
+impl NodeList {
+    /// The file that holds the list, if one does.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for NodeList {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "all" => Ok(Self::All),
+            "train" => Ok(Self::Part(Part::Train)),
+            "validation" => Ok(Self::Part(Part::Validation)),
+            "test" => Ok(Self::Part(Part::Test)),
+            "unlabelled" => Ok(Self::Part(Part::Unlabelled)),
+            text => match text.strip_prefix('@') {
+                Some("") => Err("`@` must be followed by the name of a file".to_owned()),
+                Some(path) => Ok(Self::File(path.into())),
+                None => ids(text).map(Self::Ids),
+            },
+        }
+    }
+}
+
+fn ids(text: &str) -> Result<Vec<IdRange>, String> {
+    let parse = |item: &str| id_range(item).ok_or_else(|| not_a_node(item));
+    let ranges: Vec<_> = items(text).map(parse).collect::<Result<_, _>>()?;
+    if ranges.is_empty() { Err(not_a_node("")) } else { Ok(ranges) }
+}
+
+/// What to say of an item that is neither an id nor a range.
+pub(crate) fn not_a_node(item: &str) -> String {
+    format!(
+        "`{item}` is not a node id or a range; give ids such as 0,4,10-20, or all, @FILE, train, validation, test or \
+         unlabelled"
+    )
+}
+
+/// The items of a list: separated by commas or white space.
+pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c == ',' || c.is_whitespace()).filter(|item| !item.is_empty())
+}
+
+/// The lines of a list file with their numbers, counted from 1, comments left out.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines()
+        .map(|line| line.split_once('#').map_or(line, |(before, _)| before))
+        .enumerate()
+        .map(|(i, l)| (i + 1, l))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn shares_are_percentages_or_fractions() {
+        for (text, fraction, shown) in [("80%", 0.8, "80%"), ("0.8", 0.8, "80%"), (" 7.5 % ", 0.075, "7.5%")] {
+            let share: Share = text.parse().unwrap();
+            assert_eq!((share.fraction(), share.to_string().as_str()), (fraction, shown));
+        }
+        for bad in ["", "80", "-1%", "100.1%", "nan", "inf%", "x", "%"] {
+            assert!(bad.parse::<Share>().unwrap_err().contains("80%"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_share_met_exactly_is_met() {
+        for hundredths in 0..=100usize {
+            let share: Share = format!("{hundredths}%").parse().unwrap();
+            assert!(!share.exceeds(hundredths * 7, 700));
+            assert!(hundredths == 0 || share.exceeds(hundredths * 7 - 1, 700));
+        }
+        assert!(!"58.3%".parse::<Share>().unwrap().exceeds(583, 1000));
+    }
+
+    #[test]
+    fn budgets_of_nothing_are_refused() {
+        assert_eq!(global_budget("12"), Ok(12));
+        assert!(global_budget("0").unwrap_err().contains("at least 1"));
+        for bad in ["", "-3", "1.5", "4294967296", "10%"] {
+            assert!(global_budget(bad).unwrap_err().contains("whole number"), "{bad}");
+        }
+        assert_eq!(local_budget("3"), Ok(LocalBudget::Count(3)));
+        assert!(local_budget("0").unwrap_err().contains("at least 1"));
+        assert!(local_budget("101%").unwrap_err().contains("at most 100%"));
+    }
+
+    #[test]
+    fn node_lists_of_every_kind() {
+        assert_eq!("all".parse(), Ok(NodeList::All));
+        assert_eq!("unlabelled".parse(), Ok(NodeList::Part(Part::Unlabelled)));
+        assert_eq!("@ids.txt".parse(), Ok(NodeList::File("ids.txt".into())));
+        assert_eq!("0,4, 10-20".parse(), Ok(NodeList::Ids(vec![0..=0, 4..=4, 10..=20])));
+        for bad in ["", ",", "20-10", "-4", "1-", "a", "1;2", "4294967296", "+1", "1-2-3"] {
+            assert!(bad.parse::<NodeList>().unwrap_err().contains("0,4,10-20"), "{bad}");
+        }
+        assert!("@".parse::<NodeList>().is_err());
+    }
+
+    #[test]
+    fn comments_end_lines_but_not_their_count() {
+        let found: Vec<_> = lines("1 2\n# none\n3 # three").collect();
+        assert_eq!(found, [(1, "1 2"), (2, ""), (3, "3 ")]);
+    }
+}
