@@ -1,12 +1,18 @@
-//! The one place with `unsafe` code: the inner product of the search, in wide vectors.
+//! The one place with `unsafe` code: the inner products of the search, in wide vectors.
 //!
 //! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
 //! do not depend on the machine.
+
+/// Length to which vectors of `f32` are padded with zeros.
+pub(crate) const LANES: usize = 8;
 
 /// An inner product of two equally long slices.
 pub(crate) trait InnerProduct: Copy {
     /// `Σ_j a_j b_j`.
     fn of(self, a: &[f64], b: &[f64]) -> f64;
+
+    /// `Σ_j a_j b_j` in single precision; lengths are multiples of [`LANES`].
+    fn rough(self, a: &[f32], b: &[f32]) -> f32;
 }
 
 /// Work that needs many inner products.
@@ -35,6 +41,18 @@ impl InnerProduct for Plain {
     fn of(self, a: &[f64], b: &[f64]) -> f64 {
         crate::dense::dot(a, b)
     }
+
+    #[inline(always)]
+    fn rough(self, a: &[f32], b: &[f32]) -> f32 {
+        let mut lanes = [0.0; LANES];
+        for (x, y) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+            for lane in 0..LANES {
+                lanes[lane] += x[lane] * y[lane];
+            }
+        }
+        let four: [f32; 4] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 4]);
+        (four[0] + four[2]) + (four[1] + four[3])
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -42,7 +60,7 @@ impl InnerProduct for Plain {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::{InnerProduct, Work};
+    use super::{InnerProduct, LANES, Work};
 
     /// An inner product in AVX2. Only [`run`] makes one, and only where the processor has AVX2.
     #[derive(Clone, Copy)]
@@ -70,6 +88,26 @@ mod avx2 {
             // SAFETY: an `Avx2` exists only inside `run_inside`, so the processor has AVX2.
             unsafe { dot(a, b) }
         }
+
+        #[inline(always)]
+        fn rough(self, a: &[f32], b: &[f32]) -> f32 {
+            // SAFETY: an `Avx2` exists only inside `run_inside`, so the processor has AVX2.
+            unsafe { rough(a, b) }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn rough(a: &[f32], b: &[f32]) -> f32 {
+        let mut sum = _mm256_setzero_ps();
+        for (x, y) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+            // SAFETY: each chunk holds eight numbers.
+            sum =
+                unsafe { _mm256_add_ps(sum, _mm256_mul_ps(_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(y.as_ptr()))) };
+        }
+        let four = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
     }
 
     #[inline]
@@ -104,7 +142,14 @@ mod tests {
 
     impl Work for Compare<'_> {
         fn run(self, inner_product: impl InnerProduct) {
-            assert_eq!(inner_product.of(self.0, self.1).to_bits(), crate::dense::dot(self.0, self.1).to_bits());
+            assert_eq!(inner_product.of(self.0, self.1).to_bits(), Plain.of(self.0, self.1).to_bits());
+            let padded = |x: &[f64]| {
+                let mut rough: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+                rough.resize(x.len().next_multiple_of(LANES), 0.0);
+                rough
+            };
+            let (a, b) = (padded(self.0), padded(self.1));
+            assert_eq!(inner_product.rough(&a, &b).to_bits(), Plain.rough(&a, &b).to_bits());
         }
     }
 

@@ -6,9 +6,11 @@
 //!
 //! The standard model (Higham, *Accuracy and Stability of Numerical Algorithms*, section 3.1): a sum of products in
 //! which no term passes through more than n roundings, in whatever order, is off by at most `γ_n · Σ |terms|` with
-//! `γ_n = n u / (1 − n u)`, `u = 2⁻⁵³`. Underflow adds at most 2⁻¹⁰⁷⁵ a product; each magnitude is therefore raised by
-//! the smallest normal number 2⁻¹⁰²², whose γ_n-fold is at least n such errors. Overflow makes a bound infinite or NaN,
-//! and neither counts as robust.
+//! `γ_n = n u / (1 − n u)`, `u = 2⁻⁵³`.
+//!
+//! *Underflow* adds at most 2⁻¹⁰⁷⁵ to a product, whatever its factors, and later factors can make much of that. So the
+//! magnitude of every intermediate product is raised by [`FLOOR`] = 2⁻¹⁰²² before it is multiplied on: its γ_n-fold is
+//! at least n such errors. *Overflow* makes a bound infinite or NaN, and neither counts as robust.
 
 /// Unit roundoff of `f64`.
 const UNIT: f64 = f64::EPSILON / 2.0;
@@ -19,10 +21,19 @@ pub(crate) fn gamma(roundings: usize) -> f64 {
     if nu < 1e-3 { 1.01 * nu } else { f64::INFINITY }
 }
 
+/// What magnitudes are raised by so that errors by underflow are covered.
+pub(crate) const FLOOR: f64 = f64::MIN_POSITIVE;
+
 /// `|x|`, raised so that errors by underflow are covered.
 #[inline]
 pub(crate) fn magnitude(x: f64) -> f64 {
-    x.abs() + f64::MIN_POSITIVE
+    x.abs() + FLOOR
+}
+
+/// `Σ_j |a_j| |b_j|`, each term raised so that its underflow is covered.
+#[inline]
+pub(crate) fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| magnitude(a * b)).sum()
 }
 
 /// A computed value with a bound on its distance from the exact one.
@@ -45,7 +56,7 @@ impl Approximate {
 
     /// The error, raised by the rounding of the subtraction or addition that uses it and by underflow.
     fn raised_error(self) -> f64 {
-        self.error + 4.0 * UNIT * (self.value.abs() + self.error) + f64::MIN_POSITIVE
+        self.error + 4.0 * UNIT * (self.value.abs() + self.error) + FLOOR
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! A row n of the attributes has a query vector z_n; adding attribute d gains `z_n · W_d`, removing it `−z_n · W_d`. By
 //! Cauchy and Schwarz a gain is at most the query's norm times the attribute's, so rows are visited by decreasing
-//! query norm and attributes by decreasing norm, until no gain can enter the selection any more. The result is that of
-//! looking at every flip.
+//! query norm and attributes by decreasing norm, until no gain can enter the selection any more. What is left is
+//! looked at in single precision first, and in double precision only if that leaves open whether the gain can enter. The
+//! result is that of looking at every flip.
 
 use crate::budget::Limits;
 use crate::dense::{Matrix, dot};
 use crate::graph::{AttributeId, NodeId};
-use crate::kernels::{InnerProduct, Work, dispatch};
+use crate::kernels::{InnerProduct, LANES, Work, dispatch};
 use crate::network::Network;
 use crate::relaxation::SlicedFlip;
 use crate::selection::Selection;
@@ -26,12 +27,15 @@ pub(crate) fn norm_above(x: &[f64]) -> f64 {
     x.iter().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.len() as f64).sqrt()
 }
 
+/// In place of a norm where an attribute may not be removed.
+const NOT_ALLOWED: f64 = -1.0;
+
 /// Attributes with bounds on what flipping them can gain per unit of query norm.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Norm and id of each attribute that may be added, largest norm first.
     additions: Vec<(f64, u32)>,
-    /// Norm of each attribute for its removal; 0 where that is not allowed.
+    /// Norm of each attribute for its removal, or [`NOT_ALLOWED`].
     removals: Vec<f64>,
     /// The largest norm of all.
     largest: f64,
@@ -52,11 +56,45 @@ impl Table {
             additions.retain(|&(norm, _)| norm != 0.0);
             additions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         }
-        let removals: Vec<f64> =
-            (0..attributes).map(|d| if limits.deletions() && flippable(d) { removal(d) } else { 0.0 }).collect();
+        let removals: Vec<f64> = (0..attributes)
+            .map(|d| if limits.deletions() && flippable(d) { removal(d) } else { NOT_ALLOWED })
+            .collect();
         let largest_removal = removals.iter().copied().fold(0.0, f64::max);
         let largest = additions.first().map_or(0.0, |&(norm, _)| norm).max(largest_removal);
         Self { additions, removals, largest, largest_removal }
+    }
+}
+
+/// The first layer's weights in single precision, scaled so that no row is longer than 1.
+///
+/// For a query of length 1 an inner product of h terms is then off by at most `(h + 8) 2⁻²⁴`: half an ulp for each
+/// rounding of an input, a product or a sum, and next to nothing for underflow.
+#[derive(Debug)]
+pub(crate) struct RoughWeights {
+    width: usize,
+    rows: Vec<f32>,
+    /// Length of the longest row, the unit in which they are stored.
+    unit: f64,
+    /// How far an inner product may be off, with something to spare.
+    slack: f64,
+}
+
+impl RoughWeights {
+    pub(crate) fn new(weight: &Matrix) -> Self {
+        let width = weight.columns().next_multiple_of(LANES);
+        let unit = (0..weight.rows()).map(|row| norm_above(weight.row(row))).fold(0.0, f64::max);
+        let mut rows = vec![0.0; weight.rows() * width];
+        for (row, rough) in rows.chunks_exact_mut(width).enumerate() {
+            for (rough, &w) in rough.iter_mut().zip(weight.row(row)) {
+                *rough = (w / unit) as f32;
+            }
+        }
+        Self { width, rows, unit, slack: 1.25 * (weight.columns() + 8) as f64 * f64::from(f32::EPSILON) / 2.0 }
+    }
+
+    #[inline(always)]
+    fn row(&self, attribute: u32) -> &[f32] {
+        &self.rows[attribute as usize * self.width..][..self.width]
     }
 }
 
@@ -77,14 +115,22 @@ pub(crate) fn sort_rows(rows: &mut [Row]) {
 pub(crate) struct Search<'a> {
     attributes: &'a Pattern,
     weight: &'a Matrix,
+    rough: &'a RoughWeights,
     limits: &'a Limits,
     row_best: Selection<SlicedFlip>,
+    rough_z: Vec<f32>,
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(network: &Network<'a>, limits: &'a Limits) -> Self {
-        let weight = network.layers()[0].weight();
-        Self { attributes: network.graph().attributes(), weight, limits, row_best: Selection::new(0) }
+    pub(crate) fn new(network: &Network<'a>, limits: &'a Limits, rough: &'a RoughWeights) -> Self {
+        Self {
+            attributes: network.graph().attributes(),
+            weight: network.layers()[0].weight(),
+            rough,
+            limits,
+            row_best: Selection::new(0),
+            rough_z: vec![0.0; rough.width],
+        }
     }
 
     /// Puts the best admissible flips of `nodes` (level 0 of a slice) into `selection`. `rows` are sorted by norm;
@@ -114,7 +160,22 @@ impl<'a> Search<'a> {
             let whole = local >= self.limits.global();
             self.row_best.reset(local);
             let target = if whole { &mut *selection } else { &mut self.row_best };
-            dispatch(RowSearch { table, weight: self.weight, attributes, row, z, floor, selection: target });
+            let length = norm_above(z);
+            for (rough, &z) in self.rough_z.iter_mut().zip(z.iter()) {
+                *rough = (z / length) as f32;
+            }
+            dispatch(RowSearch {
+                table,
+                weight: self.weight,
+                rough: self.rough,
+                attributes,
+                row,
+                z,
+                rough_z: &self.rough_z,
+                rough_unit: length * self.rough.unit,
+                floor,
+                selection: target,
+            });
             if !whole {
                 self.row_best.settle();
                 self.row_best.best().iter().for_each(|&(gain, flip)| selection.offer(gain, flip));
@@ -128,9 +189,13 @@ impl<'a> Search<'a> {
 struct RowSearch<'a> {
     table: &'a Table,
     weight: &'a Matrix,
+    rough: &'a RoughWeights,
     attributes: &'a [u32],
     row: Row,
     z: &'a [f64],
+    /// The query, scaled to length 1, and what an inner product with it stands for.
+    rough_z: &'a [f32],
+    rough_unit: f64,
     /// Gains up to this are of no use, whatever the selection says.
     floor: f64,
     selection: &'a mut Selection<SlicedFlip>,
@@ -140,27 +205,40 @@ impl Work for RowSearch<'_> {
     /// Offers all flips of the row that can enter the selection.
     #[inline(always)]
     fn run(self, inner_product: impl InnerProduct) {
-        let Self { table, weight, attributes, row: Row { position, norm }, z, floor, selection } = self;
+        let Self { table, weight, rough, attributes, z, rough_z, rough_unit, floor, selection, .. } = self;
+        let Row { position, norm } = self.row;
         let mut threshold = selection.threshold().max(floor);
-        if norm * table.largest_removal > threshold {
-            for &attribute in attributes {
-                if norm * table.removals[attribute as usize] > threshold {
-                    let gain = -inner_product.of(z, weight.row(attribute as usize));
-                    if gain > threshold {
-                        selection.offer(gain, (position, attribute));
-                        threshold = selection.threshold().max(floor);
-                    }
-                }
+        // A gain up to the threshold looks, in single precision, at most like this.
+        let rough_limit = |threshold: f64| (threshold / rough_unit - rough.slack) as f32;
+        let mut limit = rough_limit(threshold);
+        let removals = if norm * table.largest_removal > threshold { attributes } else { &[] };
+        for &attribute in removals {
+            let attribute_norm = table.removals[attribute as usize];
+            if attribute_norm == NOT_ALLOWED || norm * attribute_norm <= threshold {
+                continue;
+            }
+            if -inner_product.rough(rough_z, rough.row(attribute)) <= limit {
+                continue;
+            }
+            let gain = -inner_product.of(z, weight.row(attribute as usize));
+            if gain > threshold {
+                selection.offer(gain, (position, attribute));
+                threshold = selection.threshold().max(floor);
+                limit = rough_limit(threshold);
             }
         }
         for &(attribute_norm, attribute) in &table.additions {
             if norm * attribute_norm <= threshold {
                 break;
             }
+            if inner_product.rough(rough_z, rough.row(attribute)) <= limit {
+                continue;
+            }
             let gain = inner_product.of(z, weight.row(attribute as usize));
             if gain > threshold && attributes.binary_search(&attribute).is_err() {
                 selection.offer(gain, (position, attribute));
                 threshold = selection.threshold().max(floor);
+                limit = rough_limit(threshold);
             }
         }
     }

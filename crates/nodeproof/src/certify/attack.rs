@@ -128,7 +128,7 @@ impl<'a> Attack<'a> {
             for j in 0..units {
                 let weight = magnitude(last.weight().get(j, y)) + magnitude(last.weight().get(j, k));
                 let activation = gamma * magnitude(relu(hidden.hi.get(place, j)));
-                error += p * weight * (2.0 * hidden.error.unit(place, j) + activation);
+                error += weight * magnitude(p * (2.0 * hidden.error.unit(place, j) + activation));
             }
         }
         error

@@ -96,9 +96,12 @@ impl<'a> Textbook<'a> {
     /// [`Textbook::lower_bounds`] from bounds of the caller's own; valid if they are.
     pub fn dual(&self, target: NodeId, class: ClassId, bounds: &[Bounds], slopes: Option<&[Matrix]>) -> Vec<f64> {
         let slice = self.slice(target);
-        (0..self.model.classes())
-            .map(|k| if k == class.index() { 0.0 } else { self.dual_of(&slice, class.index(), k, bounds, slopes) })
-            .collect()
+        let mut signs = Matrix::zeros(slice.nodes[0].len(), self.graph.attribute_count());
+        for (row, &node) in slice.nodes[0].iter().enumerate() {
+            signs.row_mut(row).copy_from_slice(&self.signs(node));
+        }
+        let lower = |k| self.dual_of(&slice, &signs, (class.index(), k), bounds, slopes);
+        (0..self.model.classes()).map(|k| if k == class.index() { 0.0 } else { lower(k) }).collect()
     }
 
     /// The logits of `target` once `flips` are made.
@@ -137,7 +140,14 @@ impl<'a> Textbook<'a> {
     }
 
     /// The paper's Theorems 2 and 3 for one pair of classes: `c = e_class − e_other`.
-    fn dual_of(&self, slice: &Slice, class: usize, other: usize, bounds: &[Bounds], slopes: Option<&[Matrix]>) -> f64 {
+    fn dual_of(
+        &self,
+        slice: &Slice,
+        signs: &Matrix,
+        (class, other): (usize, usize),
+        bounds: &[Bounds],
+        slopes: Option<&[Matrix]>,
+    ) -> f64 {
         let mut phi = Matrix::zeros(1, self.model.classes());
         phi.row_mut(0)[class] = -1.0;
         phi.row_mut(0)[other] = 1.0;
@@ -148,7 +158,8 @@ impl<'a> Textbook<'a> {
             }
             let phi_hat = self.pull_back(i, &slice.rows[i], slice.nodes[i].len(), &phi);
             if i == 0 {
-                return value - self.trace(&slice.nodes[0], &phi_hat) - self.penalty(&slice.nodes[0], &phi_hat);
+                let nodes = &slice.nodes[0];
+                return value - self.trace(nodes, &phi_hat) - self.penalty(nodes, signs, &phi_hat);
             }
             let (intercepts, relaxed) = relax(&bounds[i - 1], &phi_hat, slopes.map(|slopes| &slopes[i - 1]));
             value += intercepts;
@@ -188,14 +199,13 @@ impl<'a> Textbook<'a> {
 
     /// `‖Ψ‖₁ + Σ q_n η_n + Q ρ` at the optimal η and ρ: the sum of the Q largest of the q_n largest gains of each
     /// node, where adding an attribute gains `[Φ̂]₊` and deleting one `[Φ̂]₋`.
-    fn penalty(&self, nodes: &[u32], phi_hat: &Matrix) -> f64 {
+    fn penalty(&self, nodes: &[u32], signs: &Matrix, phi_hat: &Matrix) -> f64 {
         let mut selected = Vec::new();
-        let mut gains = Vec::new();
+        let mut buffer = vec![0.0; phi_hat.columns()];
         for (row, &node) in nodes.iter().enumerate() {
-            let signs = self.signs(node);
-            gains.clear();
-            gains.extend(signs.iter().zip(phi_hat.row(row)).map(|(sign, phi)| sign * phi).filter(|&gain| gain > 0.0));
-            selected.extend_from_slice(largest(&mut gains, self.limits.local(NodeId(node))));
+            let gains = signs.row(row).iter().zip(phi_hat.row(row)).map(|(sign, phi)| sign * phi);
+            let gains = keep_positive(gains, &mut buffer);
+            selected.extend_from_slice(largest(gains, self.limits.local(NodeId(node))));
         }
         largest(&mut selected, self.limits.global()).iter().sum()
     }
@@ -223,7 +233,7 @@ impl<'a> Textbook<'a> {
         let mut sums = Matrix::zeros(nodes, units);
         let mut gains = Vec::with_capacity(nodes * units);
         let mut losses = Vec::with_capacity(nodes * units);
-        let (mut up, mut down) = (Vec::new(), Vec::new());
+        let mut buffer = vec![0.0; self.graph.attribute_count()];
         for node in 0..nodes {
             for &attribute in self.graph.attributes().row(node) {
                 axpy(sums.row_mut(node), 1.0, layer.weight().row(attribute as usize));
@@ -231,20 +241,12 @@ impl<'a> Textbook<'a> {
             let signs = self.signs(node as u32);
             let local = self.limits.local(NodeId(node as u32));
             for unit in 0..units {
-                up.clear();
-                down.clear();
-                for (sign, weight) in signs.iter().zip(self.transposed[0].row(unit)) {
-                    let change = sign * weight;
-                    if change > 0.0 {
-                        up.push(change);
-                    } else if change < 0.0 {
-                        down.push(-change);
-                    }
-                }
-                gains.push(largest(&mut up, local).to_vec());
-                losses.push(largest(&mut down, local).to_vec());
+                let changes = || signs.iter().zip(self.transposed[0].row(unit)).map(|(sign, weight)| sign * weight);
+                gains.push(largest(keep_positive(changes(), &mut buffer), local).to_vec());
+                losses.push(largest(keep_positive(changes().map(|change| -change), &mut buffer), local).to_vec());
             }
         }
+        let (mut up, mut down) = (Vec::new(), Vec::new());
         let (mut lo, mut hi) = (Matrix::zeros(nodes, units), Matrix::zeros(nodes, units));
         for node in 0..nodes {
             let (neighbours, weights) = self.propagation.row(node);
@@ -331,6 +333,16 @@ fn next_bounds(layer: &Layer, rows: &[Vec<(usize, f64)>], before: &Bounds) -> (M
         }
     }
     (lo, hi)
+}
+
+/// The positive ones of `values`, in `buffer`, which has room for all; without a branch, since signs are random.
+fn keep_positive(values: impl Iterator<Item = f64>, buffer: &mut [f64]) -> &mut [f64] {
+    let mut count = 0;
+    for value in values {
+        buffer[count] = value;
+        count += usize::from(value > 0.0);
+    }
+    &mut buffer[..count]
 }
 
 /// The `count` largest of `values`, in any order; all of them if there are fewer.

@@ -19,7 +19,7 @@
 use super::{Relaxation, SlicedFlip};
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::ClassId;
-use crate::rounding::{Approximate, gamma, magnitude};
+use crate::rounding::{Approximate, FLOOR, gamma, magnitude, magnitude_dot};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::Slice;
@@ -68,7 +68,7 @@ impl<'a> AnyDepth<'a> {
         Self {
             shared,
             table,
-            search: Search::new(shared.network, shared.limits),
+            search: shared.search(),
             selection: Selection::new(0),
             coefficients: Matrix::default(),
             below: Matrix::default(),
@@ -114,7 +114,7 @@ impl<'a> AnyDepth<'a> {
             }
             for (n, p) in slice.hop(layer).row(row) {
                 add_scaled(self.below.row_mut(n), p, &back);
-                add_scaled(self.magnitudes.row_mut(n), p, &back_magnitude);
+                add_magnitudes(self.magnitudes.row_mut(n), p, &back_magnitude);
             }
         }
         self.apply_lines(slice, layer, gamma, constant);
@@ -142,7 +142,7 @@ impl<'a> AnyDepth<'a> {
                 } else {
                     coefficients[j] = alpha * upper[j];
                     offsets += alpha * offset[j];
-                    offset_magnitude += alpha.abs() * offset[j];
+                    offset_magnitude += magnitude(alpha * offset[j]);
                     constant.error += magnitude(alpha) * 2.0 * unit_error;
                 }
                 constant.error += gamma * magnitude(coefficients[j]) * largest;
@@ -169,9 +169,7 @@ impl<'a> AnyDepth<'a> {
             constant.add(value, reach, (gamma + first.gammas[place]) * reach);
             for (n, p) in slice.hop(0).row(row) {
                 add_scaled(self.below.row_mut(n), p, coefficients);
-                for (sum, &coefficient) in self.magnitudes.row_mut(n).iter_mut().zip(coefficients) {
-                    *sum += p * magnitude(coefficient);
-                }
+                add_magnitudes(self.magnitudes.row_mut(n), p, coefficients);
             }
         }
         let mut largest_gain = 0.0f64;
@@ -190,11 +188,15 @@ impl<'a> AnyDepth<'a> {
         };
         self.search.run(self.table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
         let gains = flips as f64 * largest_gain;
-        constant.add(-self.selection.total(), gains, 3.0 * gamma * gains);
+        let floor = flips as f64 * FLOOR * (1.0 + first.weight.iter().sum::<f64>());
+        constant.add(-self.selection.total(), gains, 3.0 * gamma * gains + floor);
     }
 }
 
-/// `Σ_j |a_j| |b_j|`, covering underflow.
-fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(&a, &b)| magnitude(a) * magnitude(b)).sum()
+/// `a_j += p |b_j|`, raised so that underflow is covered.
+#[inline]
+fn add_magnitudes(a: &mut [f64], p: f64, b: &[f64]) {
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a += magnitude(p * b);
+    }
 }

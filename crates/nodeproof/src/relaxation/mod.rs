@@ -24,7 +24,7 @@ use crate::dense::Matrix;
 use crate::graph::ClassId;
 use crate::network::Network;
 use crate::rounding::Approximate;
-use crate::search::{Table, norm_above};
+use crate::search::{RoughWeights, Search, Table, norm_above};
 use crate::selection::Selection;
 use crate::slice::{Region, Slice};
 
@@ -92,6 +92,7 @@ pub(crate) struct Relaxation<'a> {
     pub(crate) bounds: &'a Bounds,
     lines: Vec<Lines>,
     tables: Tables,
+    rough_weights: RoughWeights,
 }
 
 /// Attributes in the order in which the search visits them.
@@ -122,7 +123,12 @@ impl<'a> Relaxation<'a> {
             _ => None,
         };
         let tables = pairs.map_or_else(|| Tables::Common(common_table(network, limits)), Tables::Pairs);
-        Self { network, limits, region, bounds, lines, tables }
+        let rough_weights = RoughWeights::new(network.layers()[0].weight());
+        Self { network, limits, region, bounds, lines, tables, rough_weights }
+    }
+
+    fn search(&self) -> Search<'_> {
+        Search::new(self.network, self.limits, &self.rough_weights)
     }
 
     /// The dual of one target after the other, with its own scratch space.

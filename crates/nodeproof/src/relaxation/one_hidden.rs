@@ -19,7 +19,8 @@
 //! ```
 //!
 //! thrice for ε, the sum of s Z and the sum of r; and thrice for Q gains, their sum and what the search leaves out, since
-//! it leaves out only what the rounded product of norms puts below a gain that was selected.
+//! it leaves out only what the rounded product of norms puts below a gain that was selected. Underflow of the products
+//! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
 
 use rayon::prelude::*;
 
@@ -28,7 +29,7 @@ use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::graph::ClassId;
 use crate::network::Network;
-use crate::rounding::{Approximate, gamma, magnitude};
+use crate::rounding::{Approximate, FLOOR, gamma, magnitude};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::Slice;
@@ -99,6 +100,8 @@ struct Magnitudes {
     weights: f64,
     /// The factor of V.
     biases: f64,
+    /// What underflow can take from the selected gains.
+    floor: f64,
 }
 
 impl<'a> OneHidden<'a> {
@@ -107,7 +110,7 @@ impl<'a> OneHidden<'a> {
         Self {
             shared,
             tables,
-            search: Search::new(shared.network, shared.limits),
+            search: shared.search(),
             selection: Selection::new(0),
             y: Matrix::default(),
             rows: Vec::new(),
@@ -151,7 +154,9 @@ impl<'a> OneHidden<'a> {
             total += p;
         }
         weights += 3.0 * gamma * flips as f64 * total * largest;
-        self.magnitudes = Magnitudes { gamma, weights, biases };
+        let units = self.sloped.len() as f64;
+        let floor = flips as f64 * FLOOR * (1.0 + first_error.weight.iter().sum::<f64>() + units * total * largest);
+        self.magnitudes = Magnitudes { gamma, weights: weights + FLOOR, biases: biases + FLOOR, floor };
         self.rows.clear();
         let row = |position: usize| Row { position: position as u32, norm: norm_above(self.y.row(position)) };
         self.rows.extend((0..self.y.rows()).map(row));
@@ -181,8 +186,11 @@ impl<'a> OneHidden<'a> {
 
     fn error(&self, bias_y: f64, bias_k: f64) -> f64 {
         let first = &self.shared.bounds.first_error;
-        let sum = |magnitudes: &[f64]| -> f64 { self.u.iter().zip(magnitudes).map(|(&u, m)| magnitude(u) * m).sum() };
-        let Magnitudes { gamma, weights, biases } = self.magnitudes;
-        weights * sum(&first.weight) + biases * sum(&first.bias) + gamma * (magnitude(bias_y) + magnitude(bias_k))
+        let Magnitudes { gamma, weights, biases, floor } = self.magnitudes;
+        let mut error = gamma * (magnitude(bias_y) + magnitude(bias_k)) + floor;
+        for ((&u, weight), bias) in self.u.iter().zip(&first.weight).zip(&first.bias) {
+            error += magnitude(u) * (weights * weight + biases * bias + FLOOR);
+        }
+        error
     }
 }
