@@ -80,8 +80,8 @@ fn graph() -> Result<Graph, Box<dyn Error>> {
     let topic = |paper: u32| paper / 8;
     let mut attributes = Vec::new();
     for paper in 0..24u32 {
-        // Three to six words of the paper's own topic, a general one, and for every third paper one of the next topic.
-        for i in 0..3 + paper % 4 {
+        // One to three words of the paper's own topic, a general one, and for every third paper one of the next topic.
+        for i in 0..1 + paper % 3 {
             attributes.push((paper, 8 * topic(paper) + (3 * paper + i) % 8));
         }
         attributes.push((paper, 24 + paper % 6));
@@ -93,10 +93,10 @@ fn graph() -> Result<Graph, Box<dyn Error>> {
     for paper in 0..24u32 {
         let within = |step: u32| 8 * topic(paper) + (paper + step) % 8;
         edges.push((paper, within(1)));
-        if paper % 2 == 0 {
+        if paper % 4 == 0 {
             edges.push((paper, within(3)));
         }
-        if paper % 5 == 0 {
+        if paper % 3 == 0 {
             edges.push((paper, (paper + 8) % 24));
         }
     }

@@ -1,0 +1,18 @@
+//! The README's example: certifies every node of the example graph. Run it from the root of the repository.
+
+use nodeproof::{Budget, Certifier, Graph, GraphOptions, Model, Verdict};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (graph, _) = Graph::read("examples/papers/graph.npz", GraphOptions::new())?;
+    let model = Model::read("examples/papers/model.safetensors")?;
+    let nodes: Vec<_> = graph.node_ids().collect();
+    let budget = Budget::new(4, "2".parse()?);
+    for certificate in Certifier::new(&graph, &model)?.budget(budget).certify(&nodes)? {
+        match certificate.verdict {
+            Verdict::Robust { margin } => println!("{}: holds by {margin:.2}", certificate.node),
+            Verdict::Nonrobust { witness } => println!("{}: falls to {:?}", certificate.node, witness.flips),
+            other => println!("{}: {}", certificate.node, other.name()),
+        }
+    }
+    Ok(())
+}
