@@ -11,8 +11,8 @@ use crate::dense::{Matrix, dot};
 use crate::graph::{AttributeId, NodeId};
 use crate::kernels::{InnerProduct, LANES, Work, dispatch};
 use crate::network::Network;
-use crate::relaxation::SlicedFlip;
 use crate::selection::Selection;
+use crate::slice::SlicedFlip;
 use crate::sparse::Pattern;
 
 /// Below this, squares may have lost digits to underflow.

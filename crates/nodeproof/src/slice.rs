@@ -51,6 +51,9 @@ impl Slice {
     }
 }
 
+/// A selected flip: position of its node in level 0 of the slice, and its attribute.
+pub(crate) type SlicedFlip = (u32, u32);
+
 /// Cuts slices out of a propagation, reusing its memory.
 pub(crate) struct Slicer<'a> {
     propagation: &'a SparseMatrix,

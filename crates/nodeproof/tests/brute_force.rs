@@ -128,7 +128,7 @@ fn check(problem: &Problem, sets: &[Vec<Flip>], slopes: Slopes) -> Vec<Certifica
 }
 
 proptest! {
-    #![proptest_config(config(3000))]
+    #![proptest_config(config(5000))]
 
     #[test]
     fn verdicts_hold_for_every_admissible_set(problem in problems(TINY)) {

@@ -421,6 +421,35 @@ fn what_underflows_on_the_way_counts() {
     not_robust(&Problem { layers: vec![dense(1, 1, &[1e300], &[0.0]), between, output], ..problem });
 }
 
+/// The product of two weights underflows, 10⁻¹⁷³ · 10⁻¹⁵¹, but the propagation, 10⁸⁹ twice, makes up for it: without the
+/// attribute, class 1 wins.
+#[test]
+fn weights_whose_product_underflows_count() {
+    let problem = Problem {
+        spread: Spread::Custom(vec![(0, 0, 1e89)]),
+        ones: vec![(0, 0)],
+        global: 1,
+        ..Problem::one_node(1, vec![dense(1, 1, &[1e-173], &[0.0]), dense(1, 2, &[0.0, -1e-151], &[-1e-150, 0.0])])
+    };
+    not_robust(&problem);
+}
+
+/// A hidden value times its factor is subnormal, 3.7 · 10⁻³⁰⁹, and has lost digits before a weight of 10²⁰² makes them
+/// count; no flips.
+#[test]
+fn digits_lost_on_the_way_count() {
+    for (weight, bias) in
+        [(-8.4e201, 0.0), (8.4e201, 0.0), (-8.4e201, 3.7e-309 * 8.4e201), (8.4e201, -3.7e-309 * 8.4e201)]
+    {
+        let problem = Problem {
+            spread: Spread::Custom(vec![(0, 0, 1e-184)]),
+            ones: vec![(0, 0)],
+            ..Problem::one_node(1, vec![dense(1, 1, &[3.7e59], &[0.0]), dense(1, 2, &[weight, 0.0], &[bias, 0.0])])
+        };
+        check(&problem);
+    }
+}
+
 /// Logits beyond the largest float: whatever is said, it is no false certificate and not NaN.
 #[test]
 fn overflow_is_no_certificate() {

@@ -3,9 +3,9 @@
 use crate::dense::{Matrix, add_scaled, relu};
 use crate::graph::ClassId;
 use crate::network::{add_activations, transform};
-use crate::relaxation::{Relaxation, SlicedFlip};
+use crate::relaxation::Relaxation;
 use crate::rounding::{Approximate, gamma, magnitude};
-use crate::slice::Slice;
+use crate::slice::{Slice, SlicedFlip};
 
 /// Evaluates the network under flips, reusing its memory.
 pub(crate) struct Attack<'a> {

@@ -7,8 +7,8 @@ use super::{Certificate, Engine, TargetClass, Verdict, Witness};
 use crate::budget::Flip;
 use crate::graph::{AttributeId, ClassId, NodeId};
 use crate::network::largest;
-use crate::relaxation::{Dual, Relaxation, SlicedFlip};
-use crate::slice::{Slice, Slicer};
+use crate::relaxation::{Dual, Relaxation};
+use crate::slice::{Slice, SlicedFlip, Slicer};
 
 /// Certifies one target after the other, with scratch space of its own.
 pub(super) struct Worker<'a> {

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::Bounds;
 use crate::budget::{Budget, BudgetError, Flip, LocalBudget};
-use crate::dense::Matrix;
 use crate::graph::{ClassId, Graph, NodeId};
 use crate::model::{Model, ModelError};
 use crate::network::Network;
@@ -21,6 +20,8 @@ use crate::relaxation::Relaxation;
 use crate::slice::Region;
 
 use fast::Worker;
+
+pub use crate::relaxation::Slopes;
 
 /// Nodes certified between two calls of the observer.
 const CHUNK: usize = 512;
@@ -44,17 +45,6 @@ pub enum TargetClass {
     Predicted,
     /// The node's label: a misclassified node is then nonrobust without any flip.
     Label,
-}
-
-/// Slopes of the lower lines of unstable ReLUs (the paper's Ω): `relu(x) ≥ slope · x`.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[non_exhaustive]
-pub enum Slopes {
-    /// `hi / (hi − lo)`, the paper's default.
-    #[default]
-    Default,
-    /// One matrix a hidden layer, nodes × units, each slope in [0, 1].
-    Given(Vec<Matrix>),
 }
 
 /// Flips that change a prediction.
@@ -85,9 +75,11 @@ pub enum Verdict {
     },
     /// Neither could be shown.
     Undecided {
-        /// The smallest margin over all admissible sets is at least this.
+        /// The smallest margin over all admissible sets is at least this; [`f64::MIN`] if numbers overflowed and
+        /// nothing is known.
         lower: f64,
-        /// The smallest margin found under an admissible set: the truth lies between.
+        /// The smallest margin found under an admissible set: the truth lies between. [`f64::MAX`] if nothing is
+        /// known.
         upper: f64,
     },
 }
@@ -122,7 +114,8 @@ pub struct Certificate {
     pub class: ClassId,
     /// The verdict.
     pub verdict: Verdict,
-    /// Per class k a lower bound on `logit_y − logit_k` over all admissible sets, rounded down; `None` for y itself.
+    /// Per class k a lower bound on `logit_y − logit_k` over all admissible sets, rounded down; `None` for y itself,
+    /// [`f64::MIN`] if numbers overflowed and nothing is known.
     pub margins: Vec<Option<f64>>,
     /// The class with the smallest lower bound.
     pub worst_class: ClassId,

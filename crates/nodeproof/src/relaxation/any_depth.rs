@@ -16,13 +16,13 @@
 //! times the largest magnitude `Σ_j |w_nj| max_d |W⁰_dj|`; so is what the search leaves out, since it leaves out only what
 //! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 
-use super::{Relaxation, SlicedFlip};
+use super::Relaxation;
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::ClassId;
 use crate::rounding::{Approximate, FLOOR, gamma, magnitude, magnitude_dot};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
-use crate::slice::Slice;
+use crate::slice::{Slice, SlicedFlip};
 
 /// The dual of one target after the other.
 pub(crate) struct AnyDepth<'a> {

@@ -19,17 +19,27 @@ mod one_hidden;
 
 use crate::bounds::{Bounds, LayerBounds};
 use crate::budget::Limits;
-use crate::certify::Slopes;
 use crate::dense::Matrix;
 use crate::graph::ClassId;
 use crate::network::Network;
 use crate::rounding::Approximate;
 use crate::search::{RoughWeights, Search, Table, norm_above};
 use crate::selection::Selection;
-use crate::slice::{Region, Slice};
+use crate::slice::{Region, Slice, SlicedFlip};
 
 use any_depth::AnyDepth;
 use one_hidden::{OneHidden, PairTables};
+
+/// Slopes of the lower lines of unstable ReLUs (the paper's Ω): `relu(x) ≥ slope · x`.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub enum Slopes {
+    /// `hi / (hi − lo)`, the paper's default.
+    #[default]
+    Default,
+    /// One matrix a hidden layer, nodes × units, each slope in [0, 1].
+    Given(Vec<Matrix>),
+}
 
 /// The lines of one hidden layer, a row for each node of its level.
 #[derive(Debug)]
@@ -146,9 +156,6 @@ fn common_table(network: &Network, limits: &Limits) -> Table {
     let norm = |attribute| norm_above(weight.row(attribute));
     Table::new(limits, weight.rows(), norm, norm)
 }
-
-/// A selected flip: position of its node in level 0 of the slice, and its attribute.
-pub(crate) type SlicedFlip = (u32, u32);
 
 /// Evaluates the dual of one slice, class pair by class pair.
 pub(crate) enum Dual<'a> {

@@ -24,7 +24,7 @@
 
 use rayon::prelude::*;
 
-use super::{Relaxation, SlicedFlip};
+use super::Relaxation;
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::graph::ClassId;
@@ -32,7 +32,7 @@ use crate::network::Network;
 use crate::rounding::{Approximate, FLOOR, gamma, magnitude};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
-use crate::slice::Slice;
+use crate::slice::{Slice, SlicedFlip};
 
 /// Tables of all ordered pairs of classes take at most this many bytes; with more the common table is used.
 const MAX_TABLE_BYTES: usize = 256 << 20;

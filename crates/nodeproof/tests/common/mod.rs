@@ -504,13 +504,9 @@ pub fn problems_with_slopes(sizes: Sizes) -> impl Strategy<Value = (Problem, Vec
     })
 }
 
-/// Settings of a property test with `ordinary` cases. `PROPTEST_CASES` scales it (256 is once), `PROPTEST_RNG_SEED`
-/// draws other problems; the same ones come up each time otherwise.
-pub fn config(ordinary: u32) -> Config {
-    let mut config = Config { failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() };
-    config.cases = (u64::from(ordinary) * u64::from(config.cases) / 256).max(1) as u32;
-    if config.rng_seed == RngSeed::Random {
-        config.rng_seed = RngSeed::Fixed(20_190_804);
-    }
-    config
+/// Settings of a property test with this many cases, the same ones each time. The environment has the last word:
+/// `PROPTEST_CASES` tries more, `PROPTEST_RNG_SEED` others.
+pub fn config(cases: u32) -> Config {
+    let rng_seed = RngSeed::Fixed(20_190_804);
+    Config { cases, rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
 }
