@@ -5,7 +5,7 @@ mod fast;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -23,8 +23,12 @@ use fast::Worker;
 
 pub use crate::relaxation::Slopes;
 
-/// Nodes certified between two calls of the observer.
-const CHUNK: usize = 512;
+/// Nodes in the first chunk; the observer hears of a chunk once all of it is done.
+const FIRST_CHUNK: usize = 64;
+/// Chunks grow until one takes about this long: rare enough to keep all threads busy, often enough for the observer.
+const CHUNK_TIME: Duration = Duration::from_millis(200);
+/// Nodes that a thread takes at a time: few, since some cost a hundred times as much as others.
+const PIECE: usize = 4;
 
 /// The way a verdict was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -299,8 +303,14 @@ impl<'a> Certifier<'a> {
             let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
             worker.get_or_insert_with(|| Worker::new(&relaxation, self.target_class)).certify(node)
         };
-        for chunk in nodes.chunks(CHUNK) {
-            let certificates: Vec<Certificate> = pool.install(|| chunk.par_iter().map(certify).collect());
+        let (mut rest, mut size) = (nodes, FIRST_CHUNK);
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at(size.min(rest.len()));
+            let start = Instant::now();
+            let certificates: Vec<Certificate> =
+                pool.install(|| chunk.par_iter().with_max_len(PIECE).map(certify).collect());
+            size = if start.elapsed() < CHUNK_TIME / 2 { 2 * size } else { (size / 2).max(FIRST_CHUNK) };
+            rest = after;
             for certificate in certificates {
                 if observer(Event::Certified(certificate)).is_break() {
                     return Ok(Finish::Cancelled);

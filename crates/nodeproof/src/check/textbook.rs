@@ -1,7 +1,8 @@
 //! The paper's formulas, densely and in plain loops.
 //!
 //! This is Zügner and Günnemann's certificate as it is written down, evaluated on the slice of the graph that a target
-//! sees, with four corrections:
+//! sees. Every matrix of the formulas is a dense matrix here, and products are taken in the order in which they are
+//! written: no zero is skipped, no product rearranged. Four corrections are made:
 //!
 //! * bounds of deeper layers include the bias and the ReLU; without them they are wrong;
 //! * a unit with `lo == 0 < hi` is active, not dead;
@@ -10,7 +11,8 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | Â⁽ˡ⁾ sliced | `Slice::rows` |
+//! | Â⁽ˡ⁾ sliced | `Slice::propagation` |
+//! | X sliced | `attributes` |
 //! | R, S | [`Bounds::lo`], [`Bounds::hi`] |
 //! | Ω | `slopes` |
 //! | Φ̂, Φ | `phi_hat`, `phi` |
@@ -49,11 +51,10 @@ pub struct Textbook<'a> {
 }
 
 /// What the target sees: `nodes[0]` are the nodes whose attributes matter, `nodes[i + 1]` those whose outputs of layer
-/// i matter, the last is the target alone. `rows[i][r]` is row `nodes[i + 1][r]` of the propagation, with columns as
-/// positions in `nodes[i]`.
+/// i matter, the last is the target alone. `propagation[i]` are the rows `nodes[i + 1]` and columns `nodes[i]` of P.
 struct Slice {
     nodes: Vec<Vec<u32>>,
-    rows: Vec<Vec<Vec<(usize, f64)>>>,
+    propagation: Vec<Matrix>,
 }
 
 impl<'a> Textbook<'a> {
@@ -79,7 +80,7 @@ impl<'a> Textbook<'a> {
             let nodes = &slice.nodes[layer + 1];
             let (lo, hi) = match all.last() {
                 None => (pick(&self.first.0, nodes), pick(&self.first.1, nodes)),
-                Some(before) => next_bounds(&self.model.layers()[layer], &slice.rows[layer], before),
+                Some(before) => next_bounds(&self.model.layers()[layer], &slice.propagation[layer], before),
             };
             all.push(Bounds { nodes: nodes.iter().map(|&node| NodeId(node)).collect(), lo, hi });
         }
@@ -96,24 +97,16 @@ impl<'a> Textbook<'a> {
     /// [`Textbook::lower_bounds`] from bounds of the caller's own; valid if they are.
     pub fn dual(&self, target: NodeId, class: ClassId, bounds: &[Bounds], slopes: Option<&[Matrix]>) -> Vec<f64> {
         let slice = self.slice(target);
-        let mut signs = Matrix::zeros(slice.nodes[0].len(), self.graph.attribute_count());
-        for (row, &node) in slice.nodes[0].iter().enumerate() {
-            signs.row_mut(row).copy_from_slice(&self.signs(node));
-        }
-        let lower = |k| self.dual_of(&slice, &signs, (class.index(), k), bounds, slopes);
+        let attributes = self.attributes(&slice.nodes[0]);
+        let signs = self.signs(&attributes);
+        let lower = |k| self.dual_of(&slice, &attributes, &signs, (class.index(), k), bounds, slopes);
         (0..self.model.classes()).map(|k| if k == class.index() { 0.0 } else { lower(k) }).collect()
     }
 
     /// The logits of `target` once `flips` are made.
     pub fn logits(&self, target: NodeId, flips: &[Flip]) -> Vec<f64> {
         let slice = self.slice(target);
-        let attributes = self.graph.attribute_count();
-        let mut values = Matrix::zeros(slice.nodes[0].len(), attributes);
-        for (row, &node) in slice.nodes[0].iter().enumerate() {
-            for &attribute in self.graph.attributes().row(node as usize) {
-                values.row_mut(row)[attribute as usize] = 1.0;
-            }
-        }
+        let mut values = self.attributes(&slice.nodes[0]);
         for flip in flips {
             if let Ok(row) = slice.nodes[0].binary_search(&flip.node.0) {
                 let x = &mut values.row_mut(row)[flip.attribute.index()];
@@ -121,20 +114,11 @@ impl<'a> Textbook<'a> {
             }
         }
         for (i, layer) in self.model.layers().iter().enumerate() {
-            let mut next = Matrix::zeros(slice.rows[i].len(), layer.bias().len());
-            for (row, entries) in slice.rows[i].iter().enumerate() {
-                let output = next.row_mut(row);
-                output.copy_from_slice(layer.bias());
-                for &(n, p) in entries {
-                    for (input, &value) in values.row(n).iter().enumerate() {
-                        let activation = if i == 0 { value } else { value.max(0.0) };
-                        if activation != 0.0 {
-                            axpy(output, p * activation, layer.weight().row(input));
-                        }
-                    }
-                }
+            let active = if i == 0 { values } else { map(&values, |value| value.max(0.0)) };
+            values = product(&product(&slice.propagation[i], &active), layer.weight());
+            for row in 0..values.rows() {
+                axpy(values.row_mut(row), 1.0, layer.bias());
             }
-            values = next;
         }
         values.row(0).to_vec()
     }
@@ -143,6 +127,7 @@ impl<'a> Textbook<'a> {
     fn dual_of(
         &self,
         slice: &Slice,
+        attributes: &Matrix,
         signs: &Matrix,
         (class, other): (usize, usize),
         bounds: &[Bounds],
@@ -156,10 +141,9 @@ impl<'a> Textbook<'a> {
             for row in 0..phi.rows() {
                 value -= phi.row(row).iter().zip(layer.bias()).map(|(phi, bias)| phi * bias).sum::<f64>();
             }
-            let phi_hat = self.pull_back(i, &slice.rows[i], slice.nodes[i].len(), &phi);
+            let phi_hat = product(&product(&transpose(&slice.propagation[i]), &phi), &self.transposed[i]);
             if i == 0 {
-                let nodes = &slice.nodes[0];
-                return value - self.trace(nodes, &phi_hat) - self.penalty(nodes, signs, &phi_hat);
+                return value - trace(attributes, &phi_hat) - self.penalty(&slice.nodes[0], signs, &phi_hat);
             }
             let (intercepts, relaxed) = relax(&bounds[i - 1], &phi_hat, slopes.map(|slopes| &slopes[i - 1]));
             value += intercepts;
@@ -168,58 +152,43 @@ impl<'a> Textbook<'a> {
         value
     }
 
-    /// `Φ̂ = Pᵀ Φ Wᵀ`.
-    fn pull_back(&self, layer: usize, rows: &[Vec<(usize, f64)>], nodes: usize, phi: &Matrix) -> Matrix {
-        let transposed = &self.transposed[layer];
-        let mut phi_hat = Matrix::zeros(nodes, transposed.columns());
-        let mut through = vec![0.0; transposed.columns()];
-        for (row, entries) in rows.iter().enumerate() {
-            through.fill(0.0);
-            for (output, &factor) in phi.row(row).iter().enumerate() {
-                if factor != 0.0 {
-                    axpy(&mut through, factor, transposed.row(output));
-                }
-            }
-            for &(n, p) in entries {
-                axpy(phi_hat.row_mut(n), p, &through);
-            }
-        }
-        phi_hat
-    }
-
-    /// `Tr[Xᵀ Φ̂]`.
-    fn trace(&self, nodes: &[u32], phi_hat: &Matrix) -> f64 {
-        let mut sum = 0.0;
-        for (row, &node) in nodes.iter().enumerate() {
-            let attributes = self.graph.attributes().row(node as usize);
-            sum += attributes.iter().map(|&attribute| phi_hat.get(row, attribute as usize)).sum::<f64>();
-        }
-        sum
-    }
-
     /// `‖Ψ‖₁ + Σ q_n η_n + Q ρ` at the optimal η and ρ: the sum of the Q largest of the q_n largest gains of each
     /// node, where adding an attribute gains `[Φ̂]₊` and deleting one `[Φ̂]₋`.
     fn penalty(&self, nodes: &[u32], signs: &Matrix, phi_hat: &Matrix) -> f64 {
         let mut selected = Vec::new();
-        let mut buffer = vec![0.0; phi_hat.columns()];
+        let mut gains = Vec::new();
         for (row, &node) in nodes.iter().enumerate() {
-            let gains = signs.row(row).iter().zip(phi_hat.row(row)).map(|(sign, phi)| sign * phi);
-            let gains = keep_positive(gains, &mut buffer);
-            selected.extend_from_slice(largest(gains, self.limits.local(NodeId(node))));
+            gains.clear();
+            gains.extend(signs.row(row).iter().zip(phi_hat.row(row)).map(|(sign, phi)| (sign * phi).max(0.0)));
+            selected.extend_from_slice(largest(&mut gains, self.limits.local(NodeId(node))));
         }
         largest(&mut selected, self.limits.global()).iter().sum()
     }
 
-    /// By how much a flip moves each attribute of `node`: +1 where it can be added, −1 where it can be deleted, 0
-    /// where the budget forbids both.
-    fn signs(&self, node: u32) -> Vec<f64> {
-        let mut signs = vec![if self.limits.additions() { 1.0 } else { 0.0 }; self.graph.attribute_count()];
-        for &attribute in self.graph.attributes().row(node as usize) {
-            signs[attribute as usize] = if self.limits.deletions() { -1.0 } else { 0.0 };
+    /// The rows `nodes` of X.
+    fn attributes(&self, nodes: &[u32]) -> Matrix {
+        let mut attributes = Matrix::zeros(nodes.len(), self.graph.attribute_count());
+        for (row, &node) in nodes.iter().enumerate() {
+            for &attribute in self.graph.attributes().row(node as usize) {
+                attributes.row_mut(row)[attribute as usize] = 1.0;
+            }
         }
-        for (attribute, sign) in signs.iter_mut().enumerate() {
-            if !self.limits.flippable((attribute as u32).into()) {
-                *sign = 0.0;
+        attributes
+    }
+
+    /// By how much a flip moves each entry of `attributes`: +1 where it can be added, −1 where it can be deleted, 0
+    /// where the budget forbids both.
+    fn signs(&self, attributes: &Matrix) -> Matrix {
+        let mut signs = map(attributes, |x| match x {
+            0.0 if self.limits.additions() => 1.0,
+            1.0 if self.limits.deletions() => -1.0,
+            _ => 0.0,
+        });
+        for row in 0..signs.rows() {
+            for (attribute, sign) in signs.row_mut(row).iter_mut().enumerate() {
+                if !self.limits.flippable((attribute as u32).into()) {
+                    *sign = 0.0;
+                }
             }
         }
         signs
@@ -233,17 +202,22 @@ impl<'a> Textbook<'a> {
         let mut sums = Matrix::zeros(nodes, units);
         let mut gains = Vec::with_capacity(nodes * units);
         let mut losses = Vec::with_capacity(nodes * units);
-        let mut buffer = vec![0.0; self.graph.attribute_count()];
+        let mut changed = Vec::new();
         for node in 0..nodes {
             for &attribute in self.graph.attributes().row(node) {
                 axpy(sums.row_mut(node), 1.0, layer.weight().row(attribute as usize));
             }
-            let signs = self.signs(node as u32);
+            let signs = self.signs(&self.attributes(&[node as u32]));
             let local = self.limits.local(NodeId(node as u32));
             for unit in 0..units {
-                let changes = || signs.iter().zip(self.transposed[0].row(unit)).map(|(sign, weight)| sign * weight);
-                gains.push(largest(keep_positive(changes(), &mut buffer), local).to_vec());
-                losses.push(largest(keep_positive(changes().map(|change| -change), &mut buffer), local).to_vec());
+                let changes =
+                    || signs.values().iter().zip(self.transposed[0].row(unit)).map(|(sign, weight)| sign * weight);
+                changed.clear();
+                changed.extend(changes().map(|change| change.max(0.0)));
+                gains.push(largest(&mut changed, local).to_vec());
+                changed.clear();
+                changed.extend(changes().map(|change| (-change).max(0.0)));
+                losses.push(largest(&mut changed, local).to_vec());
             }
         }
         let (mut up, mut down) = (Vec::new(), Vec::new());
@@ -271,24 +245,26 @@ impl<'a> Textbook<'a> {
 
     fn slice(&self, target: NodeId) -> Slice {
         let mut nodes = vec![vec![target.0]];
-        let mut rows = Vec::new();
+        let mut propagation = Vec::new();
         for _ in self.model.layers() {
             let outer = &nodes[nodes.len() - 1];
             let mut inner: Vec<u32> =
                 outer.iter().flat_map(|&m| self.propagation.row(m as usize).0.iter().copied()).collect();
             inner.sort_unstable();
             inner.dedup();
-            let entries = |&m: &u32| {
+            let mut rows = Matrix::zeros(outer.len(), inner.len());
+            for (row, &m) in outer.iter().enumerate() {
                 let (columns, values) = self.propagation.row(m as usize);
-                let position = |n: &u32| inner.partition_point(|other| other < n);
-                columns.iter().map(position).zip(values.iter().copied()).collect()
-            };
-            rows.push(outer.iter().map(entries).collect());
+                for (n, &p) in columns.iter().zip(values) {
+                    rows.row_mut(row)[inner.partition_point(|other| other < n)] = p;
+                }
+            }
+            propagation.push(rows);
             nodes.push(inner);
         }
         nodes.reverse();
-        rows.reverse();
-        Slice { nodes, rows }
+        propagation.reverse();
+        Slice { nodes, propagation }
     }
 }
 
@@ -315,34 +291,44 @@ fn relax(bounds: &Bounds, phi_hat: &Matrix, slopes: Option<&Matrix>) -> (f64, Ma
 }
 
 /// `lo' = P (relu(lo) W₊ − relu(hi) W₋) + b`, `hi' = P (relu(hi) W₊ − relu(lo) W₋) + b`.
-fn next_bounds(layer: &Layer, rows: &[Vec<(usize, f64)>], before: &Bounds) -> (Matrix, Matrix) {
-    let units = layer.bias().len();
-    let (mut lo, mut hi) = (Matrix::zeros(rows.len(), units), Matrix::zeros(rows.len(), units));
-    for (row, entries) in rows.iter().enumerate() {
-        lo.row_mut(row).copy_from_slice(layer.bias());
-        hi.row_mut(row).copy_from_slice(layer.bias());
-        for &(n, p) in entries {
-            for input in 0..layer.weight().rows() {
-                let (least, most) = (before.lo.get(n, input).max(0.0), before.hi.get(n, input).max(0.0));
-                for (unit, &weight) in layer.weight().row(input).iter().enumerate() {
-                    let (positive, negative) = (weight.max(0.0), (-weight).max(0.0));
-                    lo.row_mut(row)[unit] += p * (least * positive - most * negative);
-                    hi.row_mut(row)[unit] += p * (most * positive - least * negative);
-                }
-            }
+fn next_bounds(layer: &Layer, propagation: &Matrix, before: &Bounds) -> (Matrix, Matrix) {
+    let positive = map(layer.weight(), |weight| weight.max(0.0));
+    let negative = map(layer.weight(), |weight| (-weight).max(0.0));
+    let (least, most) = (map(&before.lo, |lo| lo.max(0.0)), map(&before.hi, |hi| hi.max(0.0)));
+    let bound = |rising: &Matrix, falling: &Matrix| {
+        let mut inner = product(rising, &positive);
+        let lowered = product(falling, &negative);
+        for row in 0..inner.rows() {
+            axpy(inner.row_mut(row), -1.0, lowered.row(row));
         }
-    }
-    (lo, hi)
+        let mut bound = product(propagation, &inner);
+        for row in 0..bound.rows() {
+            axpy(bound.row_mut(row), 1.0, layer.bias());
+        }
+        bound
+    };
+    (bound(&least, &most), bound(&most, &least))
 }
 
-/// The positive ones of `values`, in `buffer`, which has room for all; without a branch, since signs are random.
-fn keep_positive(values: impl Iterator<Item = f64>, buffer: &mut [f64]) -> &mut [f64] {
-    let mut count = 0;
-    for value in values {
-        buffer[count] = value;
-        count += usize::from(value > 0.0);
+/// `Tr[Xᵀ Φ̂]`.
+fn trace(attributes: &Matrix, phi_hat: &Matrix) -> f64 {
+    attributes.values().iter().zip(phi_hat.values()).map(|(x, phi)| x * phi).sum()
+}
+
+/// `A B`.
+fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut product = Matrix::zeros(a.rows(), b.columns());
+    for row in 0..a.rows() {
+        for (inner, &factor) in a.row(row).iter().enumerate() {
+            axpy(product.row_mut(row), factor, b.row(inner));
+        }
     }
-    &mut buffer[..count]
+    product
+}
+
+/// `function` of every entry.
+fn map(matrix: &Matrix, function: impl Fn(f64) -> f64) -> Matrix {
+    Matrix::from_values(matrix.rows(), matrix.columns(), matrix.values().iter().map(|&value| function(value)).collect())
 }
 
 /// The `count` largest of `values`, in any order; all of them if there are fewer.
