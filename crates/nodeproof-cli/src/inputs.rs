@@ -88,10 +88,7 @@ pub(crate) fn read_model(path: &Path) -> anyhow::Result<Model> {
 
 fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
     check_readable(path, "--split")?;
-    Split::read(path, graph.nodes()).map_err(|error| {
-        let error = in_file(path, &error);
-        anyhow!("{error}; use a split that was made for this graph, read with the same options")
-    })
+    Split::read(path, graph.nodes()).map_err(|error| in_file(path, &error))
 }
 
 /// Opens the file once, so that a wrong path is told together with the option it was given with.

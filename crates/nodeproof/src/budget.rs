@@ -243,6 +243,21 @@ impl Budget {
         self.local
     }
 
+    /// Nodes with a local budget of their own, see [`Budget::local_at`].
+    pub fn own_locals(&self) -> &BTreeMap<NodeId, u32> {
+        &self.local_at
+    }
+
+    /// Nodes at which no flip is allowed.
+    pub fn protected_nodes(&self) -> &BTreeSet<NodeId> {
+        &self.protected_nodes
+    }
+
+    /// Attributes of which no flip is allowed.
+    pub fn protected_attributes(&self) -> &BTreeSet<AttributeId> {
+        &self.protected_attributes
+    }
+
     /// Resolves the budget for `graph`.
     ///
     /// # Errors

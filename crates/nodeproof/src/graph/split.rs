@@ -70,7 +70,10 @@ pub enum SplitError {
         wanted: usize,
     },
     /// A node outside the graph, or in two parts, or in none.
-    #[error("the split does not fit the graph of {nodes} nodes: node {node} is {problem}")]
+    #[error(
+        "the split does not fit the graph of {nodes} nodes: node {node} is {problem}; use a split that was made for this \
+         graph, read with the same options"
+    )]
     Node {
         /// The node.
         node: u32,
