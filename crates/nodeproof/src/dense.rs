@@ -40,6 +40,11 @@ impl Matrix {
         &self.values
     }
 
+    /// All values, row by row, to be changed.
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
     /// Row `row`.
     #[inline]
     pub fn row(&self, row: usize) -> &[f64] {

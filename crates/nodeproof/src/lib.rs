@@ -23,7 +23,8 @@
 //!
 //! The modules follow the paper (Zügner and Günnemann, *Certifiable Robustness and Robust Training for Graph
 //! Convolutional Networks*, KDD 2019): [`graph`] → [`model`] → [`network`] → [`budget`] → `bounds` →
-//! `relaxation` → `selection` → [`certify`]. Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and
+//! `relaxation` → `selection` → [`certify`]; [`train`] makes networks; [`check`] computes the same quantities from the
+//! plain formulas and shares no code with the engines. Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and
 //! the global budget.
 
 pub mod budget;
@@ -33,6 +34,7 @@ pub mod graph;
 pub mod model;
 pub mod network;
 pub mod sparse;
+pub mod train;
 
 mod bounds;
 mod dense;

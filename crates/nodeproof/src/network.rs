@@ -168,9 +168,14 @@ pub(crate) fn add_activations(gathered: &mut [f64], p: f64, pre_activations: &[f
 
 /// `values = gathered W + b`.
 pub(crate) fn transform(layer: &Layer, gathered: &[f64], values: &mut [f64]) {
-    values.copy_from_slice(layer.bias());
+    transform_into(layer.weight(), layer.bias(), gathered, values);
+}
+
+/// `values = gathered W + b`.
+pub(crate) fn transform_into(weight: &Matrix, bias: &[f64], gathered: &[f64], values: &mut [f64]) {
+    values.copy_from_slice(bias);
     for (input, &factor) in gathered.iter().enumerate() {
-        add_scaled(values, factor, layer.weight().row(input));
+        add_scaled(values, factor, weight.row(input));
     }
 }
 

@@ -1,0 +1,219 @@
+//! Cross entropy of the exact network, and its gradient, on what a set of targets sees.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::parameters::Parameters;
+use crate::dense::{Matrix, add_scaled, dot, relu};
+use crate::graph::{ClassId, Graph, NodeId};
+use crate::network::transform_into;
+use crate::slice::Region;
+use crate::sparse::{Pattern, SparseMatrix};
+
+/// Hidden activations that are left out in one step of training.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dropout {
+    /// Share of the activations that are set to 0; the others grow to make up for it.
+    pub(crate) rate: f64,
+    pub(crate) seed: u64,
+    /// The step; each has its own choice.
+    pub(crate) step: u64,
+}
+
+impl Dropout {
+    /// The factor of each activation of a row: 0 or 1 / (1 − rate).
+    fn factors(self, layer: usize, row: usize, factors: &mut [f64]) {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ self.step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        random.set_stream(((layer as u64) << 40) | row as u64);
+        let kept = 1.0 / (1.0 - self.rate);
+        factors.fill_with(|| if random.random::<f64>() < self.rate { 0.0 } else { kept });
+    }
+}
+
+/// The mean over targets of `−log softmax(logits)_label`.
+pub(crate) struct CrossEntropy {
+    /// P between level i (columns) and level i + 1 (rows), and its transpose.
+    hops: Vec<(SparseMatrix, SparseMatrix)>,
+    /// The attributes of level 0, and for each attribute the places that have it.
+    rows: Pattern,
+    columns: Pattern,
+    /// The label of each place of the last level.
+    labels: Vec<ClassId>,
+}
+
+/// What the backward pass needs of the forward pass of one layer.
+struct Pass {
+    /// `P · input`, a row for each place (for the first layer: nothing).
+    gathered: Matrix,
+    /// Derivative of the activations: 0, or the factor of dropout.
+    slope: Matrix,
+}
+
+impl CrossEntropy {
+    pub(crate) fn new(graph: &Graph, propagation: &SparseMatrix, targets: &[(NodeId, ClassId)], layers: usize) -> Self {
+        let nodes: Vec<NodeId> = targets.iter().map(|&(node, _)| node).collect();
+        let region = Region::around(propagation, &nodes, layers);
+        let hop = |level: usize| {
+            let mut triplets = Vec::new();
+            for (row, &m) in region.level(level + 1).nodes().iter().enumerate() {
+                let (columns, values) = propagation.row(m as usize);
+                let entry = |(&n, &p)| (row as u32, region.level(level).place(n) as u32, p);
+                triplets.extend(columns.iter().zip(values).map(entry));
+            }
+            let (rows, columns) = (region.level(level + 1).nodes().len(), region.level(level).nodes().len());
+            let turned: Vec<_> = triplets.iter().map(|&(row, column, p)| (column, row, p)).collect();
+            (SparseMatrix::from_triplets(rows, columns, &triplets), SparseMatrix::from_triplets(columns, rows, &turned))
+        };
+        let inputs = region.level(0).nodes();
+        let attribute_pairs: Vec<(u32, u32)> = inputs
+            .iter()
+            .zip(0u32..)
+            .flat_map(|(&node, place)| graph.attributes().row(node as usize).iter().map(move |&d| (place, d)))
+            .collect();
+        let turned: Vec<_> = attribute_pairs.iter().map(|&(place, attribute)| (attribute, place)).collect();
+        let mut labels = vec![ClassId(0); region.level(layers).nodes().len()];
+        for &(node, label) in targets {
+            labels[region.level(layers).place(node.0)] = label;
+        }
+        Self {
+            hops: (0..layers).map(hop).collect(),
+            rows: Pattern::from_pairs(inputs.len(), graph.attribute_count(), &attribute_pairs),
+            columns: Pattern::from_pairs(graph.attribute_count(), inputs.len(), &turned),
+            labels,
+        }
+    }
+
+    /// The loss at `parameters`; its gradient replaces `gradient`.
+    pub(crate) fn evaluate(&self, parameters: &Parameters, dropout: Option<Dropout>, gradient: &mut Parameters) -> f64 {
+        let (logits, passes) = self.forward(parameters, dropout);
+        let (loss, errors) = self.loss(&logits);
+        self.backward(parameters, &passes, errors, gradient);
+        loss
+    }
+
+    /// The loss at `parameters`, without dropout.
+    pub(crate) fn value(&self, parameters: &Parameters) -> f64 {
+        self.loss(&self.forward(parameters, None).0).0
+    }
+
+    /// The logits of the targets, and what the backward pass needs of each layer.
+    fn forward(&self, parameters: &Parameters, dropout: Option<Dropout>) -> (Matrix, Vec<Pass>) {
+        let layers = self.hops.len();
+        let mut passes = Vec::with_capacity(layers);
+        let mut values = propagate(&self.hops[0].0, &self.attribute_sums(&parameters.weights[0]));
+        for row in 0..values.rows() {
+            add_scaled(values.row_mut(row), 1.0, &parameters.biases[0]);
+        }
+        let mut gathered = Matrix::default();
+        for layer in 1..layers {
+            let slope = slopes(&values, dropout, layer - 1);
+            for (value, slope) in values.values_mut().iter_mut().zip(slope.values()) {
+                *value *= slope;
+            }
+            passes.push(Pass { gathered, slope });
+            gathered = propagate(&self.hops[layer].0, &values);
+            let (weight, bias) = (&parameters.weights[layer], &parameters.biases[layer]);
+            values = Matrix::par_fill(gathered.rows(), bias.len(), |row, logits| {
+                transform_into(weight, bias, gathered.row(row), logits);
+            });
+        }
+        passes.push(Pass { gathered, slope: Matrix::default() });
+        (values, passes)
+    }
+
+    /// The loss of these logits, and its derivative by them.
+    fn loss(&self, logits: &Matrix) -> (f64, Matrix) {
+        let count = logits.rows().max(1) as f64;
+        let mut errors = logits.clone();
+        let mut loss = 0.0;
+        for (row, label) in self.labels.iter().enumerate() {
+            let row = errors.row_mut(row);
+            let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let own = row[label.index()] - largest;
+            row.iter_mut().for_each(|logit| *logit = (*logit - largest).exp());
+            let total: f64 = row.iter().sum();
+            loss += total.ln() - own;
+            row.iter_mut().for_each(|share| *share /= total * count);
+            row[label.index()] -= 1.0 / count;
+        }
+        (loss / count, errors)
+    }
+
+    /// From the derivative by the logits to the gradient.
+    fn backward(&self, parameters: &Parameters, passes: &[Pass], mut errors: Matrix, gradient: &mut Parameters) {
+        for layer in (1..passes.len()).rev() {
+            column_sums(&errors, &mut gradient.biases[layer]);
+            gradient.weights[layer] = product_transposed(&passes[layer].gathered, &errors);
+            let weight = &parameters.weights[layer];
+            let by_gathered = Matrix::par_fill(errors.rows(), weight.rows(), |row, values| {
+                for (j, value) in values.iter_mut().enumerate() {
+                    *value = dot(errors.row(row), weight.row(j));
+                }
+            });
+            errors = propagate(&self.hops[layer].1, &by_gathered);
+            for (error, slope) in errors.values_mut().iter_mut().zip(passes[layer - 1].slope.values()) {
+                *error *= slope;
+            }
+        }
+        column_sums(&errors, &mut gradient.biases[0]);
+        let by_sums = propagate(&self.hops[0].1, &errors);
+        gradient.weights[0] = Matrix::par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
+            for &place in self.columns.row(attribute) {
+                add_scaled(values, 1.0, by_sums.row(place as usize));
+            }
+        });
+    }
+
+    /// `X W⁰` for each place of level 0.
+    fn attribute_sums(&self, weight: &Matrix) -> Matrix {
+        Matrix::par_fill(self.rows.rows(), weight.columns(), |place, sums| {
+            for &attribute in self.rows.row(place) {
+                add_scaled(sums, 1.0, weight.row(attribute as usize));
+            }
+        })
+    }
+}
+
+/// `P x`.
+fn propagate(propagation: &SparseMatrix, x: &Matrix) -> Matrix {
+    Matrix::par_fill(propagation.rows(), x.columns(), |row, values| {
+        let (columns, weights) = propagation.row(row);
+        for (&column, &p) in columns.iter().zip(weights) {
+            add_scaled(values, p, x.row(column as usize));
+        }
+    })
+}
+
+/// Derivative of the activations at pre-activations `z`, dropout included.
+fn slopes(z: &Matrix, dropout: Option<Dropout>, layer: usize) -> Matrix {
+    Matrix::par_fill(z.rows(), z.columns(), |row, slopes| {
+        match dropout {
+            Some(dropout) => dropout.factors(layer, row, slopes),
+            None => slopes.fill(1.0),
+        }
+        for (slope, &z) in slopes.iter_mut().zip(z.row(row)) {
+            if relu(z) == 0.0 {
+                *slope = 0.0;
+            }
+        }
+    })
+}
+
+fn column_sums(matrix: &Matrix, sums: &mut [f64]) {
+    sums.fill(0.0);
+    (0..matrix.rows()).for_each(|row| add_scaled(sums, 1.0, matrix.row(row)));
+}
+
+/// `Aᵀ B`, rows summed in order.
+fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
+    let columns: Vec<Vec<f64>> = (0..a.columns())
+        .into_par_iter()
+        .map(|column| {
+            let mut sums = vec![0.0; b.columns()];
+            (0..a.rows()).for_each(|row| add_scaled(&mut sums, a.get(row, column), b.row(row)));
+            sums
+        })
+        .collect();
+    Matrix::from_values(a.columns(), b.columns(), columns.concat())
+}
