@@ -36,7 +36,7 @@ impl CheckedBudget {
         }
         if arguments.delete_only {
             budget = budget.direction(Direction::DeleteOnly);
-            remarks.push("only removals".to_owned());
+            remarks.push("only deletions".to_owned());
         }
         if let Some(path) = &arguments.local_budget_file {
             let own = own_budgets(path, graph)?;

@@ -13,7 +13,7 @@ Exit codes:
   1    fewer nodes are robust than --fail-under asks for
   2    bad input or usage, or a file that cannot be read or written
   3    internal error; please report it
-  130  interrupted; what was written so far is valid
+  130  interrupted; every line written so far is whole
 
 Examples:
   nodeproof data info g.npz
@@ -91,14 +91,21 @@ pub(crate) enum Command {
     /// Prove which predictions hold, node by node
     ///
     /// Gives every node a verdict: robust (no admissible set of flips changes its class), nonrobust (a witness that
-    /// does is shown) or undecided. Prints a summary; --out keeps the certificates.
-    #[command(after_help = CERTIFY_EXAMPLES)]
+    /// does is shown) or undecided. Prints a summary, in which the mean margin is the mean of the nodes' smallest lower
+    /// bounds; --out keeps the certificates.
+    #[command(
+        after_help = CERTIFY_EXAMPLES,
+        override_usage = "nodeproof certify --graph <FILE> --model <FILE> --global-budget <Q>\n                         [OPTIONS]"
+    )]
     Certify(CertifyArguments),
     /// Tell the story of one node
     ///
     /// Shows prediction, verdict, the margin to every other class before and under attack, and the flips that change
     /// the prediction, in words where the graph has names.
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    #[command(
+        after_help = EXPLAIN_EXAMPLES,
+        override_usage = "nodeproof explain --graph <FILE> --model <FILE> --global-budget <Q>\n                         --node <NODE> [OPTIONS]"
+    )]
     Explain(ExplainArguments),
     /// Inspect and split graphs
     #[command(subcommand)]
@@ -147,12 +154,15 @@ pub(crate) enum BenchCommand {
     ///
     /// Certifies every node on one thread and then on all, evaluates the paper's formulas densely on a sample of the
     /// same nodes, and prints CPU seconds and ratios. The machine should have nothing else to do.
-    #[command(after_help = BENCH_CERTIFY_EXAMPLES)]
+    #[command(
+        after_help = BENCH_CERTIFY_EXAMPLES,
+        override_usage = "nodeproof bench certify --graph <FILE> --model <FILE>\n                               --global-budget <Q> [OPTIONS]"
+    )]
     Certify(BenchCertifyArguments),
 }
 
 /// How a graph on file is read.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Graph")]
 pub(crate) struct GraphFlags {
     /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1
@@ -197,10 +207,10 @@ pub(crate) struct ModelArguments {
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArguments {
     /// Most flips in all
-    #[arg(long, value_name = "Q", value_parser = values::global_budget)]
+    #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) global_budget: u32,
     /// Most flips at one node: a count, or a share of the attributes
-    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget)]
+    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget, allow_hyphen_values = true)]
     pub(crate) local_budget: LocalBudget,
     /// Nodes with a local budget of their own: lines of `node count`; `#` starts a comment
     #[arg(long, value_name = "FILE")]
@@ -236,7 +246,7 @@ pub(crate) struct CertifyArguments {
     pub(crate) budget: BudgetArguments,
     /// Nodes to certify: all, ids and ranges such as 0,4,10-20, @FILE, or a part of the split
     ///
-    /// Parts of the split are train, validation, test and unlabelled (every node outside train). A file lists ids and
+    /// Parts of the split are train (or labelled), validation, test and unlabelled (every node outside train). A file lists ids and
     /// ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
     #[arg(long, value_name = "LIST", default_value = "all", help_heading = "Nodes")]
     pub(crate) nodes: NodeList,
@@ -270,7 +280,7 @@ pub(crate) struct CertifyArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     /// The node: its id, or its name
-    #[arg(long, value_name = "NODE", help_heading = "Nodes")]
+    #[arg(long, value_name = "NODE", help_heading = "Nodes", allow_hyphen_values = true)]
     pub(crate) node: String,
     #[command(flatten)]
     pub(crate) graph: GraphArguments,

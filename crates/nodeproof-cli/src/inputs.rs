@@ -1,10 +1,11 @@
 //! Files to graphs, models and splits.
 
+use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
-use nodeproof::{Cleaning, Graph, GraphOptions, Model, NodeId, Split};
+use nodeproof::{Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split};
 
 use crate::budget::CheckedBudget;
 use crate::cli::{BudgetArguments, ClassChoice, GraphArguments, GraphFlags, ModelArguments};
@@ -75,7 +76,15 @@ pub(crate) fn read_graph(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Gra
         .largest_component(flags.largest_component)
         .keep_self_loops(flags.keep_self_loops)
         .directed(flags.directed);
-    Graph::read(path, options).map_err(|error| in_file(path, &error))
+    Graph::read(path, options).map_err(|error| match error {
+        GraphError::Npz(NpzError::Missing { found, .. }) if found.contains("W0") => {
+            anyhow!(
+                "{} is a model, not a graph; give a graph's file (were --graph and --model swapped?)",
+                path.display()
+            )
+        }
+        error => in_file(path, error),
+    })
 }
 
 /// Reads a model.
@@ -83,12 +92,20 @@ pub(crate) fn read_graph(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Gra
 /// # Errors
 /// If the file is not a model.
 pub(crate) fn read_model(path: &Path) -> anyhow::Result<Model> {
-    Model::read(path).map_err(|error| in_file(path, &error))
+    Model::read(path).map_err(|error| match error {
+        ModelError::Npz(NpzError::Missing { found, .. }) if found.contains("adj_data") => {
+            anyhow!(
+                "{} is a graph, not a model; give a model's file (were --graph and --model swapped?)",
+                path.display()
+            )
+        }
+        error => in_file(path, error),
+    })
 }
 
 fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
     check_readable(path, "--split")?;
-    Split::read(path, graph.nodes()).map_err(|error| in_file(path, &error))
+    Split::read(path, graph.nodes()).map_err(|error| in_file(path, error))
 }
 
 /// Opens the file once, so that a wrong path is told together with the option it was given with.
@@ -107,9 +124,10 @@ pub(crate) fn check_readable(path: &Path, option: &str) -> anyhow::Result<()> {
 }
 
 /// Names the file, unless the error does so itself.
-fn in_file(path: &Path, error: &impl ToString) -> anyhow::Error {
-    let (path, error) = (path.display().to_string(), error.to_string());
-    if error.contains(&path) { anyhow!(error) } else { anyhow!("{path}: {error}") }
+fn in_file(path: &Path, error: impl Error + Send + Sync + 'static) -> anyhow::Error {
+    let (path, text) = (path.display().to_string(), error.to_string());
+    let named = if text.contains(&path) { text } else { format!("{path}: {text}") };
+    anyhow::Error::new(error).context(named)
 }
 
 /// Notes what was changed without being asked for, and how to have it otherwise.

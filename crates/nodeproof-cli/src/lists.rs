@@ -85,14 +85,20 @@ pub(crate) fn node(text: &str, graph: &Graph) -> anyhow::Result<NodeId> {
             Some(id) => Ok(NodeId(id)),
             None if other.is_ok() => bail!("--node: {}", no_such_node(text, graph)),
             None if graph.names().nodes.is_some() => {
-                bail!(
-                    "--node: no node is called `{text}`; give its exact name, or an id from 0 to {}",
-                    graph.nodes() - 1
-                )
+                let close =
+                    graph.names().nodes.iter().flatten().find(|name| name.to_lowercase() == text.to_lowercase());
+                let hint = close.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
+                let last = graph.nodes() - 1;
+                bail!("--node: no node is called `{text}`{hint}; give its exact name, or an id from 0 to {last}")
             }
             None => bail!("--node: `{text}` is not an id, and the graph has no node names; give an id such as 17"),
         },
     }
+}
+
+/// The file that a list of attributes is in, if it is in one.
+pub(crate) fn attribute_file(list: &str) -> Option<&Path> {
+    list.trim().strip_prefix('@').map(Path::new)
 }
 
 /// The attributes that `list` names: ids, ranges and names, or `@FILE` with any of these.
@@ -102,11 +108,11 @@ pub(crate) fn node(text: &str, graph: &Graph) -> anyhow::Result<NodeId> {
 pub(crate) fn attributes(list: &str, graph: &Graph) -> anyhow::Result<Vec<AttributeId>> {
     let option = "--protect-attributes";
     let mut found = Vec::new();
-    match list.trim().strip_prefix('@') {
+    match attribute_file(list) {
         None => add_attributes(list, graph, option, &mut found)?,
         Some(path) => {
-            for (number, line) in values::lines(&read(Path::new(path))?) {
-                add_attributes(line, graph, &format!("{path}, line {number}"), &mut found)?;
+            for (number, line) in values::lines(&read(path)?) {
+                add_attributes(line, graph, &format!("{}, line {number}", path.display()), &mut found)?;
             }
         }
     }

@@ -62,7 +62,7 @@ fn judge(ended: thread::Result<anyhow::Result<Outcome>>, panic: impl FnOnce() ->
 }
 
 /// Only writing to stdout passes an [`io::Error`] on as it is; every other error is put into words first.
-pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 

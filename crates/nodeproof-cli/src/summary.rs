@@ -14,6 +14,7 @@ pub(crate) struct Tally {
     nonrobust: usize,
     undecided: usize,
     margins: f64,
+    known_margins: usize,
     labelled: usize,
     correct: usize,
 }
@@ -26,7 +27,8 @@ impl Tally {
             VerdictName::Nonrobust => self.nonrobust += 1,
             VerdictName::Undecided => self.undecided += 1,
         }
-        self.margins += record.margin();
+        self.margins += record.margin().unwrap_or(0.0);
+        self.known_margins += usize::from(record.margin().is_some());
         self.labelled += usize::from(record.label.is_some());
         self.correct += usize::from(record.label == Some(record.predicted));
     }
@@ -40,9 +42,14 @@ impl Tally {
             share(self.robust),
             share(self.nonrobust),
             share(self.undecided),
-            if self.nodes > 0 { format!("{:.3}", self.margins / self.nodes as f64) } else { "–".into() },
+            self.mean_margin().map_or("–".into(), |margin| format!("{margin:.3}")),
             accuracy,
         ]
+    }
+
+    /// The mean of the nodes' smallest lower bounds, as far as they are known.
+    fn mean_margin(&self) -> Option<f64> {
+        (self.known_margins > 0).then(|| self.margins / self.known_margins as f64)
     }
 
     fn figures(&self) -> Figures {
@@ -53,7 +60,7 @@ impl Tally {
             nonrobust: self.nonrobust,
             undecided: self.undecided,
             robust_share: of(self.robust, self.nodes),
-            mean_margin: (self.nodes > 0).then(|| self.margins / self.nodes as f64),
+            mean_margin: self.mean_margin(),
             accuracy: of(self.correct, self.labelled),
         }
     }
@@ -105,7 +112,8 @@ impl Summary {
         let header = ["", "\nnodes", "\nrobust", "\nnonrobust", "\nundecided", "mean\nmargin", "\naccuracy"];
         let mut rows = vec![self.all.row("all")];
         let parts = [("labelled", &self.labelled), ("unlabelled", &self.unlabelled)];
-        rows.extend(parts.into_iter().filter(|(_, part)| part.nodes > 0).map(|(name, part)| part.row(name)));
+        let some = |part: &Tally| part.nodes > 0 && part.nodes < self.all.nodes;
+        rows.extend(parts.into_iter().filter(|(_, part)| some(part)).map(|(name, part)| part.row(name)));
         let mut header: Vec<String> = header.map(str::to_owned).to_vec();
         if self.all.labelled == 0 {
             header.pop();

@@ -109,7 +109,7 @@ impl FromStr for NodeList {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim() {
             "all" => Ok(Self::All),
-            "train" => Ok(Self::Part(Part::Train)),
+            "train" | "labelled" => Ok(Self::Part(Part::Train)),
             "validation" => Ok(Self::Part(Part::Validation)),
             "test" => Ok(Self::Part(Part::Test)),
             "unlabelled" => Ok(Self::Part(Part::Unlabelled)),

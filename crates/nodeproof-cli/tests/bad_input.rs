@@ -167,7 +167,7 @@ fn budgets_that_cannot_be_meant() {
     let fixture = Fixture::new();
     let base = "--graph graph.npz --model model.safetensors";
     refused(&fixture, &format!("{base} --global-budget 0"), &["--global-budget", "at least 1"]);
-    refused(&fixture, &format!("{base} --global-budget=-1"), &["--global-budget", "whole number"]);
+    refused(&fixture, &format!("{base} --global-budget -1"), &["--global-budget", "whole number"]);
     refused(&fixture, &format!("{base} --global-budget 361"), &["360 attribute entries", "such as 12"]);
     refused(&fixture, &format!("{base} --global-budget 99999999999"), &["--global-budget", "whole number"]);
     refused(&fixture, base, &["--global-budget"]);
@@ -250,13 +250,23 @@ fn splits_that_do_not_fit() {
 }
 
 #[test]
+fn a_list_of_attributes_is_not_overwritten() {
+    let fixture = Fixture::new();
+    fixture.write("list.txt", "3\n");
+    let run = fixture.certify("--protect-attributes @list.txt --csv list.txt");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("is an input of this command"), "{}", run.stderr);
+    assert_eq!(fixture.read("list.txt"), "3\n");
+}
+
+#[test]
 fn files_that_are_not_there() {
     let fixture = Fixture::new();
     fs::create_dir(fixture.path("folder")).unwrap();
     refused(&fixture, &with_graph("missing.npz"), &["missing.npz", "check the path given as --graph"]);
     refused(&fixture, &with_model("missing.npz"), &["missing.npz", "check the path given as --model"]);
     refused(&fixture, &with_graph("folder"), &["folder", "is a directory", "check the path"]);
-    refused(&fixture, &with_model("graph.npz"), &["graph.npz", "W0"]);
+    refused(&fixture, &with_model("graph.npz"), &["graph.npz is a graph, not a model", "swapped?"]);
 }
 
 #[test]

@@ -197,6 +197,31 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
+fn a_closed_pipe_neither_cuts_other_files_short_nor_fails_a_gate() {
+    let fixture = Fixture::new();
+    fixture.certify("--csv whole.csv").succeeded();
+    let line = "certify --graph graph.npz --model model.safetensors --global-budget 2 --out - --csv out.csv --quiet \
+                --fail-under 0%";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_nodeproof"))
+        .args(line.split_whitespace())
+        .current_dir(fixture.path(""))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(fixture.read("out.csv"), fixture.read("whole.csv"));
+}
+
+#[test]
+fn timed_and_untimed_runs_are_not_mixed() {
+    let fixture = Fixture::new();
+    fixture.certify("--out out.jsonl").succeeded();
+    let refused = fixture.certify("--out out.jsonl --resume --timings");
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+#[test]
 fn node_lists_keep_their_order_and_drop_repeats() {
     let fixture = Fixture::new();
     fixture.write("ids.txt", "# some\n7, 2\n5-6 2\n");

@@ -50,7 +50,7 @@ fn convert_refuses_what_it_cannot_do() {
         ("model convert weights.npz out.npz", "written as .safetensors"),
         ("model convert weights.npz no/out.safetensors", "make it first"),
         ("model convert missing.npz out.safetensors", "check the path"),
-        ("model convert graph.npz out.safetensors", "W0"),
+        ("model convert graph.npz out.safetensors", "is a graph, not a model"),
         ("model convert weights.npz out.safetensors --propagation magic", "row-normalised"),
     ] {
         let run = fixture.run(line);

@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (graph, _) = Graph::read("examples/papers/graph.npz", GraphOptions::new())?;
     let model = Model::read("examples/papers/model.safetensors")?;
     let nodes: Vec<_> = graph.node_ids().collect();
-    let budget = Budget::new(4, "2".parse()?);
+    let budget = Budget::new(4, 2.into());
     for certificate in Certifier::new(&graph, &model)?.budget(budget).certify(&nodes)? {
         match certificate.verdict {
             Verdict::Robust { margin } => println!("{}: holds by {margin:.2}", certificate.node),

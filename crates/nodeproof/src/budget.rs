@@ -84,6 +84,12 @@ impl FromStr for LocalBudget {
     }
 }
 
+impl From<u32> for LocalBudget {
+    fn from(count: u32) -> Self {
+        Self::Count(count)
+    }
+}
+
 impl TryFrom<String> for LocalBudget {
     type Error = BudgetError;
 

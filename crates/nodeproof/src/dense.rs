@@ -1,4 +1,4 @@
-//! Dense row-major matrices and the two kernels everything is made of.
+//! Dense row-major matrices and the loops over their rows.
 
 use rayon::prelude::*;
 
@@ -21,7 +21,8 @@ impl Matrix {
     /// # Panics
     /// If there are not `rows · columns` values.
     pub fn from_values(rows: usize, columns: usize, values: Vec<f64>) -> Self {
-        assert_eq!(values.len(), rows * columns, "a {rows} × {columns} matrix needs {} values", rows * columns);
+        let expected = rows.checked_mul(columns);
+        assert_eq!(Some(values.len()), expected, "a {rows} × {columns} matrix needs rows times columns values");
         Self { rows, columns, values }
     }
 

@@ -22,10 +22,10 @@
 //! # Reading the code
 //!
 //! The modules follow the paper (Zügner and Günnemann, *Certifiable Robustness and Robust Training for Graph
-//! Convolutional Networks*, KDD 2019): [`graph`] → [`model`] → [`network`] → [`budget`] → `bounds` →
-//! `relaxation` → `selection` → [`certify`]; [`train`] makes networks; [`check`] computes the same quantities from the
-//! plain formulas and shares no code with the engines. Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and
-//! the global budget.
+//! Convolutional Networks*, KDD 2019): [`graph`] → [`model`] → [`network`] → [`budget`] → `slice` → `bounds` →
+//! `relaxation` → `search` and `selection` → [`certify`], with `rounding` under all of them; [`train`] makes networks.
+//! [`check`] stands beside: it computes the same quantities from the plain formulas and shares no code with the engines.
+//! Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and the global budget.
 
 pub mod budget;
 pub mod certify;

@@ -33,7 +33,8 @@ impl<'a> Network<'a> {
         }
         if model.classes() < graph.classes() {
             let problem = format!(
-                "it tells {} classes apart, but the graph's labels or class names make {}",
+                "it tells {} classes apart, but the graph's labels or class names make {}; use the model that was trained \
+                 on these labels",
                 model.classes(),
                 graph.classes()
             );

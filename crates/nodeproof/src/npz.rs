@@ -83,6 +83,9 @@ impl Archive {
         }
         let not_an_archive = |error: ZipError| match error {
             ZipError::Io(source) if source.kind() != io::ErrorKind::UnexpectedEof => io_error(source),
+            ZipError::InvalidArchive(_) | ZipError::Io(_) => {
+                NpzError::NotAnArchive { path: path.to_owned(), problem: "it is not a whole zip file".to_owned() }
+            }
             other => NpzError::NotAnArchive { path: path.to_owned(), problem: other.to_string() },
         };
         let zip = ZipArchive::new(BufReader::new(file)).map_err(not_an_archive)?;
@@ -284,7 +287,7 @@ impl Array {
             _ => None,
         };
         if self.item_bytes == 0 {
-            return decode(&[]).map(|empty| vec![empty; self.shape.iter().product::<usize>().min(self.bytes.len())]);
+            return decode(&[]).map(|_| Vec::new());
         }
         self.bytes.chunks_exact(self.item_bytes).map(decode).collect()
     }

@@ -10,7 +10,13 @@
 //!
 //! *Underflow* adds at most 2⁻¹⁰⁷⁵ to a product, whatever its factors, and later factors can make much of that. So the
 //! magnitude of every intermediate product is raised by [`FLOOR`] = 2⁻¹⁰²² before it is multiplied on: its γ_n-fold is
-//! at least n such errors. *Overflow* makes a bound infinite or NaN, and neither counts as robust.
+//! at least n such errors.
+//!
+//! *Overflow* is ruled out beforehand: where the magnitudes of weights, propagation and budget leave any chance of it
+//! ([`cannot_overflow`]), every bound gets an infinite error and nothing is claimed.
+
+use crate::budget::Limits;
+use crate::network::Network;
 
 /// Unit roundoff of `f64`.
 const UNIT: f64 = f64::EPSILON / 2.0;
@@ -34,6 +40,49 @@ pub(crate) fn magnitude(x: f64) -> f64 {
 #[inline]
 pub(crate) fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| magnitude(a * b)).sum()
+}
+
+/// Results above this are too close to overflow; what is computed from a few of them still fits.
+const LARGEST: f64 = 1e300;
+
+/// Whether no intermediate result of bounds, duals and forward passes on `network` can overflow.
+///
+/// Bounds the magnitudes of all pre-activations from the first layer to the last, of all coefficients of the dual from
+/// the last layer to the first, and of their products, each by the largest entries of its factors.
+pub(crate) fn cannot_overflow(network: &Network, limits: &Limits) -> bool {
+    let largest = |values: &[f64]| values.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+    let (layers, propagation) = (network.layers(), network.propagation());
+    let nodes = propagation.rows() as f64;
+    let mut column_sums = vec![0.0; propagation.rows()];
+    let (mut row_sum, mut row_length) = (1.0f64, 0);
+    for row in 0..propagation.rows() {
+        let (columns, values) = propagation.row(row);
+        row_sum = row_sum.max(values.iter().sum());
+        columns.iter().zip(values).for_each(|(&column, &p)| column_sums[column as usize] += p);
+        row_length = row_length.max(network.graph().attributes().row(row).len());
+    }
+    let column_sum = column_sums.into_iter().fold(1.0, f64::max);
+    let flips = limits.global() as f64;
+
+    let mut results = Vec::new();
+    let mut values = row_sum * (row_length as f64 + flips) * largest(layers[0].weight().values());
+    let mut pre_activations = Vec::new();
+    for (i, layer) in layers.iter().enumerate() {
+        if i > 0 {
+            results.push(values * row_sum);
+            values *= row_sum * layer.weight().rows() as f64 * largest(layer.weight().values());
+        }
+        values += largest(layer.bias());
+        pre_activations.push(values);
+    }
+    let mut coefficients = 2.0;
+    for (layer, pre_activation) in layers.iter().zip(&pre_activations).rev() {
+        results.push(nodes * layer.bias().len() as f64 * coefficients * (1.0 + pre_activation));
+        coefficients *= column_sum * layer.bias().len() as f64 * (1.0 + largest(layer.weight().values()));
+        results.push(coefficients * (1.0 + flips));
+    }
+    results.push(coefficients * column_sum * (1.0 + flips));
+    results.into_iter().chain(pre_activations).all(|result| result <= LARGEST)
 }
 
 /// A computed value with a bound on its distance from the exact one.

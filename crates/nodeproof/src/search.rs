@@ -35,11 +35,11 @@ const NOT_ALLOWED: f64 = -1.0;
 pub(crate) struct Table {
     /// Norm and id of each attribute that may be added, largest norm first.
     additions: Vec<(f64, u32)>,
-    /// Norm of each attribute for its removal, or [`NOT_ALLOWED`].
-    removals: Vec<f64>,
+    /// Norm of each attribute for its deletion, or [`NOT_ALLOWED`].
+    deletions: Vec<f64>,
     /// The largest norm of all.
     largest: f64,
-    largest_removal: f64,
+    largest_deletion: f64,
 }
 
 impl Table {
@@ -47,7 +47,7 @@ impl Table {
         limits: &Limits,
         attributes: usize,
         addition: impl Fn(usize) -> f64,
-        removal: impl Fn(usize) -> f64,
+        deletion: impl Fn(usize) -> f64,
     ) -> Self {
         let flippable = |attribute: usize| limits.flippable(AttributeId(attribute as u32));
         let mut additions = Vec::new();
@@ -56,12 +56,12 @@ impl Table {
             additions.retain(|&(norm, _)| norm != 0.0);
             additions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         }
-        let removals: Vec<f64> = (0..attributes)
-            .map(|d| if limits.deletions() && flippable(d) { removal(d) } else { NOT_ALLOWED })
+        let deletions: Vec<f64> = (0..attributes)
+            .map(|d| if limits.deletions() && flippable(d) { deletion(d) } else { NOT_ALLOWED })
             .collect();
-        let largest_removal = removals.iter().copied().fold(0.0, f64::max);
-        let largest = additions.first().map_or(0.0, |&(norm, _)| norm).max(largest_removal);
-        Self { additions, removals, largest, largest_removal }
+        let largest_deletion = deletions.iter().copied().fold(0.0, f64::max);
+        let largest = additions.first().map_or(0.0, |&(norm, _)| norm).max(largest_deletion);
+        Self { additions, deletions, largest, largest_deletion }
     }
 }
 
@@ -211,9 +211,9 @@ impl Work for RowSearch<'_> {
         // A gain up to the threshold looks, in single precision, at most like this.
         let rough_limit = |threshold: f64| (threshold / rough_unit - rough.slack) as f32;
         let mut limit = rough_limit(threshold);
-        let removals = if norm * table.largest_removal > threshold { attributes } else { &[] };
-        for &attribute in removals {
-            let attribute_norm = table.removals[attribute as usize];
+        let deletions = if norm * table.largest_deletion > threshold { attributes } else { &[] };
+        for &attribute in deletions {
+            let attribute_norm = table.deletions[attribute as usize];
             if attribute_norm == NOT_ALLOWED || norm * attribute_norm <= threshold {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Taking the best flips under the budget: the one routine in which every bound, dual, attack and gradient ends.
+//! Taking the best flips under the budget: the one routine in which every bound, dual and attack ends.
 //!
 //! Admissible sets of flips are independent sets of a truncated partition matroid, so the sum of the gains is largest
 //! for the greedy choice: in each row the q_n largest gains, of those the Q largest. Only gains > 0 are ever taken.

@@ -2,6 +2,9 @@
 //!
 //! With L + 1 layers, level L + 1 is the target alone; level i holds the nodes whose values the nodes of level i + 1
 //! aggregate; level 0 holds the nodes whose attributes matter. Pre-activations `Zⁱ` live on level i + 1.
+//!
+//! A node has a *position* in a level of a [`Slice`] and a *place* in a level of a [`Region`], where bounds and
+//! pre-activations of all targets are kept.
 
 use crate::graph::NodeId;
 use crate::sparse::SparseMatrix;

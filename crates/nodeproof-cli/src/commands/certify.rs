@@ -13,7 +13,7 @@ use crate::cli::CertifyArguments;
 use crate::export::{self, Csv, Destination, Header, JsonLines, Kept, Output, Outputs, Record};
 use crate::inputs::Inputs;
 use crate::interrupt::Interrupt;
-use crate::outcome::{Outcome, is_closed_pipe};
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::summary::{Run, Summary};
 use crate::values::NodeList;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
         .budget(inputs.budget.budget().clone())
         .target_class(class)
         .threads(arguments.threads.into());
-    let header = Header::new(&inputs.graph, &inputs.model, &inputs.budget, class, nodes.len());
+    let header = Header::new(&inputs.graph, &inputs.model, &inputs.budget, class, nodes.len()).timed(arguments.timings);
 
     let mut summary = Summary::new(inputs.split.clone());
     let kept = match &places.out {
@@ -50,14 +50,12 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
     })?;
     let certified = places.open(&header, kept, &nodes).and_then(|outputs| {
         let rest = &nodes[kept.records..];
-        let mut sinks = Sinks { outputs, summary: &mut summary, progress: &progress, timings: arguments.timings };
+        let gate = arguments.fail_under.is_some();
+        let mut sinks = Sinks { outputs, summary: &mut summary, progress: &progress, timings: arguments.timings, gate };
         certify(&certifier, &inputs.graph, rest, &interrupt, &mut sinks)
     });
     progress.clear();
-    let mut run = match certified {
-        Err(error) if is_closed_pipe(&error) => return Ok(closed_pipe(arguments)),
-        certified => certified?,
-    };
+    let Some(mut run) = certified? else { return Ok(Outcome::Done) };
     run.resumed = kept.records;
     run.interrupted = summary.all().nodes < nodes.len();
 
@@ -75,6 +73,8 @@ struct Sinks<'a> {
     summary: &'a mut Summary,
     progress: &'a Progress,
     timings: bool,
+    /// Whether the share of robust nodes must be known in any case.
+    gate: bool,
 }
 
 impl Sinks<'_> {
@@ -85,16 +85,21 @@ impl Sinks<'_> {
         self.progress.advance();
         Ok(())
     }
+
+    /// Whether nobody wants to know the rest.
+    fn abandoned(&self) -> bool {
+        self.outputs.all_closed() && !self.gate
+    }
 }
 
-/// Certifies `nodes` until the end or an interrupt.
+/// Certifies `nodes` until the end or an interrupt; `None` if nobody listens any more.
 fn certify(
     certifier: &Certifier,
     graph: &Graph,
     nodes: &[NodeId],
     interrupt: &Interrupt,
     sinks: &mut Sinks,
-) -> anyhow::Result<Run> {
+) -> anyhow::Result<Option<Run>> {
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let mut written = Ok(());
     if !nodes.is_empty() {
@@ -104,13 +109,17 @@ fn certify(
                 Event::Certified(certificate) => written = sinks.take(&certificate, graph),
                 _ => {}
             }
-            if written.is_err() || interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let stop = written.is_err() || interrupt.asked() || sinks.abandoned();
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
     }
     written?;
     sinks.outputs.flush()?;
+    if sinks.abandoned() {
+        return Ok(None);
+    }
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
-    Ok(Run { interrupted: false, resumed: 0, seconds, cpu_seconds })
+    Ok(Some(Run { interrupted: false, resumed: 0, seconds, cpu_seconds }))
 }
 
 /// Where the files go.
@@ -126,6 +135,7 @@ impl Places {
         inputs.extend(arguments.budget.local_budget_file.as_deref());
         inputs.extend(arguments.nodes.file());
         inputs.extend(arguments.budget.protect_nodes.as_ref().and_then(NodeList::file));
+        inputs.extend(arguments.budget.protect_attributes.as_deref().and_then(lists::attribute_file));
         let check = |path: &Option<std::path::PathBuf>, option| {
             path.as_deref().map(|path| Destination::check(path, option, &inputs)).transpose()
         };
@@ -243,9 +253,4 @@ fn gate(arguments: &CertifyArguments, summary: &Summary) -> Outcome {
         }
         _ => Outcome::Done,
     }
-}
-
-/// Whoever read the certificates has seen enough; but a gate that was not reached has not been passed.
-fn closed_pipe(arguments: &CertifyArguments) -> Outcome {
-    if arguments.fail_under.is_some() { Outcome::GateFailed } else { Outcome::Done }
 }

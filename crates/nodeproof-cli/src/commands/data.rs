@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::bail;
 use nodeproof::graph::Spread;
-use nodeproof::{ClassId, Cleaning, Graph, GraphStatistics, NodeId, Part, Split, SplitSize};
+use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
 use serde::Serialize;
 
-use crate::cli::{DataInfoArguments, DataSplitArguments};
+use crate::cli::{DataInfoArguments, DataSplitArguments, GraphFlags};
 use crate::export::Destination;
 use crate::inputs;
 use crate::outcome::Outcome;
@@ -20,7 +20,7 @@ use crate::values::Share;
 /// If the file is not a graph.
 pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     inputs::check_readable(&arguments.file, "FILE")?;
-    let (graph, cleaning) = inputs::read_graph(&arguments.file, &arguments.flags)?;
+    let (graph, cleaning) = read_any(arguments)?;
     let statistics = graph.statistics();
     let text = if arguments.json {
         info_json(&graph, &statistics, &cleaning)?
@@ -29,6 +29,21 @@ pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     };
     terminal::print(&text)?;
     Ok(Outcome::Done)
+}
+
+/// Reads the graph; attributes that are not binary are counted as with --binarise, with a note.
+fn read_any(arguments: &DataInfoArguments) -> anyhow::Result<(Graph, Cleaning)> {
+    let strict = inputs::read_graph(&arguments.file, &arguments.flags);
+    let Err(error) = strict else { return strict };
+    if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(GraphError::NotBinary { .. }))) {
+        return Err(error);
+    }
+    let flags = GraphFlags { binarise: true, ..arguments.flags };
+    let (graph, cleaning) = inputs::read_graph(&arguments.file, &flags)?;
+    let values = counted(cleaning.attributes_binarised, "attribute value");
+    let note = format!("{values} other than 0 and 1: facts are as with --binarise, which other commands need here");
+    terminal::note(false, &note);
+    Ok((graph, cleaning))
 }
 
 fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -> anyhow::Result<String> {

@@ -9,7 +9,7 @@ use crate::export::VerdictName;
 use crate::inputs::Inputs;
 use crate::lists;
 use crate::outcome::Outcome;
-use crate::terminal::{self, Emphasis, counted, short_class, short_name};
+use crate::terminal::{self, Emphasis, short_class, short_name};
 
 /// Runs the command.
 ///
@@ -22,10 +22,9 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let certifier = Certifier::new(&inputs.graph, &inputs.model)?
         .budget(inputs.budget.budget().clone())
         .target_class(arguments.model.class.into());
-    let certificates = certifier.certify(&[node])?;
-    let logits = Network::new(&inputs.graph, &inputs.model)?.logits();
-    for certificate in &certificates {
-        let story = Story::new(&inputs, certificate, logits.row(node.index()));
+    let logits = Network::new(&inputs.graph, &inputs.model)?.logits_under(node, &[]);
+    for certificate in &certifier.certify(&[node])? {
+        let story = Story::new(&inputs, certificate, &logits);
         let text = if arguments.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {
@@ -224,7 +223,8 @@ impl<'a> Story<'a> {
             (VerdictName::Nonrobust, _) if flips == 0 => {
                 format!("nonrobust: another class wins over {class} without any flip")
             }
-            (VerdictName::Nonrobust, _) => format!("nonrobust: {} change the class", counted(flips, "flip")),
+            (VerdictName::Nonrobust, _) if flips == 1 => "nonrobust: one flip changes the class".to_owned(),
+            (VerdictName::Nonrobust, _) => format!("nonrobust: {flips} flips change the class (fewer may do)"),
             (VerdictName::Undecided, upper) => format!(
                 "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between {} and {}",
                 number(self.margin),
@@ -297,7 +297,11 @@ impl FlipStory {
 
 fn number(value: f64) -> String {
     // Three decimals would show a tiny negative margin as zero, which is the one thing that must be seen.
-    if value != 0.0 && value.abs() < 0.0005 { format!("{value:.1e}") } else { format!("{value:.3}") }
+    match value.abs() {
+        size if size.is_nan() || size >= f64::MAX => "unknown".to_owned(),
+        size if size >= 1e6 || (size < 0.0005 && size > 0.0) => format!("{value:.1e}"),
+        _ => format!("{value:.3}"),
+    }
 }
 
 #[cfg(test)]
@@ -323,5 +327,6 @@ mod tests {
     #[test]
     fn tiny_margins_keep_their_sign() {
         assert_eq!((number(0.5), number(-0.0001), number(0.0)), ("0.500".into(), "-1.0e-4".into(), "0.000".into()));
+        assert_eq!((number(f64::MIN), number(-1e200)), ("unknown".into(), "-1.0e200".into()));
     }
 }

@@ -30,16 +30,17 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
     if output.extension().is_none_or(|extension| extension != "safetensors") {
         bail!("OUT is {}; models are written as .safetensors, so give it a name that ends so", output.display());
     }
-    Destination::check(output, "OUT", &[])?;
+    Destination::check(output, "OUT", &[&arguments.input])?;
     inputs::check_readable(&arguments.input, "IN")?;
     let mut model = inputs::read_model(&arguments.input)?;
     if let Some(choice) = arguments.propagation {
         model = Model::new(model.layers().to_vec(), choice.into())?;
     }
     if let Err(error) = model.write(output) {
-        bail!("cannot write {}: {error}; choose a place where you may write", output.display());
+        bail!("{error}; choose a place where you may write");
     }
-    terminal::print(&ModelFacts::new(&model).in_words())?;
+    let written = terminal::facts(&[("written", terminal::printable(&output.display().to_string()))]);
+    terminal::print(&format!("{}\n{written}", ModelFacts::new(&model).in_words()))?;
     Ok(Outcome::Done)
 }
 

@@ -30,17 +30,16 @@ impl<W: Write> Exporter for Csv<W> {
     fn record(&mut self, record: &Record) -> io::Result<()> {
         let name = self.names.as_ref().map(|names| names.get(record.node as usize).cloned().unwrap_or_default());
         let or_empty = |value: Option<String>| value.unwrap_or_default();
-        let engine = serde_json::to_value(record.engine)?;
         let rest = [
             or_empty(record.label.map(|label| label.to_string())),
             record.predicted.to_string(),
             record.class.to_string(),
             record.verdict.word().to_owned(),
-            record.margin().to_string(),
+            or_empty(record.margin().map(|margin| margin.to_string())),
             record.worst_class.to_string(),
             or_empty(record.witness.as_ref().map(|flips| flips.len().to_string())),
             or_empty(record.witness_margin.map(|margin| margin.to_string())),
-            engine.as_str().unwrap_or_default().to_owned(),
+            record.engine.name().to_owned(),
         ];
         self.writer.write_record(std::iter::once(record.node.to_string()).chain(name).chain(rest))?;
         Ok(())

@@ -34,27 +34,43 @@ pub(crate) trait Exporter {
 pub(crate) struct Output {
     exporter: Box<dyn Exporter>,
     destination: Destination,
+    /// Whoever read it has seen enough.
+    closed: bool,
 }
 
 impl Output {
     /// Writes to `destination` through `exporter`.
     pub(crate) fn new(exporter: Box<dyn Exporter>, destination: Destination) -> Self {
-        Self { exporter, destination }
+        Self { exporter, destination, closed: false }
     }
 
     /// Writes what comes before the first record.
     pub(crate) fn begin(&mut self, header: &Header) -> anyhow::Result<()> {
-        self.exporter.begin(header).map_err(|error| self.destination.failure(error))
+        self.attempt(|exporter| exporter.begin(header))
     }
 
     /// Writes one record.
     pub(crate) fn record(&mut self, record: &Record) -> anyhow::Result<()> {
-        self.exporter.record(record).map_err(|error| self.destination.failure(error))
+        self.attempt(|exporter| exporter.record(record))
     }
 
     /// Hands everything to the system.
     pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
-        self.exporter.flush().map_err(|error| self.destination.failure(error))
+        self.attempt(|exporter| exporter.flush())
+    }
+
+    /// A closed stdout is no failure: nothing more goes there, and other outputs go on.
+    fn attempt(&mut self, write: impl FnOnce(&mut dyn Exporter) -> io::Result<()>) -> anyhow::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        match write(self.exporter.as_mut()) {
+            Err(error) if self.destination == Destination::Stdout && error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            written => written.map_err(|error| self.destination.failure(error)),
+        }
     }
 }
 
@@ -77,6 +93,11 @@ impl Outputs {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Whether there were outputs and nobody reads any of them any more.
+    pub(crate) fn all_closed(&self) -> bool {
+        !self.outputs.is_empty() && self.outputs.iter().all(|output| output.closed)
     }
 
     /// Hands everything to the system.

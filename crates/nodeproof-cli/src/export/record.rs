@@ -22,6 +22,8 @@ pub(crate) struct Header {
     model: ModelHeader,
     budget: CheckedBudget,
     nodes: usize,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    timings: bool,
     #[serde(skip)]
     names: Option<Vec<String>>,
 }
@@ -65,8 +67,15 @@ impl Header {
             },
             budget: budget.clone(),
             nodes,
+            timings: false,
             names: graph.names().nodes.clone(),
         }
+    }
+
+    /// The header of a run that keeps the time of each node, or does not.
+    pub(crate) fn timed(mut self, timings: bool) -> Self {
+        self.timings = timings;
+        self
     }
 
     /// Names of the nodes, for formats that show them.
@@ -180,9 +189,10 @@ impl Record {
         record
     }
 
-    /// The smallest lower bound over all classes.
-    pub(crate) fn margin(&self) -> f64 {
-        self.margins.iter().flatten().copied().fold(f64::INFINITY, f64::min)
+    /// The smallest lower bound over all classes; `None` if numbers overflowed and nothing is known.
+    pub(crate) fn margin(&self) -> Option<f64> {
+        let smallest = self.margins.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        Some(smallest).filter(|&margin| margin > f64::MIN)
     }
 }
 

@@ -140,7 +140,7 @@ impl NodeGains {
         let mut owner = vec![u32::MAX; column.len()];
         let mut offsets = vec![0];
         let mut gains = Vec::new();
-        let mut removals = Vec::new();
+        let mut deletions = Vec::new();
         let mut largest = 0.0f64;
         for &node in nodes {
             let capacity = limits.local(NodeId(node)).min(limits.global());
@@ -153,8 +153,8 @@ impl NodeGains {
                 if limits.deletions() {
                     let full = gains.len() - start == capacity;
                     let threshold = if full { gains[gains.len() - 1] } else { 0.0 };
-                    collect_removals(limits, row, column, threshold, &mut removals);
-                    merge_decreasing(&mut gains, start, &removals, capacity);
+                    collect_deletions(limits, row, column, threshold, &mut deletions);
+                    merge_decreasing(&mut gains, start, &deletions, capacity);
                 }
                 largest = gains.get(start).map_or(largest, |&gain| largest.max(gain));
             }
@@ -182,15 +182,15 @@ fn rising_attributes(limits: &Limits, column: &[f64]) -> Vec<(f64, u32)> {
 }
 
 /// Gains above `threshold` of removing attributes of `row`, decreasing.
-fn collect_removals(limits: &Limits, row: &[u32], column: &[f64], threshold: f64, removals: &mut Vec<f64>) {
-    removals.clear();
+fn collect_deletions(limits: &Limits, row: &[u32], column: &[f64], threshold: f64, deletions: &mut Vec<f64>) {
+    deletions.clear();
     for &attribute in row {
         let gain = -column[attribute as usize];
         if gain > threshold && limits.flippable(AttributeId(attribute)) {
-            removals.push(gain);
+            deletions.push(gain);
         }
     }
-    removals.sort_unstable_by(|a, b| b.total_cmp(a));
+    deletions.sort_unstable_by(|a, b| b.total_cmp(a));
 }
 
 /// Merges decreasing `more` into the decreasing tail of `list` from `start`, keeping the `capacity` largest.

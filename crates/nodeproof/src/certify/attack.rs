@@ -13,6 +13,7 @@ pub(crate) struct Attack<'a> {
     /// Change of `X_n W⁰` for each node of level 0 that is flipped at, and which those are.
     moves: Matrix,
     moved: Vec<u32>,
+    flips: Vec<SlicedFlip>,
     values: Matrix,
     next: Matrix,
     gathered: Vec<f64>,
@@ -33,6 +34,7 @@ impl<'a> Attack<'a> {
             shared,
             moves: Matrix::default(),
             moved: Vec::new(),
+            flips: Vec::new(),
             values: Matrix::default(),
             next: Matrix::default(),
             gathered: Vec::new(),
@@ -55,7 +57,8 @@ impl<'a> Attack<'a> {
         let closest = others.reduce(|a, b| if logits[b] > logits[a] { b } else { a });
         let class = ClassId(closest.unwrap_or_else(|| unreachable!("a model has at least two classes")) as u32);
         let value = logits[y.index()] - logits[class.index()];
-        AttackMargin { class, margin: Approximate { value, error: self.error(slice, y, class) } }
+        let error = self.error(slice, y, class) + self.shared.overflow_error;
+        AttackMargin { class, margin: Approximate { value, error } }
     }
 
     /// `Z⁰` under the flips, a row for each node of level 1.
@@ -64,17 +67,17 @@ impl<'a> Attack<'a> {
         let weight = network.layers()[0].weight();
         self.moved.clear();
         self.moved.resize(slice.level(0).len(), u32::MAX);
-        self.moves.reset(0, weight.columns());
+        self.flips.clear();
+        self.flips.extend(flips);
         let mut rows = 0;
-        let flips: Vec<SlicedFlip> = flips.collect();
-        for &(position, _) in &flips {
+        for &(position, _) in &self.flips {
             if self.moved[position as usize] == u32::MAX {
                 self.moved[position as usize] = rows;
                 rows += 1;
             }
         }
         self.moves.reset(rows as usize, weight.columns());
-        for (position, attribute) in flips {
+        for &(position, attribute) in &self.flips {
             let node = slice.level(0)[position as usize];
             let sign = if network.graph().attributes().contains(node as usize, attribute) { -1.0 } else { 1.0 };
             let row = self.moves.row_mut(self.moved[position as usize] as usize);

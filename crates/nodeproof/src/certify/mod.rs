@@ -39,6 +39,15 @@ pub enum Engine {
     Fast,
 }
 
+impl Engine {
+    /// `fast`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+        }
+    }
+}
+
 /// Whose margins are certified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

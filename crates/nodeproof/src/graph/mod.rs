@@ -74,7 +74,7 @@ pub enum GraphError {
         attributes: usize,
     },
     /// More nodes or attributes than a 32-bit id can name.
-    #[error("the graph has {count} {what}; at most {max} are supported", max = u32::MAX)]
+    #[error("the graph has {count} {what}; at most {max} are supported", max = u32::MAX - 1)]
     TooLarge {
         /// `nodes` or `attributes`.
         what: &'static str,
@@ -100,6 +100,16 @@ pub enum GraphError {
         expected: usize,
         /// What is counted.
         unit: &'static str,
+    },
+    /// An edge or an attribute points outside the graph.
+    #[error("the {matrix} has an entry in row {row}, but there are only {rows} rows, numbered from 0")]
+    NoSuchRow {
+        /// `adjacency` or `attributes`.
+        matrix: &'static str,
+        /// The row.
+        row: usize,
+        /// Number of rows.
+        rows: usize,
     },
     /// An edge or an attribute points outside the graph.
     #[error("row {row} of the {matrix} has an entry in column {column}, but there are only {columns} columns")]
@@ -301,15 +311,19 @@ impl Graph {
         Ok(if options.largest_component { graph.largest_component() } else { graph })
     }
 
-    /// Adds labels, `None` where a node has none. The number of classes is one more than the largest label, or the
-    /// number of class names if that is larger.
+    /// Adds labels, `None` where a node has none. The number of classes is that of the class names, or one more than the
+    /// largest label.
     ///
     /// # Errors
-    /// If there is not one entry a node.
+    /// If there is not one entry a node, or there are fewer class names than classes.
     pub fn with_labels(mut self, labels: Vec<Option<ClassId>>) -> Result<Self, GraphError> {
         check_length("the list of labels", labels.len(), self.nodes(), "nodes")?;
-        let named = self.names.classes.as_ref().map_or(0, Vec::len);
-        self.classes = labels.iter().flatten().map(|label| label.index() + 1).max().unwrap_or(0).max(named);
+        let labelled = labels.iter().flatten().map(|label| label.index() + 1).max().unwrap_or(0);
+        let named = self.names.classes.as_ref().map(Vec::len);
+        if let Some(named) = named.filter(|&named| named < labelled) {
+            check_length("the list of class names", named, labelled, "classes")?;
+        }
+        self.classes = named.unwrap_or(labelled);
         self.labels = Some(labels);
         Ok(self)
     }
@@ -514,7 +528,7 @@ fn check_length(what: &'static str, found: usize, expected: usize, unit: &'stati
 fn check_pairs(matrix: &'static str, pairs: &[(u32, u32)], rows: usize, columns: usize) -> Result<(), GraphError> {
     for &(row, column) in pairs {
         if row as usize >= rows {
-            return Err(GraphError::OutOfRange { matrix, row: row as usize, column: column.into(), columns: rows });
+            return Err(GraphError::NoSuchRow { matrix, row: row as usize, rows });
         }
         if column as usize >= columns {
             return Err(GraphError::OutOfRange { matrix, row: row as usize, column: column.into(), columns });
@@ -563,6 +577,12 @@ mod tests {
         assert!(matches!(Graph::new(0, 1, &[], &[]), Err(GraphError::Empty { .. })));
         assert!(matches!(Graph::new(1, 1, &[(0, 1)], &[]), Err(GraphError::OutOfRange { .. })));
         assert!(matches!(Graph::new(1, 1, &[], &[(0, 1)]), Err(GraphError::OutOfRange { .. })));
+        assert!(matches!(Graph::new(1, 5, &[], &[(1, 0)]), Err(GraphError::NoSuchRow { row: 1, rows: 1, .. })));
+        let names = Names { classes: Some(vec!["only".to_owned()]), ..Names::default() };
+        let labels = vec![Some(ClassId(1))];
+        let (named, labelled) = (Graph::new(1, 1, &[], &[]).unwrap(), Graph::new(1, 1, &[], &[]).unwrap());
+        assert!(named.with_names(names.clone()).unwrap().with_labels(labels.clone()).is_err(), "too few names");
+        assert!(labelled.with_labels(labels).unwrap().with_names(names).is_err(), "in either order");
         let graph = Graph::new(2, 1, &[], &[]).unwrap();
         assert!(matches!(graph.with_labels(vec![None]), Err(GraphError::Mismatch { .. })));
     }

@@ -1,4 +1,4 @@
-//! Splits of the labelled nodes into parts: stratified, by seed, savable.
+//! Splits of the nodes into parts: stratified by label, by seed, savable.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub enum Part {
 /// How many nodes of each class a part takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SplitSize {
-    /// This share of each class, rounded to the nearest count, at least one node.
+    /// This share of each class, rounded to the nearest count, at least one node unless the share is 0.
     Fraction(f64),
     /// This many nodes of each class.
     PerClass(usize),
@@ -56,20 +56,25 @@ pub enum SplitError {
         "the graph has no labels, and a stratified split needs them; add a `labels` array or give the nodes by hand"
     )]
     NoLabels,
-    /// A fraction outside (0, 1].
+    /// A fraction outside [0, 1].
     #[error("a part of {0} of each class makes no sense; give a share between 0 and 1, such as 0.1, or 10%")]
     Fraction(f64),
     /// A class with fewer nodes than asked for.
-    #[error("class {class} has {found} labelled nodes, but the split asks for {wanted}; ask for fewer")]
+    #[error(
+        "class {class} has {found} labelled nodes, but the split asks for {train} of them for training and {validation} \
+         for validation; ask for fewer"
+    )]
     ClassTooSmall {
         /// The class.
         class: usize,
         /// Its labelled nodes.
         found: usize,
-        /// Nodes asked for in train and validation together.
-        wanted: usize,
+        /// Nodes asked for in train.
+        train: usize,
+        /// Nodes asked for in validation.
+        validation: usize,
     },
-    /// A node outside the graph, or in two parts, or in none.
+    /// A node outside the graph or in two parts.
     #[error(
         "the split does not fit the graph of {nodes} nodes: node {node} is {problem}; use a split that was made for this \
          graph, read with the same options"
@@ -131,7 +136,7 @@ impl Split {
             let (train, validation) = (count(train, nodes.len())?, count(validation, nodes.len())?);
             let (train, validation) = if nodes.is_empty() { (0, 0) } else { (train, validation) };
             if train + validation > nodes.len() {
-                return Err(SplitError::ClassTooSmall { class, found: nodes.len(), wanted: train + validation });
+                return Err(SplitError::ClassTooSmall { class, found: nodes.len(), train, validation });
             }
             let (first, rest) = nodes.split_at(train);
             let (second, rest) = rest.split_at(validation);
@@ -197,8 +202,9 @@ impl Split {
         let path = path.as_ref();
         if path.extension().is_some_and(|extension| extension == "npz") {
             let mut archive = Archive::open(path)?;
-            let train = read_ids(&mut archive, "idx_train")?;
-            let validation = if archive.contains("idx_val") { read_ids(&mut archive, "idx_val")? } else { Vec::new() };
+            let train = read_ids(&mut archive, "idx_train", nodes)?;
+            let validation =
+                if archive.contains("idx_val") { read_ids(&mut archive, "idx_val", nodes)? } else { Vec::new() };
             return Self::new(nodes, train, validation);
         }
         let text = fs::read_to_string(path).map_err(|source| SplitError::Io { path: path.to_owned(), source })?;
@@ -235,8 +241,11 @@ fn count(size: SplitSize, of: usize) -> Result<usize, SplitError> {
     }
 }
 
-fn read_ids(archive: &mut Archive, member: &str) -> Result<Vec<NodeId>, NpzError> {
+fn read_ids(archive: &mut Archive, member: &str, nodes: usize) -> Result<Vec<NodeId>, NpzError> {
     let array = archive.array(member, "a split needs idx_train and may have idx_val")?;
+    if array.shape().iter().any(|&length| length > nodes) {
+        return Err(archive.error(member, format!("is longer than the graph, which has {nodes} nodes")));
+    }
     let ids = array.integers().ok_or_else(|| archive.error(member, "must be an array of node ids"))?;
     ids.into_iter()
         .map(|id| {

@@ -16,20 +16,23 @@ use crate::sparse::SparseMatrix;
 
 /// Value of the metadata key `format`.
 const FORMAT: &str = "nodeproof-model";
+/// How a zip file, and so an `.npz`, begins.
+const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
 /// Version of the layout written here.
 const VERSION: &str = "1";
 
 impl Model {
-    /// Reads a model: `.npz` with `W0, b0, W1, b1, …` (propagation: symmetric GCN), anything else as `.safetensors`.
+    /// Reads a model: `.npz` with `W0, b0, W1, b1, …` (propagation: symmetric GCN) or `.safetensors`, as its first bytes
+    /// tell.
     ///
     /// # Errors
     /// If the file is unreadable, damaged or not a model.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
-        if path.extension().is_some_and(|extension| extension == "npz") {
+        let bytes = fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
+        if bytes.starts_with(ZIP_MAGIC) || path.extension().is_some_and(|extension| extension == "npz") {
             return Self::read_npz(path);
         }
-        let bytes = fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
         parse_safetensors(&bytes).map_err(|problem| match problem {
             Problem::Format(problem) => ModelError::Format { path: path.to_owned(), problem },
             Problem::Model(error) => error,

@@ -78,6 +78,10 @@ impl<'a> AnyDepth<'a> {
         }
     }
 
+    pub(super) fn shared(&self) -> &'a Relaxation<'a> {
+        self.shared
+    }
+
     pub(super) fn selection(&self) -> &Selection<SlicedFlip> {
         &self.selection
     }
@@ -104,7 +108,7 @@ impl<'a> AnyDepth<'a> {
         self.magnitudes.reset(rows, inputs);
         let gamma = gamma(slice.level(layer + 1).len() + bias.len() + 16);
         let (mut back, mut back_magnitude) = (vec![0.0; inputs], vec![0.0; inputs]);
-        for (row, _) in slice.level(layer + 1).iter().enumerate() {
+        for row in 0..slice.level(layer + 1).len() {
             let coefficients = self.coefficients.row(row);
             let magnitude = magnitude_dot(coefficients, bias);
             constant.add(dot(coefficients, bias), magnitude, gamma * magnitude);

@@ -22,7 +22,7 @@ use crate::budget::Limits;
 use crate::dense::Matrix;
 use crate::graph::ClassId;
 use crate::network::Network;
-use crate::rounding::Approximate;
+use crate::rounding::{Approximate, cannot_overflow};
 use crate::search::{RoughWeights, Search, Table, norm_above};
 use crate::selection::Selection;
 use crate::slice::{Region, Slice, SlicedFlip};
@@ -103,6 +103,8 @@ pub(crate) struct Relaxation<'a> {
     lines: Vec<Lines>,
     tables: Tables,
     rough_weights: RoughWeights,
+    /// Added to every error: infinite where numbers may overflow.
+    pub(crate) overflow_error: f64,
 }
 
 /// Attributes in the order in which the search visits them.
@@ -134,7 +136,8 @@ impl<'a> Relaxation<'a> {
         };
         let tables = pairs.map_or_else(|| Tables::Common(common_table(network, limits)), Tables::Pairs);
         let rough_weights = RoughWeights::new(network.layers()[0].weight());
-        Self { network, limits, region, bounds, lines, tables, rough_weights }
+        let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
+        Self { network, limits, region, bounds, lines, tables, rough_weights, overflow_error }
     }
 
     fn search(&self) -> Search<'_> {
@@ -177,10 +180,11 @@ impl Dual<'_> {
     /// A lower bound on `logit_y − logit_k` over all admissible sets of flips. The flips whose gains it charges are
     /// then in [`Dual::selection`].
     pub(crate) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
-        match self {
-            Self::OneHidden(dual) => dual.lower_bound(slice, y, k),
-            Self::AnyDepth(dual) => dual.lower_bound(slice, y, k),
-        }
+        let (bound, shared) = match self {
+            Self::OneHidden(dual) => (dual.lower_bound(slice, y, k), dual.shared()),
+            Self::AnyDepth(dual) => (dual.lower_bound(slice, y, k), dual.shared()),
+        };
+        Approximate { error: bound.error + shared.overflow_error, ..bound }
     }
 
     /// The flips that the last bound charges: the attack that falls out of it.

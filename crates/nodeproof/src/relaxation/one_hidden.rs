@@ -49,7 +49,8 @@ impl PairTables {
     pub(super) fn new(network: &Network, limits: &Limits) -> Option<Self> {
         let classes = network.model().classes();
         let bytes_each = network.model().attributes() * (size_of::<(f64, u32)>() + size_of::<f64>());
-        if classes * classes * bytes_each > MAX_TABLE_BYTES {
+        let bytes = classes.checked_mul(classes).and_then(|pairs| pairs.checked_mul(bytes_each));
+        if bytes.is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
             return None;
         }
         let pairs = (0..classes * classes).into_par_iter();
@@ -120,6 +121,10 @@ impl<'a> OneHidden<'a> {
             u: vec![0.0; units],
             z: vec![0.0; units],
         }
+    }
+
+    pub(super) fn shared(&self) -> &'a Relaxation<'a> {
+        self.shared
     }
 
     pub(super) fn selection(&self) -> &Selection<SlicedFlip> {
