@@ -214,6 +214,16 @@ fn a_closed_pipe_neither_cuts_other_files_short_nor_fails_a_gate() {
 }
 
 #[test]
+fn the_benchmark_compares_with_the_dense_formula() {
+    let fixture = Fixture::new();
+    let line = "bench certify --graph graph.npz --model model.safetensors --global-budget 2 --repeats 1 --sample 7 -q";
+    let report = json(&fixture.run(&format!("{line} --json")).succeeded().stdout);
+    assert_eq!((&report["nodes"], &report["sampled_nodes"]), (&30.into(), &6.into()), "evenly spaced");
+    assert!(report["largest_difference"].as_f64().unwrap() < 1e-10, "{report}");
+    assert!(fixture.run(line).succeeded().stdout.contains("dense formula"));
+}
+
+#[test]
 fn timed_and_untimed_runs_are_not_mixed() {
     let fixture = Fixture::new();
     fixture.certify("--out out.jsonl").succeeded();
