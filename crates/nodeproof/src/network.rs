@@ -190,3 +190,52 @@ pub(crate) fn largest(logits: &[f64]) -> ClassId {
     }
     ClassId(best as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::graph::AttributeId;
+    use crate::model::Propagation;
+
+    #[test]
+    fn a_slice_sees_what_the_whole_graph_sees() {
+        for seed in 0..30 {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let mut pairs = |count: usize, to: u32| -> Vec<(u32, u32)> {
+                (0..count).map(|_| (random.random_range(0..20), random.random_range(0..to))).collect()
+            };
+            let (edges, ones, flips) = (pairs(25, 20), pairs(40, 9), pairs(3, 9));
+            let sizes: &[usize] = [&[9, 3][..], &[9, 4, 3], &[9, 5, 4, 2]][seed as usize % 3];
+            let layers = sizes.windows(2).map(|pair| {
+                let mut numbers =
+                    |count: usize| (0..count).map(|_| random.random_range(-1.0..1.0)).collect::<Vec<f64>>();
+                Layer::new(Matrix::from_values(pair[0], pair[1], numbers(pair[0] * pair[1])), numbers(pair[1]))
+            });
+            let model = Model::new(layers.collect(), Propagation::RowNormalised).unwrap();
+            let graph = Graph::new(20, 9, &edges, &ones).unwrap();
+            let network = Network::new(&graph, &model).unwrap();
+            let whole = network.logits();
+
+            let mut flips: Vec<Flip> =
+                flips.iter().map(|&(node, d)| Flip { node: NodeId(node), attribute: AttributeId(d) }).collect();
+            flips.sort_unstable();
+            flips.dedup();
+            let mut tampered: Vec<(u32, u32)> = graph.attributes().iter().collect();
+            for flip in &flips {
+                let pair = (flip.node.0, flip.attribute.0);
+                if flip.adds(&graph) { tampered.push(pair) } else { tampered.retain(|&other| other != pair) }
+            }
+            let tampered = Graph::new(20, 9, &edges, &tampered).unwrap();
+            let expected = Network::new(&tampered, &model).unwrap().logits();
+            for node in graph.node_ids() {
+                assert_eq!(network.logits_under(node, &[]), whole.row(node.index()), "to the last bit");
+                for (found, expected) in network.logits_under(node, &flips).iter().zip(expected.row(node.index())) {
+                    assert!((found - expected).abs() < 1e-12);
+                }
+            }
+        }
+    }
+}

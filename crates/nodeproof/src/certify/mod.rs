@@ -362,3 +362,75 @@ impl<'a> Certifier<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::Matrix;
+    use crate::graph::AttributeId;
+    use crate::model::{Layer, Propagation};
+
+    /// A ring of nodes, each with one of two words; the network counts them.
+    fn ring(nodes: u32) -> (Graph, Model) {
+        let edges: Vec<_> = (0..nodes).map(|node| (node, (node + 1) % nodes)).collect();
+        let ones: Vec<_> = (0..nodes).map(|node| (node, node / 5 % 2)).collect();
+        let layers = vec![
+            Layer::new(Matrix::from_values(3, 2, vec![1.0, -0.5, -0.5, 1.0, 0.1, 0.2]), vec![0.0, 0.05]),
+            Layer::new(Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 1.0]), vec![0.0; 2]),
+        ];
+        let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+        (Graph::new(nodes as usize, 3, &edges, &ones).unwrap(), model)
+    }
+
+    #[test]
+    fn results_do_not_depend_on_threads() {
+        let (graph, model) = ring(300);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let certify = |threads: usize| {
+            let certifier = Certifier::new(&graph, &model).unwrap().threads(threads);
+            let mut certificates = certifier.budget(Budget::new(2, 2.into())).certify(&nodes).unwrap();
+            certificates.iter_mut().for_each(|certificate| certificate.time = Duration::ZERO);
+            certificates
+        };
+        let one = certify(1);
+        assert!(one.iter().any(|c| c.verdict.is_robust()) && one.iter().any(|c| !c.verdict.is_robust()));
+        assert_eq!(one, certify(2));
+        assert_eq!(one, certify(7));
+    }
+
+    #[test]
+    fn the_observer_may_break_off_at_any_time() {
+        let (graph, model) = ring(100);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let certifier = Certifier::new(&graph, &model).unwrap();
+        for stop_after in 1..=102 {
+            let (mut events, mut seen) = (0, Vec::new());
+            let finish = certifier.certify_each(&nodes, |event| {
+                events += 1;
+                if let Event::Certified(certificate) = event {
+                    seen.push(certificate.node);
+                }
+                if events == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            let expected = if stop_after <= 101 { Finish::Cancelled } else { Finish::Complete };
+            assert_eq!(finish.unwrap(), expected, "one step of preparation and 100 nodes");
+            assert_eq!(seen, nodes[..stop_after.min(101) - 1]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_certified_is_an_error() {
+        let (graph, model) = ring(10);
+        let certifier = || Certifier::new(&graph, &model).unwrap();
+        assert!(matches!(certifier().certify(&[NodeId(10)]), Err(CertifyError::NoSuchNode { .. })));
+        let by_label = certifier().target_class(TargetClass::Label);
+        assert!(matches!(by_label.certify(&[NodeId(0)]), Err(CertifyError::NoLabel { .. })));
+        let protected = Budget::new(1, 1.into()).protect_attributes([AttributeId(3)]);
+        assert!(matches!(certifier().budget(protected).certify(&[]), Err(CertifyError::Budget(_))));
+        for slopes in [vec![], vec![Matrix::zeros(10, 3)], vec![Matrix::from_values(10, 2, vec![1.5; 20])]] {
+            let given = certifier().slopes(Slopes::Given(slopes));
+            assert!(matches!(given.certify(&[NodeId(0)]), Err(CertifyError::Slopes { .. })));
+        }
+        assert_eq!(certifier().certify(&[]).unwrap(), []);
+    }
+}
