@@ -229,8 +229,7 @@ pub(crate) struct BudgetArguments {
     pub(crate) protect_nodes: Option<NodeList>,
     /// A split of the nodes (.json of `nodeproof data split`, or .npz with idx_train and idx_val)
     ///
-    /// Lets lists of nodes name its parts, and gives the summary a row for labelled (train) and one for unlabelled
-    /// nodes.
+    /// Lists of nodes may then name its parts, and `certify` counts labelled (train) and unlabelled nodes apart.
     #[arg(long, value_name = "FILE", help_heading = "Nodes")]
     pub(crate) split: Option<PathBuf>,
 }
