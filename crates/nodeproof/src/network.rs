@@ -65,13 +65,9 @@ impl<'a> Network<'a> {
 
     /// The logits of all nodes, N × K.
     pub fn logits(&self) -> Matrix {
-        let all: Vec<u32> = (0..self.graph.nodes() as u32).collect();
-        let layers = self.layers();
-        let mut values = self.first_pre_activations(&all, &self.attribute_sums(&all), |n| n as usize);
-        for layer in &layers[1..] {
-            values = self.next_pre_activations(&all, layer, &values, |n| n as usize);
-        }
-        values
+        let all: Vec<NodeId> = self.graph.node_ids().collect();
+        let region = Region::around(&self.propagation, &all, self.layers().len());
+        self.outputs(&region, &self.attribute_sums(region.level(0).nodes()))
     }
 
     /// The logits of `node` after `flips`, computed on the part of the graph that the node sees. Without flips they
@@ -98,19 +94,28 @@ impl<'a> Network<'a> {
             let row = sums.row_mut(region.level(0).place(flip.node.0));
             add_scaled(row, sign, layers[0].weight().row(flip.attribute.index()));
         }
-        let place = |n| region.level(0).place(n);
-        let mut values = self.first_pre_activations(region.level(1).nodes(), &sums, place);
-        for (i, layer) in layers.iter().enumerate().skip(1) {
-            let place = |n| region.level(i).place(n);
-            values = self.next_pre_activations(region.level(i + 1).nodes(), layer, &values, place);
-        }
-        values.row(0).to_vec()
+        self.outputs(&region, &sums).row(0).to_vec()
     }
 
     /// The predicted class of every node.
     pub fn predictions(&self) -> Vec<ClassId> {
         let logits = self.logits();
         (0..logits.rows()).map(|row| largest(logits.row(row))).collect()
+    }
+
+    /// `Z⁰, …, Zᴸ` for every node of the region, from the [`Network::attribute_sums`] of its level 0; the last are logits.
+    pub(crate) fn pre_activations(&self, region: &Region, sums: &Matrix) -> Vec<Matrix> {
+        let mut all = vec![self.first_pre_activations(region, sums)];
+        for layer in 1..self.layers().len() {
+            all.push(self.next_pre_activations(region, layer, &all[layer - 1]));
+        }
+        all
+    }
+
+    /// The last of the [`Network::pre_activations`], without keeping the others.
+    fn outputs(&self, region: &Region, sums: &Matrix) -> Matrix {
+        let first = self.first_pre_activations(region, sums);
+        (1..self.layers().len()).fold(first, |before, layer| self.next_pre_activations(region, layer, &before))
     }
 
     /// `X_n W⁰` for each of `nodes`: the sum of the weights of the attributes that n has.
@@ -123,36 +128,26 @@ impl<'a> Network<'a> {
         })
     }
 
-    /// `Z⁰ = P X W⁰ + b⁰` for each of `nodes`, from the [`Network::attribute_sums`] found at row `place(n)`.
-    pub(crate) fn first_pre_activations(
-        &self,
-        nodes: &[u32],
-        sums: &Matrix,
-        place: impl Fn(u32) -> usize + Sync,
-    ) -> Matrix {
-        let layer = &self.layers()[0];
+    /// `Z⁰ = P X W⁰ + b⁰` on level 1.
+    fn first_pre_activations(&self, region: &Region, sums: &Matrix) -> Matrix {
+        let (layer, nodes) = (&self.layers()[0], region.level(1).nodes());
         Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
             values.copy_from_slice(layer.bias());
             let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
             for (&n, &p) in neighbours.iter().zip(weights) {
-                add_scaled(values, p, sums.row(place(n)));
+                add_scaled(values, p, sums.row(region.level(0).place(n)));
             }
         })
     }
 
-    /// `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ` for each of `nodes`, from the `Zⁱ⁻¹` found at row `place(n)`.
-    pub(crate) fn next_pre_activations(
-        &self,
-        nodes: &[u32],
-        layer: &Layer,
-        before: &Matrix,
-        place: impl Fn(u32) -> usize + Sync,
-    ) -> Matrix {
+    /// `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ` on level i + 1.
+    fn next_pre_activations(&self, region: &Region, i: usize, before: &Matrix) -> Matrix {
+        let (layer, nodes) = (&self.layers()[i], region.level(i + 1).nodes());
         Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
             let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
             let mut gathered = vec![0.0; before.columns()];
             for (&n, &p) in neighbours.iter().zip(weights) {
-                add_activations(&mut gathered, p, before.row(place(n)));
+                add_activations(&mut gathered, p, before.row(region.level(i).place(n)));
             }
             transform(layer, &gathered, values);
         })

@@ -22,7 +22,7 @@ use crate::network::Network;
 const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// `γ_n`, raised by one per cent for the rounding of error bounds themselves.
-pub(crate) fn gamma(roundings: usize) -> f64 {
+pub(crate) fn gamma_after(roundings: usize) -> f64 {
     let nu = roundings as f64 * UNIT;
     if nu < 1e-3 { 1.01 * nu } else { f64::INFINITY }
 }
@@ -136,8 +136,8 @@ mod tests {
     fn gamma_covers_its_definition() {
         for n in [1usize, 10, 1000, 1 << 42] {
             let nu = n as f64 * UNIT;
-            assert!(gamma(n) >= 1.008 * nu / (1.0 - nu));
+            assert!(gamma_after(n) >= 1.008 * nu / (1.0 - nu));
         }
-        assert_eq!(gamma(usize::MAX), f64::INFINITY);
+        assert_eq!(gamma_after(usize::MAX), f64::INFINITY);
     }
 }

@@ -12,7 +12,7 @@
 use super::{LayerBounds, LayerError};
 use crate::dense::{Matrix, relu};
 use crate::network::Network;
-use crate::rounding::{gamma, magnitude};
+use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
 
 /// Bounds of layer `layer` ≥ 1 from those of the layer `before` it.
@@ -35,7 +35,7 @@ pub(super) fn bounds(network: &Network, region: &Region, layer: usize, before: &
                 off[j] += p * before.error.unit(place, j);
             }
         }
-        let gamma = gamma(neighbours.len() + inputs + 8);
+        let gamma = gamma_after(neighbours.len() + inputs + 8);
         lo.copy_from_slice(bias);
         hi.copy_from_slice(bias);
         for (error, &b) in error.iter_mut().zip(bias) {

@@ -13,7 +13,7 @@ use rayon::ThreadPool;
 use crate::budget::Limits;
 use crate::dense::Matrix;
 use crate::network::Network;
-use crate::rounding::{gamma, magnitude};
+use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
 
 /// Bounds of one hidden layer, a row for each node of its level.
@@ -76,7 +76,7 @@ impl FirstLayerError {
             let longest = neighbours.iter().map(|&n| row_length(n)).max().unwrap_or(0);
             let flips = limits.flips_within(neighbours);
             // A row's sum, its place in the neighbourhood's sum, the flips' sum, the chord's division and product.
-            gammas.push(gamma(longest + neighbours.len() + flips + 16));
+            gammas.push(gamma_after(longest + neighbours.len() + flips + 16));
             let largest = weights.iter().copied().fold(0.0, f64::max);
             let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p * row_length(n) as f64).sum();
             reach.push(clean + flips as f64 * largest);
@@ -117,7 +117,8 @@ impl Bounds {
         mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Option<Self> {
         let layers = network.layers();
-        let clean = pool.install(|| clean_pre_activations(network, region));
+        let sums = || network.attribute_sums(region.level(0).nodes());
+        let clean = pool.install(|| network.pre_activations(region, &sums()));
         let first_error = FirstLayerError::new(network, limits, region);
         let mut hidden = Vec::with_capacity(layers.len() - 1);
         if layers.len() > 1 {
@@ -129,16 +130,4 @@ impl Bounds {
         }
         Some(Self { clean, hidden, first_error })
     }
-}
-
-/// `Z⁰, …, Zᴸ` on the graph as it is, for every node of the region.
-fn clean_pre_activations(network: &Network, region: &Region) -> Vec<Matrix> {
-    let sums = network.attribute_sums(region.level(0).nodes());
-    let place = |n| region.level(0).place(n);
-    let mut clean = vec![network.first_pre_activations(region.level(1).nodes(), &sums, place)];
-    for (i, layer) in network.layers().iter().enumerate().skip(1) {
-        let place = |n| region.level(i).place(n);
-        clean.push(network.next_pre_activations(region.level(i + 1).nodes(), layer, &clean[i - 1], place));
-    }
-    clean
 }

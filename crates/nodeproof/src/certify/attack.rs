@@ -4,7 +4,7 @@ use crate::dense::{Matrix, add_scaled, relu};
 use crate::graph::ClassId;
 use crate::network::{add_activations, transform};
 use crate::relaxation::Relaxation;
-use crate::rounding::{Approximate, gamma, magnitude};
+use crate::rounding::{Approximate, gamma_after, magnitude};
 use crate::slice::{Slice, SlicedFlip};
 
 /// Evaluates the network under flips, reusing its memory.
@@ -124,7 +124,7 @@ impl<'a> Attack<'a> {
         let level = bounds.hidden.len();
         let last = &network.layers()[level];
         let units = last.weight().rows();
-        let gamma = gamma(slice.level(level).len() + units + 16);
+        let gamma = gamma_after(slice.level(level).len() + units + 16);
         let mut error = gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k]));
         for (n, p) in slice.hop(level).row(0) {
             let place = region.level(level).place(slice.level(level)[n]);

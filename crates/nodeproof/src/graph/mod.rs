@@ -90,7 +90,9 @@ pub enum GraphError {
         columns: usize,
     },
     /// Two parts of the graph disagree on the number of nodes, attributes or classes.
-    #[error("{what} has {found} entries but the graph has {expected} {unit}; they must agree")]
+    #[error(
+        "{what} has {found} entries but the graph has {expected} {unit}; they must agree, so write the graph again from one source"
+    )]
     Mismatch {
         /// The part that disagrees.
         what: &'static str,
@@ -102,7 +104,9 @@ pub enum GraphError {
         unit: &'static str,
     },
     /// An edge or an attribute points outside the graph.
-    #[error("the {matrix} has an entry in row {row}, but there are only {rows} rows, numbered from 0")]
+    #[error(
+        "the {matrix} has an entry in row {row}, but there are only {rows} rows, numbered from 0; correct it or the shape"
+    )]
     NoSuchRow {
         /// `adjacency` or `attributes`.
         matrix: &'static str,
@@ -112,7 +116,9 @@ pub enum GraphError {
         rows: usize,
     },
     /// An edge or an attribute points outside the graph.
-    #[error("row {row} of the {matrix} has an entry in column {column}, but there are only {columns} columns")]
+    #[error(
+        "row {row} of the {matrix} has an entry in column {column}, but there are only {columns} columns; correct it or the shape"
+    )]
     OutOfRange {
         /// `adjacency` or `attributes`.
         matrix: &'static str,

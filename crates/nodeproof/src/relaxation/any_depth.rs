@@ -19,7 +19,7 @@
 use super::Relaxation;
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::ClassId;
-use crate::rounding::{Approximate, FLOOR, gamma, magnitude, magnitude_dot};
+use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Slice, SlicedFlip};
@@ -58,7 +58,7 @@ impl Constant {
     }
 
     fn sum(self) -> Approximate {
-        let gamma = gamma(self.terms + 8);
+        let gamma = gamma_after(self.terms + 8);
         Approximate { value: self.value, error: 2.0 * self.error + gamma * self.magnitude }
     }
 }
@@ -106,7 +106,7 @@ impl<'a> AnyDepth<'a> {
         let (rows, inputs) = (slice.level(layer).len(), weight.rows());
         self.below.reset(rows, inputs);
         self.magnitudes.reset(rows, inputs);
-        let gamma = gamma(slice.level(layer + 1).len() + bias.len() + 16);
+        let gamma = gamma_after(slice.level(layer + 1).len() + bias.len() + 16);
         let (mut back, mut back_magnitude) = (vec![0.0; inputs], vec![0.0; inputs]);
         for row in 0..slice.level(layer + 1).len() {
             let coefficients = self.coefficients.row(row);
@@ -153,7 +153,7 @@ impl<'a> AnyDepth<'a> {
             }
         }
         let terms = units * slice.level(layer).len();
-        constant.add(offsets, offset_magnitude, crate::rounding::gamma(terms + 8) * offset_magnitude);
+        constant.add(offsets, offset_magnitude, gamma_after(terms + 8) * offset_magnitude);
     }
 
     /// Adds the clean pre-activations of the first layer and charges the best flips.
@@ -161,7 +161,7 @@ impl<'a> AnyDepth<'a> {
         let Relaxation { region, bounds, limits, .. } = self.shared;
         let (units, first) = (self.coefficients.columns(), &bounds.first_error);
         let flips = limits.flips_within(slice.level(0));
-        let gamma = gamma(slice.level(1).len() + units + flips + 32);
+        let gamma = gamma_after(slice.level(1).len() + units + flips + 32);
         self.below.reset(slice.level(0).len(), units);
         self.magnitudes.reset(slice.level(0).len(), units);
         for (row, &node) in slice.level(1).iter().enumerate() {

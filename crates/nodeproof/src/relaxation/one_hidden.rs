@@ -29,7 +29,7 @@ use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::graph::ClassId;
 use crate::network::Network;
-use crate::rounding::{Approximate, FLOOR, gamma, magnitude};
+use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Slice, SlicedFlip};
@@ -139,7 +139,7 @@ impl<'a> OneHidden<'a> {
         self.sloped.fill(0.0);
         self.offset.fill(0.0);
         let flips = self.shared.limits.flips_within(slice.level(0));
-        let gamma = gamma(slice.level(1).len() + self.sloped.len() + flips + 32);
+        let gamma = gamma_after(slice.level(1).len() + self.sloped.len() + flips + 32);
         let first_error = &bounds.first_error;
         let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
         for (m, p) in slice.hop(1).row(0) {
