@@ -122,6 +122,9 @@ pub struct Percent {
 }
 
 impl Percent {
+    /// 1 %, the paper's share.
+    pub const ONE: Self = Self { digits: 1, decimals: 0 };
+
     fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let decimals = u32::try_from(fraction.len()).ok().filter(|&decimals| decimals <= 9)?;

@@ -46,6 +46,7 @@ mod rounding;
 mod search;
 mod selection;
 mod slice;
+mod tensors;
 
 pub use budget::{Budget, BudgetError, Direction, Flip, Limits, LocalBudget, Percent};
 pub use certify::{Certificate, Certifier, CertifyError, Engine, Event, Finish, Slopes, TargetClass, Verdict, Witness};

@@ -1,5 +1,7 @@
 //! A model on a graph: the propagation made, the shapes checked, ready to be evaluated.
 
+use std::borrow::Cow;
+
 use crate::budget::Flip;
 use crate::dense::{Matrix, add_scaled, relu};
 use crate::graph::{ClassId, Graph, NodeId};
@@ -12,7 +14,7 @@ use crate::sparse::SparseMatrix;
 pub struct Network<'a> {
     graph: &'a Graph,
     model: &'a Model,
-    propagation: SparseMatrix,
+    propagation: Cow<'a, SparseMatrix>,
 }
 
 impl<'a> Network<'a> {
@@ -40,7 +42,12 @@ impl<'a> Network<'a> {
             );
             return Err(ModelError::Mismatch { problem });
         }
-        Ok(Self { graph, model, propagation: model.propagation().matrix(graph)? })
+        Ok(Self { graph, model, propagation: Cow::Owned(model.propagation().matrix(graph)?) })
+    }
+
+    /// Puts `model` on `graph`, for which it was made, with the matrix of its propagation at hand.
+    pub(crate) fn with_propagation(graph: &'a Graph, model: &'a Model, propagation: &'a SparseMatrix) -> Self {
+        Self { graph, model, propagation: Cow::Borrowed(propagation) }
     }
 
     /// The graph.

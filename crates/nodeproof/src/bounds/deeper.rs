@@ -9,9 +9,10 @@
 //! The paper has `lo` and `hi` in place of `relu(lo)` and `relu(hi)`, and no b. That is not sound: a unit with hi < 0
 //! contributes 0, not `hi · w`, so that its `hi'` is too low for w > 0 and its `lo'` too high for w < 0.
 
-use super::{LayerBounds, LayerError};
-use crate::dense::{Matrix, relu};
-use crate::network::Network;
+use super::{ByBounds, LayerBounds, LayerError};
+use crate::dense::{Matrix, add_scaled, relu};
+use crate::model::Gradient;
+use crate::network::{Network, add_activations};
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
 
@@ -56,4 +57,59 @@ pub(super) fn bounds(network: &Network, region: &Region, layer: usize, before: &
         Matrix::from_values(nodes.len(), units, values.collect())
     };
     LayerBounds { lo: part(0), hi: part(units), error: LayerError::Deeper(part(2 * units)) }
+}
+
+/// Adds the derivative of a number by the layer's weight and bias to `gradient`, and that by the bounds of the layer
+/// before to `by_before`, given that by the layer's own bounds.
+pub(super) fn add_gradient(
+    network: &Network,
+    region: &Region,
+    layer: usize,
+    before: &LayerBounds,
+    by: &ByBounds,
+    by_before: &mut ByBounds,
+    gradient: &mut Gradient,
+) {
+    let weight = network.layers()[layer].weight();
+    let inputs = weight.rows();
+    let (mut low, mut high) = (vec![0.0; inputs], vec![0.0; inputs]);
+    let (mut by_low, mut by_high) = (vec![0.0; inputs], vec![0.0; inputs]);
+    for (row, &m) in region.level(layer + 1).nodes().iter().enumerate() {
+        let (by_lo, by_hi) = (by.lo.row(row), by.hi.row(row));
+        if by_lo.iter().chain(by_hi).all(|&derivative| derivative == 0.0) {
+            continue;
+        }
+        add_scaled(&mut gradient.biases[layer], 1.0, by_lo);
+        add_scaled(&mut gradient.biases[layer], 1.0, by_hi);
+        low.fill(0.0);
+        high.fill(0.0);
+        let (neighbours, weights) = network.propagation().row(m as usize);
+        for (&n, &p) in neighbours.iter().zip(weights) {
+            let place = region.level(layer).place(n);
+            add_activations(&mut low, p, before.lo.row(place));
+            add_activations(&mut high, p, before.hi.row(place));
+        }
+        for j in 0..inputs {
+            (by_low[j], by_high[j]) = (0.0, 0.0);
+            let by_weight = gradient.weights[layer].row_mut(j);
+            for (unit, &w) in weight.row(j).iter().enumerate() {
+                let (by_smaller, by_larger) =
+                    if w >= 0.0 { (by_lo[unit], by_hi[unit]) } else { (by_hi[unit], by_lo[unit]) };
+                by_low[j] += w * by_smaller;
+                by_high[j] += w * by_larger;
+                by_weight[unit] += low[j] * by_smaller + high[j] * by_larger;
+            }
+        }
+        for (&n, &p) in neighbours.iter().zip(weights) {
+            let place = region.level(layer).place(n);
+            for j in 0..inputs {
+                if before.lo.get(place, j) > 0.0 {
+                    by_before.lo.row_mut(place)[j] += p * by_low[j];
+                }
+                if before.hi.get(place, j) > 0.0 {
+                    by_before.hi.row_mut(place)[j] += p * by_high[j];
+                }
+            }
+        }
+    }
 }

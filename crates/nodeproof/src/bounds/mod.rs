@@ -11,7 +11,8 @@ use std::ops::ControlFlow;
 use rayon::ThreadPool;
 
 use crate::budget::Limits;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, add_scaled};
+use crate::model::Gradient;
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
@@ -129,5 +130,83 @@ impl Bounds {
             hidden.push(pool.install(|| deeper::bounds(network, region, layer, &hidden[layer - 1])));
         }
         Some(Self { clean, hidden, first_error })
+    }
+}
+
+/// [`Bounds`] that also know how they depend on weights and biases.
+#[derive(Debug)]
+pub(crate) struct DifferentiableBounds {
+    pub(crate) bounds: Bounds,
+    attained: Option<first::Attained>,
+}
+
+/// Derivative of some number by `lo` and `hi` of one hidden layer.
+#[derive(Debug)]
+pub(crate) struct ByBounds {
+    pub(crate) lo: Matrix,
+    pub(crate) hi: Matrix,
+}
+
+impl DifferentiableBounds {
+    /// Computes what [`Bounds::compute`] does.
+    pub(crate) fn compute(network: &Network, limits: &Limits, region: &Region) -> Self {
+        let layers = network.layers();
+        let clean = network.pre_activations(region, &network.attribute_sums(region.level(0).nodes()));
+        let first_error = FirstLayerError::new(network, limits, region);
+        let mut hidden: Vec<LayerBounds> = Vec::with_capacity(layers.len() - 1);
+        let mut attained = None;
+        if layers.len() > 1 {
+            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &clean[0]);
+            hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
+            attained = Some(flips);
+        }
+        for layer in 1..layers.len() - 1 {
+            hidden.push(deeper::bounds(network, region, layer, &hidden[layer - 1]));
+        }
+        Self { bounds: Bounds { clean, hidden, first_error }, attained }
+    }
+
+    /// Adds to `gradient` the derivative by weights and biases of a number, given those by the bounds of every hidden
+    /// layer and by the first layer's pre-activations. The flips that attain the bounds are held fixed (the envelope
+    /// theorem).
+    pub(crate) fn add_gradient(
+        &self,
+        network: &Network,
+        region: &Region,
+        mut by_bounds: Vec<ByBounds>,
+        mut by_clean: Matrix,
+        gradient: &mut Gradient,
+    ) {
+        while by_bounds.len() > 1
+            && let Some(by) = by_bounds.pop()
+        {
+            let layer = by_bounds.len();
+            let before = &self.bounds.hidden[layer - 1];
+            deeper::add_gradient(network, region, layer, before, &by, &mut by_bounds[layer - 1], gradient);
+        }
+        if let (Some(by), Some(attained)) = (by_bounds.pop(), &self.attained) {
+            attained.add_gradient(network.layers()[0].weight(), &by.lo, &by.hi, &mut gradient.weights[0]);
+            add_scaled(by_clean.values_mut(), 1.0, by.lo.values());
+            add_scaled(by_clean.values_mut(), 1.0, by.hi.values());
+        }
+        add_first_layer_gradient(network, region, &by_clean, gradient);
+    }
+}
+
+/// Adds the derivative of a number by W⁰ and b⁰, given that by `Z⁰ = P X W⁰ + b⁰`: `(P X)ᵀ by_clean`.
+fn add_first_layer_gradient(network: &Network, region: &Region, by_clean: &Matrix, gradient: &mut Gradient) {
+    let inputs = region.level(0);
+    let mut by_sums = Matrix::zeros(inputs.nodes().len(), by_clean.columns());
+    for (row, &m) in region.level(1).nodes().iter().enumerate() {
+        add_scaled(&mut gradient.biases[0], 1.0, by_clean.row(row));
+        let (neighbours, weights) = network.propagation().row(m as usize);
+        for (&n, &p) in neighbours.iter().zip(weights) {
+            add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
+        }
+    }
+    for (place, &n) in inputs.nodes().iter().enumerate() {
+        for &attribute in network.graph().attributes().row(n as usize) {
+            add_scaled(gradient.weights[0].row_mut(attribute as usize), 1.0, by_sums.row(place));
+        }
     }
 }

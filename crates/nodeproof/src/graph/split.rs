@@ -188,6 +188,11 @@ impl Split {
         }
     }
 
+    /// Number of nodes of the graph that it splits.
+    pub fn nodes(&self) -> usize {
+        self.train.len() + self.validation.len() + self.test.len()
+    }
+
     /// Whether `node` is in [`Part::Train`].
     pub fn is_labelled(&self, node: NodeId) -> bool {
         self.train.binary_search(&node).is_ok()

@@ -1,18 +1,17 @@
 //! Models on file: `.safetensors` with metadata, and plain `.npz` of `W0, b0, W1, b1, …`.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, TensorView, View};
-use safetensors::{SafeTensors, serialize};
+use safetensors::SafeTensors;
+use safetensors::tensor::Dtype;
 
 use super::{Layer, Model, ModelError, Propagation};
 use crate::dense::Matrix;
 use crate::npz::Archive;
 use crate::sparse::SparseMatrix;
+use crate::tensors::{self, Tensor, floats, tensor};
 
 /// Value of the metadata key `format`.
 const FORMAT: &str = "nodeproof-model";
@@ -30,7 +29,7 @@ impl Model {
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
-        if bytes.starts_with(ZIP_MAGIC) || path.extension().is_some_and(|extension| extension == "npz") {
+        if is_npz(path, &bytes) {
             return Self::read_npz(path);
         }
         parse_safetensors(&bytes).map_err(|problem| match problem {
@@ -44,21 +43,43 @@ impl Model {
     /// # Errors
     /// If the file cannot be written; an existing file is then left as it was.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ModelError> {
-        let path = path.as_ref();
-        let metadata = HashMap::from([
-            ("format".to_owned(), FORMAT.to_owned()),
-            ("version".to_owned(), VERSION.to_owned()),
-            ("layers".to_owned(), self.layers.len().to_string()),
-            ("propagation".to_owned(), self.propagation.name().to_owned()),
-        ]);
-        let bytes = serialize(self.tensors(), Some(metadata)).map_err(|error| std::io::Error::other(error.to_string()));
-        bytes
-            .and_then(sort_header)
-            .and_then(|bytes| crate::files::replace(path, |file| file.write_all(&bytes)))
-            .map_err(|source| ModelError::Io { path: path.to_owned(), source })
+        self.write_with(path, &BTreeMap::new())
     }
 
-    fn tensors(&self) -> Vec<(String, Tensor)> {
+    /// Writes the model as [`Model::write`] does, with more metadata, such as how it was trained.
+    ///
+    /// # Errors
+    /// If the file cannot be written; an existing file is then left as it was.
+    pub fn write_with(&self, path: impl AsRef<Path>, more: &BTreeMap<String, String>) -> Result<(), ModelError> {
+        let path = path.as_ref();
+        let own = [
+            ("format", FORMAT.to_owned()),
+            ("version", VERSION.to_owned()),
+            ("layers", self.layers.len().to_string()),
+            ("propagation", self.propagation.name().to_owned()),
+        ];
+        let mut metadata: HashMap<String, String> = more.clone().into_iter().collect();
+        metadata.extend(own.map(|(key, value)| (key.to_owned(), value)));
+        let written = tensors::write(path, self.named_tensors(), metadata);
+        written.map_err(|source| ModelError::Io { path: path.to_owned(), source })
+    }
+
+    /// The metadata of a `.safetensors` file, such as how the model was trained; none for other files.
+    ///
+    /// # Errors
+    /// If the file is unreadable or damaged.
+    pub fn read_metadata(path: impl AsRef<Path>) -> Result<BTreeMap<String, String>, ModelError> {
+        let path = path.as_ref();
+        let bytes = fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
+        if is_npz(path, &bytes) {
+            return Ok(BTreeMap::new());
+        }
+        let damaged = |error| ModelError::Format { path: path.to_owned(), problem: tensors::damaged(error) };
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(damaged)?;
+        Ok(metadata.metadata().clone().unwrap_or_default().into_iter().collect())
+    }
+
+    fn named_tensors(&self) -> Vec<(String, Tensor)> {
         let mut tensors = Vec::new();
         for (i, layer) in self.layers.iter().enumerate() {
             let shape = vec![layer.weight.rows(), layer.weight.columns()];
@@ -98,15 +119,8 @@ impl Model {
     }
 }
 
-/// Sorts the keys of a safetensors header, which the crate writes in the random order of a hash map, so that the same
-/// model gives the same bytes.
-fn sort_header(mut bytes: Vec<u8>) -> std::io::Result<Vec<u8>> {
-    let (length, rest) = bytes.split_first_chunk_mut::<8>().ok_or(std::io::ErrorKind::InvalidData)?;
-    let header = rest.get_mut(..u64::from_le_bytes(*length) as usize).ok_or(std::io::ErrorKind::InvalidData)?;
-    let sorted: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header)?;
-    let sorted = serde_json::to_vec(&sorted)?;
-    header[..sorted.len()].copy_from_slice(&sorted);
-    Ok(bytes)
+fn is_npz(path: &Path, bytes: &[u8]) -> bool {
+    bytes.starts_with(ZIP_MAGIC) || path.extension().is_some_and(|extension| extension == "npz")
 }
 
 const OFFSETS: &str = "propagation.offsets";
@@ -131,9 +145,8 @@ impl From<String> for Problem {
 }
 
 fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
-    let damaged = |error| format!("{error}; it may be truncated, damaged or of another format");
-    let tensors = SafeTensors::deserialize(bytes).map_err(damaged)?;
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(tensors::damaged)?;
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(tensors::damaged)?;
     let metadata = metadata.metadata().clone().unwrap_or_default();
     if let Some(format) = metadata.get("format").filter(|&format| format == FORMAT) {
         let version = metadata.get("version").map_or("none", String::as_str);
@@ -169,24 +182,6 @@ fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
     Model::new(layers, propagation).map_err(Problem::Model)
 }
 
-fn tensor<'a>(tensors: &SafeTensors<'a>, name: &str) -> Result<TensorView<'a>, String> {
-    tensors.tensor(name).map_err(|_| {
-        let mut names = tensors.names();
-        names.sort_unstable();
-        format!("tensor {name} is missing (it holds: {}); a model needs W0, b0, W1, b1, …", names.join(", "))
-    })
-}
-
-fn floats(tensors: &SafeTensors, name: &str) -> Result<(Vec<usize>, Vec<f64>), String> {
-    let tensor = tensor(tensors, name)?;
-    let values = match tensor.dtype() {
-        Dtype::F64 => tensor.data().as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect(),
-        Dtype::F32 => tensor.data().as_chunks::<4>().0.iter().map(|&b| f32::from_le_bytes(b).into()).collect(),
-        other => return Err(format!("tensor {name} has type {other:?}; store weights as F32 or F64")),
-    };
-    Ok((tensor.shape().to_vec(), values))
-}
-
 fn custom_matrix(tensors: &SafeTensors) -> Result<SparseMatrix, String> {
     let typed = |name: &str, dtype: Dtype| {
         let tensor = tensor(tensors, name)?;
@@ -213,36 +208,6 @@ fn custom_matrix(tensors: &SafeTensors) -> Result<SparseMatrix, String> {
         .map(|(row, i)| (row, indices[i], values[i]))
         .collect();
     Ok(SparseMatrix::from_triplets(rows, rows, &triplets))
-}
-
-struct Tensor {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Tensor {
-    fn floats(shape: Vec<usize>, values: &[f64]) -> Self {
-        Self { dtype: Dtype::F64, shape, bytes: values.iter().flat_map(|value| value.to_le_bytes()).collect() }
-    }
-}
-
-impl View for Tensor {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
-    }
-
-    fn data_len(&self) -> usize {
-        self.bytes.len()
-    }
 }
 
 #[cfg(test)]
@@ -305,7 +270,11 @@ mod tests {
             let metadata =
                 HashMap::from([("format".to_owned(), FORMAT.to_owned()), ("version".to_owned(), VERSION.to_owned())]);
             let metadata = metadata.into_iter().chain([(key.to_owned(), value.to_owned())]).collect();
-            fs::write(&path, serialize(model(Propagation::SymmetricGcn).tensors(), Some(metadata)).unwrap()).unwrap();
+            fs::write(
+                &path,
+                safetensors::serialize(model(Propagation::SymmetricGcn).named_tensors(), Some(metadata)).unwrap(),
+            )
+            .unwrap();
             Model::read(&path).unwrap_err().to_string()
         };
         assert!(write("version", "2").contains("version 2"));

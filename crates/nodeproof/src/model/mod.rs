@@ -1,6 +1,7 @@
 //! Graph convolutional networks: layers of weights, and the propagation between them.
 
 mod files;
+mod gradient;
 mod propagation;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use crate::dense::Matrix;
 use crate::graph::hex;
 use crate::npz::NpzError;
 
+pub(crate) use gradient::Gradient;
 pub use propagation::Propagation;
 
 /// What can be wrong with a model.
@@ -161,6 +163,16 @@ impl Model {
     /// The layers, first to last.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
+    }
+
+    /// All weights and biases, tensor by tensor: W0, b0, W1, b1, …
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &[f64]> {
+        self.layers.iter().flat_map(|layer| [layer.weight.values(), &layer.bias])
+    }
+
+    /// All weights and biases, to be changed; whoever does keeps them finite.
+    pub(crate) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
+        self.layers.iter_mut().flat_map(|layer| [layer.weight.values_mut(), layer.bias.as_mut_slice()])
     }
 
     /// The propagation.

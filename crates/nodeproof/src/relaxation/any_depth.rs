@@ -16,9 +16,10 @@
 //! times the largest magnitude `Σ_j |w_nj| max_d |W⁰_dj|`; so is what the search leaves out, since it leaves out only what
 //! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 
-use super::Relaxation;
+use super::{Relaxation, TargetDerivative, Term};
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::ClassId;
+use crate::network::transform_into;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
 use crate::search::{Row, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
@@ -97,6 +98,123 @@ impl<'a> AnyDepth<'a> {
         }
         self.charge_flips(slice, &mut constant);
         constant.sum()
+    }
+
+    /// The network with lines for ReLUs, run forward on the tampered attributes, gives the derivative by the
+    /// coefficients: with v_i that by λ of `Zⁱ`,
+    ///
+    /// ```text
+    /// v_0 = Z⁰ + δ,   a = v ∘ slope + offset 1[α < 0],   v' = P a W + b,
+    /// by slope: v α,   by offset: α 1[α < 0],   by W: (P a)ᵀ λ',   by b: Σ λ',   by Z⁰: λ⁰,   by W⁰_d: σ (Pᵀ λ⁰)_n.
+    /// ```
+    pub(super) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
+        let model = self.shared.network.model();
+        let places = self.shared.places(slice);
+        let mut by = TargetDerivative::zeros(model, places.clone());
+        for term in terms {
+            let passes = self.coefficients(slice, &places, y, term.other);
+            self.add_term(slice, &places, term, &passes, &mut by);
+        }
+        by
+    }
+
+    /// λ of `Zⁱ` and, but for the last layer, α of `relu(Zⁱ)`, first layer first.
+    fn coefficients(&self, slice: &Slice, places: &[Vec<u32>], y: ClassId, k: ClassId) -> Vec<(Matrix, Matrix)> {
+        let layers = self.shared.network.layers();
+        let mut lambda = Matrix::zeros(1, layers[layers.len() - 1].bias().len());
+        lambda.row_mut(0)[y.index()] = 1.0;
+        lambda.row_mut(0)[k.index()] = -1.0;
+        let mut passes = vec![(lambda, Matrix::default())];
+        for layer in (1..layers.len()).rev() {
+            let (weight, above) = (layers[layer].weight(), &passes[passes.len() - 1].0);
+            let mut alpha = Matrix::zeros(slice.level(layer).len(), weight.rows());
+            for row in 0..above.rows() {
+                let back: Vec<f64> = (0..weight.rows()).map(|j| dot(above.row(row), weight.row(j))).collect();
+                slice.hop(layer).row(row).for_each(|(n, p)| add_scaled(alpha.row_mut(n), p, &back));
+            }
+            let mut lambda = alpha.clone();
+            for (row, &place) in places[layer - 1].iter().enumerate() {
+                let (slopes, _) = self.shared.lines[layer - 1].chords(place as usize);
+                lambda.row_mut(row).iter_mut().zip(slopes).for_each(|(coefficient, slope)| *coefficient *= slope);
+            }
+            passes.push((lambda, alpha));
+        }
+        passes.reverse();
+        passes
+    }
+
+    fn add_term(
+        &self,
+        slice: &Slice,
+        places: &[Vec<u32>],
+        term: &Term,
+        passes: &[(Matrix, Matrix)],
+        by: &mut TargetDerivative,
+    ) {
+        let (layers, scale) = (self.shared.network.layers(), term.weight);
+        let mut values = self.tampered(slice, places, term, &passes[0].0, by);
+        for layer in 1..layers.len() {
+            let (alpha, lambda) = (&passes[layer - 1].1, &passes[layer].0);
+            let by_lines = &mut by.lines[layer - 1];
+            for (row, &place) in places[layer - 1].iter().enumerate() {
+                let (slopes, offsets) = self.shared.lines[layer - 1].chords(place as usize);
+                for (j, &alpha) in alpha.row(row).iter().enumerate() {
+                    let value = &mut values.row_mut(row)[j];
+                    by_lines.slope.row_mut(row)[j] += scale * alpha * *value;
+                    *value *= slopes[j];
+                    if alpha < 0.0 {
+                        by_lines.offset.row_mut(row)[j] += scale * alpha;
+                        *value += offsets[j];
+                    }
+                }
+            }
+            let (weight, bias) = (layers[layer].weight(), layers[layer].bias());
+            let mut next = Matrix::zeros(lambda.rows(), bias.len());
+            let mut gathered = vec![0.0; weight.rows()];
+            for row in 0..lambda.rows() {
+                gathered.fill(0.0);
+                slice.hop(layer).row(row).for_each(|(n, p)| add_scaled(&mut gathered, p, values.row(n)));
+                for (j, &gathered) in gathered.iter().enumerate() {
+                    add_scaled(by.deeper.weights[layer - 1].row_mut(j), scale * gathered, lambda.row(row));
+                }
+                add_scaled(&mut by.deeper.biases[layer - 1], scale, lambda.row(row));
+                transform_into(weight, bias, &gathered, next.row_mut(row));
+            }
+            values = next;
+        }
+    }
+
+    /// `Z⁰ + δ` on level 1, with the derivatives by Z⁰ and by the flipped attributes' weights added to `by`.
+    fn tampered(
+        &self,
+        slice: &Slice,
+        places: &[Vec<u32>],
+        term: &Term,
+        lambda: &Matrix,
+        by: &mut TargetDerivative,
+    ) -> Matrix {
+        let weight = self.shared.network.layers()[0].weight();
+        let units = weight.columns();
+        let mut changes = Matrix::zeros(slice.level(0).len(), units);
+        let signs: Vec<f64> = term.flips.iter().map(|&flip| self.shared.sign(slice, flip)).collect();
+        for (&(position, attribute), &sign) in term.flips.iter().zip(&signs) {
+            add_scaled(changes.row_mut(position as usize), sign, weight.row(attribute as usize));
+        }
+        let mut values = Matrix::zeros(lambda.rows(), units);
+        let mut by_sums = Matrix::zeros(slice.level(0).len(), units);
+        for (row, &place) in places[0].iter().enumerate() {
+            values.row_mut(row).copy_from_slice(self.shared.bounds.clean[0].row(place as usize));
+            add_scaled(by.by_clean.row_mut(row), term.weight, lambda.row(row));
+            for (n, p) in slice.hop(0).row(row) {
+                add_scaled(values.row_mut(row), p, changes.row(n));
+                add_scaled(by_sums.row_mut(n), p, lambda.row(row));
+            }
+        }
+        for (&(position, attribute), &sign) in term.flips.iter().zip(&signs) {
+            by.attributes.push(attribute);
+            by.by_attributes.extend(by_sums.row(position as usize).iter().map(|by| term.weight * sign * by));
+        }
+        values
     }
 
     /// From coefficients of `Z^layer` to those of `Z^(layer − 1)`.

@@ -15,6 +15,7 @@
 //! with its optimal η and ρ (theorems 2 and 3): Ψ, η and ρ together charge exactly the selected Δ.
 
 mod any_depth;
+mod derivative;
 mod one_hidden;
 
 use crate::bounds::{Bounds, LayerBounds};
@@ -28,6 +29,7 @@ use crate::selection::Selection;
 use crate::slice::{Region, Slice, SlicedFlip};
 
 use any_depth::AnyDepth;
+pub(crate) use derivative::{Derivative, TargetDerivative, Term};
 use one_hidden::{OneHidden, PairTables};
 
 /// Slopes of the lower lines of unstable ReLUs (the paper's Ω): `relu(x) ≥ slope · x`.
@@ -140,6 +142,22 @@ impl<'a> Relaxation<'a> {
         Self { network, limits, region, bounds, lines, tables, rough_weights, overflow_error }
     }
 
+    /// The place of each node of `slice` in the region, for the levels from 1 up to that of the last hidden layer, or
+    /// level 1 alone without hidden layers.
+    fn places(&self, slice: &Slice) -> Vec<Vec<u32>> {
+        let level = |level: usize| {
+            let nodes = slice.level(level).iter();
+            nodes.map(|&node| self.region.level(level).place(node) as u32).collect()
+        };
+        (1..=self.bounds.hidden.len().max(1)).map(level).collect()
+    }
+
+    /// +1 for a flip that adds its attribute, −1 for one that removes it.
+    fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
+        let node = slice.level(0)[position as usize] as usize;
+        if self.network.graph().attributes().contains(node, attribute) { -1.0 } else { 1.0 }
+    }
+
     fn search(&self) -> Search<'_> {
         Search::new(self.network, self.limits, &self.rough_weights)
     }
@@ -185,6 +203,15 @@ impl Dual<'_> {
             Self::AnyDepth(dual) => (dual.lower_bound(slice, y, k), dual.shared()),
         };
         Approximate { error: bound.error + shared.overflow_error, ..bound }
+    }
+
+    /// The derivative of `Σ weight · dual` over `terms`, duals of class `y` of the target that was begun with. Needs the
+    /// default slopes.
+    pub(crate) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
+        match self {
+            Self::OneHidden(dual) => dual.derivative(slice, y, terms),
+            Self::AnyDepth(dual) => dual.derivative(slice, y, terms),
+        }
     }
 
     /// The flips that the last bound charges: the attack that falls out of it.

@@ -24,7 +24,7 @@
 
 use rayon::prelude::*;
 
-use super::Relaxation;
+use super::{Relaxation, TargetDerivative, Term};
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::graph::ClassId;
@@ -91,6 +91,9 @@ pub(crate) struct OneHidden<'a> {
     magnitudes: Magnitudes,
     u: Vec<f64>,
     z: Vec<f64>,
+    /// F_n, and whether it was touched at all.
+    flipped: Matrix,
+    touched: Vec<bool>,
 }
 
 /// The sums of the rounding bound that do not depend on the classes.
@@ -120,6 +123,8 @@ impl<'a> OneHidden<'a> {
             magnitudes: Magnitudes::default(),
             u: vec![0.0; units],
             z: vec![0.0; units],
+            flipped: Matrix::default(),
+            touched: Vec::new(),
         }
     }
 
@@ -187,6 +192,69 @@ impl<'a> OneHidden<'a> {
             value: (bias_y - bias_k) + dot(u, &self.sloped) + offsets - self.selection.total(),
             error: self.error(bias_y, bias_k),
         }
+    }
+
+    /// With c the weight of a term, `A = Σ c u`, `A⁻ = Σ c u 1[u < 0]` and `F_n = Σ c σ u ∘ W⁰_d` over all flips (n, d):
+    ///
+    /// ```text
+    /// by s_m:  P_tm (A ∘ Z_m + Σ_n P_mn F_n),   by r_m:  P_tm A⁻,   by Z_m:  P_tm A ∘ s_m,
+    /// by W⁰_d: c σ u ∘ y_n,   by u: c (Σ_m P_tm (s_m ∘ Z_m + r_m 1[u < 0]) + Σ σ y_n ∘ W⁰_d).
+    /// ```
+    pub(super) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
+        let Relaxation { network, bounds, lines, .. } = self.shared;
+        let (first, last) = (network.layers()[0].weight(), network.layers()[1].weight());
+        let units = self.sloped.len();
+        let mut by = TargetDerivative::zeros(network.model(), self.shared.places(slice));
+        let (mut all, mut negative) = (vec![0.0; units], vec![0.0; units]);
+        let mut by_u = vec![0.0; units];
+        self.flipped.reset(slice.level(0).len(), units);
+        self.touched.clear();
+        self.touched.resize(slice.level(0).len(), false);
+        for Term { other, weight, flips } in terms {
+            by_u.copy_from_slice(&self.sloped);
+            for j in 0..units {
+                let u = last.get(j, y.index()) - last.get(j, other.index());
+                self.u[j] = u;
+                all[j] += weight * u;
+                if u < 0.0 {
+                    negative[j] += weight * u;
+                    by_u[j] += self.offset[j];
+                }
+            }
+            for &(position, attribute) in flips {
+                let sign = self.shared.sign(slice, (position, attribute));
+                let (y, w) = (self.y.row(position as usize), first.row(attribute as usize));
+                let flipped = self.flipped.row_mut(position as usize);
+                self.touched[position as usize] = true;
+                by.attributes.push(attribute);
+                for j in 0..units {
+                    by_u[j] += sign * y[j] * w[j];
+                    let factor = weight * sign * self.u[j];
+                    flipped[j] += factor * w[j];
+                    by.by_attributes.push(factor * y[j]);
+                }
+            }
+            for (j, by_u) in by_u.iter().enumerate() {
+                by.deeper.weights[0].row_mut(j)[y.index()] += weight * by_u;
+                by.deeper.weights[0].row_mut(j)[other.index()] -= weight * by_u;
+            }
+            by.deeper.biases[0][y.index()] += weight;
+            by.deeper.biases[0][other.index()] -= weight;
+        }
+        for (m, p) in slice.hop(1).row(0) {
+            let place = by.places[m] as usize;
+            let (slopes, z) = (lines[0].chords(place).0, bounds.clean[0].row(place));
+            let by_slope = by.lines[0].slope.row_mut(m);
+            for (n, inner) in slice.hop(0).row(m).filter(|&(n, _)| self.touched[n]) {
+                add_scaled(by_slope, p * inner, self.flipped.row(n));
+            }
+            for j in 0..units {
+                by_slope[j] += p * all[j] * z[j];
+                by.by_clean.row_mut(m)[j] += p * all[j] * slopes[j];
+            }
+            add_scaled(by.lines[0].offset.row_mut(m), p, &negative);
+        }
+        by
     }
 
     fn error(&self, bias_y: f64, bias_k: f64) -> f64 {

@@ -4,21 +4,21 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use super::parameters::Parameters;
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::{ClassId, Graph, NodeId};
+use crate::model::{Gradient, Model};
 use crate::network::transform_into;
 use crate::slice::Region;
 use crate::sparse::{Pattern, SparseMatrix};
 
 /// Hidden activations that are left out in one step of training.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Dropout {
+pub(super) struct Dropout {
     /// Share of the activations that are set to 0; the others grow to make up for it.
-    pub(crate) rate: f64,
-    pub(crate) seed: u64,
+    pub(super) rate: f64,
+    pub(super) seed: u64,
     /// The step; each has its own choice.
-    pub(crate) step: u64,
+    pub(super) step: u64,
 }
 
 impl Dropout {
@@ -32,7 +32,8 @@ impl Dropout {
 }
 
 /// The mean over targets of `−log softmax(logits)_label`.
-pub(crate) struct CrossEntropy {
+#[derive(Debug)]
+pub(super) struct CrossEntropy {
     /// P between level i (columns) and level i + 1 (rows), and its transpose.
     hops: Vec<(SparseMatrix, SparseMatrix)>,
     /// The attributes of level 0, and for each attribute the places that have it.
@@ -51,7 +52,7 @@ struct Pass {
 }
 
 impl CrossEntropy {
-    pub(crate) fn new(graph: &Graph, propagation: &SparseMatrix, targets: &[(NodeId, ClassId)], layers: usize) -> Self {
+    pub(super) fn new(graph: &Graph, propagation: &SparseMatrix, targets: &[(NodeId, ClassId)], layers: usize) -> Self {
         let nodes: Vec<NodeId> = targets.iter().map(|&(node, _)| node).collect();
         let region = Region::around(propagation, &nodes, layers);
         let hop = |level: usize| {
@@ -84,36 +85,43 @@ impl CrossEntropy {
         }
     }
 
-    /// The loss at `parameters`; its gradient replaces `gradient`.
-    pub(crate) fn evaluate(&self, parameters: &Parameters, dropout: Option<Dropout>, gradient: &mut Parameters) -> f64 {
-        let (logits, passes) = self.forward(parameters, dropout);
-        let (loss, errors) = self.loss(&logits);
-        self.backward(parameters, &passes, errors, gradient);
+    /// The loss at `model`; `weight` times its gradient replaces `gradient`.
+    pub(super) fn evaluate(
+        &self,
+        model: &Model,
+        dropout: Option<Dropout>,
+        weight: f64,
+        gradient: &mut Gradient,
+    ) -> f64 {
+        let (logits, passes) = self.forward(model, dropout);
+        let (loss, mut errors) = self.loss(&logits);
+        errors.values_mut().iter_mut().for_each(|error| *error *= weight);
+        self.backward(model, &passes, errors, gradient);
         loss
     }
 
-    /// The loss at `parameters`, without dropout.
-    pub(crate) fn value(&self, parameters: &Parameters) -> f64 {
-        self.loss(&self.forward(parameters, None).0).0
+    /// The loss at `model`, without dropout.
+    pub(super) fn value(&self, model: &Model) -> f64 {
+        self.loss(&self.forward(model, None).0).0
     }
 
     /// The logits of the targets, and what the backward pass needs of each layer.
-    fn forward(&self, parameters: &Parameters, dropout: Option<Dropout>) -> (Matrix, Vec<Pass>) {
-        let layers = self.hops.len();
-        let mut passes = Vec::with_capacity(layers);
-        let mut values = propagate(&self.hops[0].0, &self.attribute_sums(&parameters.weights[0]));
+    fn forward(&self, model: &Model, dropout: Option<Dropout>) -> (Matrix, Vec<Pass>) {
+        let layers = model.layers();
+        let mut passes = Vec::with_capacity(layers.len());
+        let mut values = propagate(&self.hops[0].0, &self.attribute_sums(layers[0].weight()));
         for row in 0..values.rows() {
-            add_scaled(values.row_mut(row), 1.0, &parameters.biases[0]);
+            add_scaled(values.row_mut(row), 1.0, layers[0].bias());
         }
         let mut gathered = Matrix::default();
-        for layer in 1..layers {
-            let slope = slopes(&values, dropout, layer - 1);
+        for (i, layer) in layers.iter().enumerate().skip(1) {
+            let slope = slopes(&values, dropout, i - 1);
             for (value, slope) in values.values_mut().iter_mut().zip(slope.values()) {
                 *value *= slope;
             }
             passes.push(Pass { gathered, slope });
-            gathered = propagate(&self.hops[layer].0, &values);
-            let (weight, bias) = (&parameters.weights[layer], &parameters.biases[layer]);
+            gathered = propagate(&self.hops[i].0, &values);
+            let (weight, bias) = (layer.weight(), layer.bias());
             values = Matrix::par_fill(gathered.rows(), bias.len(), |row, logits| {
                 transform_into(weight, bias, gathered.row(row), logits);
             });
@@ -141,11 +149,11 @@ impl CrossEntropy {
     }
 
     /// From the derivative by the logits to the gradient.
-    fn backward(&self, parameters: &Parameters, passes: &[Pass], mut errors: Matrix, gradient: &mut Parameters) {
+    fn backward(&self, model: &Model, passes: &[Pass], mut errors: Matrix, gradient: &mut Gradient) {
         for layer in (1..passes.len()).rev() {
             column_sums(&errors, &mut gradient.biases[layer]);
             gradient.weights[layer] = product_transposed(&passes[layer].gathered, &errors);
-            let weight = &parameters.weights[layer];
+            let weight = model.layers()[layer].weight();
             let by_gathered = Matrix::par_fill(errors.rows(), weight.rows(), |row, values| {
                 for (j, value) in values.iter_mut().enumerate() {
                     *value = dot(errors.row(row), weight.row(j));

@@ -1,0 +1,65 @@
+//! What a robust loss asks of the worst-case margins of one node.
+
+/// The loss of one node as a function of its duals `g_k ≤ min (logit_y − logit_k)`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Goal {
+    /// Cross entropy of the worst-case logits, `log(1 + Σ_k exp(−g_k))` (the paper's robust cross entropy).
+    CrossEntropy,
+    /// `Σ_k max(0, margin − g_k)` (the paper's robust hinge loss).
+    Hinge {
+        /// The margin M that every class is to be kept away.
+        margin: f64,
+    },
+}
+
+impl Goal {
+    /// The loss; its derivative by each dual replaces that dual.
+    pub(super) fn evaluate(self, duals: &mut [f64]) -> f64 {
+        match self {
+            Self::CrossEntropy => {
+                // Shifted by the largest exponent, so that nothing overflows.
+                let shift = duals.iter().fold(0.0f64, |largest, dual| largest.max(-dual));
+                duals.iter_mut().for_each(|dual| *dual = (-*dual - shift).exp());
+                let total = (-shift).exp() + duals.iter().sum::<f64>();
+                duals.iter_mut().for_each(|share| *share /= -total);
+                shift + total.ln()
+            }
+            Self::Hinge { margin } => {
+                let mut loss = 0.0;
+                for dual in duals {
+                    let missing = margin - *dual;
+                    loss += missing.max(0.0);
+                    *dual = if missing > 0.0 { -1.0 } else { 0.0 };
+                }
+                loss
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluate(goal: Goal, mut duals: Vec<f64>) -> (f64, Vec<f64>) {
+        (goal.evaluate(&mut duals), duals)
+    }
+
+    #[test]
+    fn losses_by_hand() {
+        let hinge = Goal::Hinge { margin: 2.0 };
+        assert_eq!(evaluate(hinge, vec![3.0, 1.5, -1.0]), (3.5, vec![0.0, -1.0, -1.0]));
+        assert_eq!(evaluate(hinge, vec![2.0]), (0.0, vec![0.0]), "nothing is asked for at the margin itself");
+        let (loss, derivatives) = evaluate(Goal::CrossEntropy, vec![0.0, 0.0]);
+        assert!((loss - 3f64.ln()).abs() < 1e-15);
+        assert!(derivatives.iter().all(|derivative| (derivative + 1.0 / 3.0).abs() < 1e-15));
+    }
+
+    #[test]
+    fn cross_entropy_survives_large_numbers() {
+        let (loss, derivatives) = evaluate(Goal::CrossEntropy, vec![-2000.0, 1000.0]);
+        assert_eq!((loss, derivatives), (2000.0, vec![-1.0, 0.0]));
+        let (loss, derivatives) = evaluate(Goal::CrossEntropy, vec![2000.0]);
+        assert_eq!((loss, derivatives), (0.0, vec![0.0]));
+    }
+}

@@ -1,0 +1,153 @@
+//! The robust term of the loss: duals of a batch of nodes, and the gradient.
+//!
+//! Bounds and lines are computed once for all that the batch sees; each target then costs its duals and a derivative that
+//! touches only the slice and the rows of W⁰ that its flips name (module `relaxation::derivative`). The derivatives of all
+//! targets are added up, carried through the lines to the bounds, and through these to weights and biases. Nothing is as
+//! wide as the attributes but the gradient itself.
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::goal::Goal;
+use crate::bounds::DifferentiableBounds;
+use crate::budget::Limits;
+use crate::graph::{ClassId, Graph, NodeId};
+use crate::model::{Gradient, Model};
+use crate::network::{Network, largest};
+use crate::relaxation::{Derivative, Dual, Relaxation, Slopes, TargetDerivative, Term};
+use crate::slice::{Region, Slicer};
+use crate::sparse::SparseMatrix;
+
+/// Targets that one task works on, with scratch space of its own.
+const CHUNK: usize = 8;
+/// Targets whose derivatives are held in memory at once.
+const BLOCK: usize = 256;
+
+/// A node whose worst-case margins are part of the loss.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    pub(super) node: NodeId,
+    /// The class that is to be kept, or `None` for the predicted one.
+    pub(super) class: Option<ClassId>,
+    pub(super) goal: Goal,
+}
+
+/// The graph and what may be changed in it.
+#[derive(Debug)]
+pub(super) struct RobustTerm<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) propagation: &'a SparseMatrix,
+    pub(super) limits: &'a Limits,
+}
+
+/// What a batch came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Value {
+    /// The mean of the targets' losses.
+    pub(super) loss: f64,
+    /// The worst-case margin of each target: its smallest dual.
+    pub(super) margins: Vec<f64>,
+    /// Time spent on bounds and lines, on duals and their derivatives, and on the way back through the bounds.
+    pub(super) bounds_time: Duration,
+    pub(super) dual_time: Duration,
+    pub(super) gradient_time: Duration,
+}
+
+impl RobustTerm<'_> {
+    /// The mean loss of `targets`; a multiple of its gradient is added to a sum, where these are given.
+    pub(super) fn evaluate(&self, model: &Model, targets: &[Target], gradient: Option<(f64, &mut Gradient)>) -> Value {
+        let start = Instant::now();
+        let network = Network::with_propagation(self.graph, model, self.propagation);
+        let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
+        let region = Region::around(self.propagation, &nodes, model.layers().len());
+        let bounds = DifferentiableBounds::compute(&network, self.limits, &region);
+        let relaxation = Relaxation::new(&network, self.limits, &region, &bounds.bounds, &Slopes::Default);
+        let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };
+
+        let mut unused = Gradient::default();
+        let share = 1.0 / targets.len().max(1) as f64;
+        let (scale, gradient) = match gradient {
+            Some((weight, gradient)) => (Some(weight * share), gradient),
+            None => (None, &mut unused),
+        };
+        let mut sum = Derivative::zeros(model, &region);
+        let start = Instant::now();
+        for block in targets.chunks(BLOCK) {
+            let found: Vec<Vec<TargetValue>> = block
+                .par_chunks(CHUNK)
+                .map(|chunk| {
+                    let mut worker = Worker::new(&relaxation, scale);
+                    chunk.iter().map(|&target| worker.evaluate(target)).collect()
+                })
+                .collect();
+            for target in found.into_iter().flatten() {
+                value.loss += share * target.loss;
+                value.margins.push(target.margin);
+                if let Some(derivative) = target.derivative {
+                    sum.add(&derivative, gradient);
+                }
+            }
+        }
+        value.dual_time = start.elapsed();
+        let start = Instant::now();
+        if scale.is_some() {
+            let by_bounds = sum.by_bounds(&bounds.bounds);
+            bounds.add_gradient(&network, &region, by_bounds, sum.by_clean, gradient);
+        }
+        value.gradient_time = start.elapsed();
+        value
+    }
+}
+
+/// What one target came to.
+struct TargetValue {
+    loss: f64,
+    margin: f64,
+    /// `None` if the loss is flat.
+    derivative: Option<TargetDerivative>,
+}
+
+/// Evaluates one target after the other.
+struct Worker<'a> {
+    shared: &'a Relaxation<'a>,
+    slicer: Slicer<'a>,
+    dual: Dual<'a>,
+    /// The factor of each target's loss, if derivatives are wanted.
+    scale: Option<f64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(shared: &'a Relaxation<'a>, scale: Option<f64>) -> Self {
+        let layers = shared.network.layers().len();
+        let slicer = Slicer::new(shared.network.propagation(), layers);
+        Self { shared, slicer, dual: shared.dual(), scale }
+    }
+
+    fn evaluate(&mut self, target: Target) -> TargetValue {
+        let Relaxation { network, region, bounds, .. } = self.shared;
+        let layers = network.layers().len();
+        let logits = bounds.clean[layers - 1].row(region.level(layers).place(target.node.0));
+        let class = target.class.unwrap_or_else(|| largest(logits));
+        let slice = self.slicer.slice(target.node);
+        self.dual.begin(slice);
+        let others = (0..logits.len() as u32).map(ClassId).filter(|&other| other != class);
+        let (mut duals, mut terms) = (Vec::new(), Vec::new());
+        for other in others {
+            duals.push(self.dual.lower_bound(slice, class, other).value);
+            let flips = self.dual.selection().best().iter().map(|&(_, flip)| flip);
+            terms.push(Term { other, weight: 0.0, flips: flips.collect() });
+        }
+        let margin = duals.iter().copied().fold(f64::INFINITY, f64::min);
+        let loss = target.goal.evaluate(&mut duals);
+        let Some(scale) = self.scale else {
+            return TargetValue { loss, margin, derivative: None };
+        };
+        for (term, derivative) in terms.iter_mut().zip(duals) {
+            term.weight = scale * derivative;
+        }
+        terms.retain(|term| term.weight != 0.0);
+        let derivative = (!terms.is_empty()).then(|| self.dual.derivative(slice, class, &terms));
+        TargetValue { loss, margin, derivative }
+    }
+}

@@ -1,0 +1,402 @@
+//! Training, one step at a time.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::adam::Adam;
+use super::batches::Batches;
+use super::cross_entropy::{CrossEntropy, Dropout};
+use super::goal::Goal;
+use super::options::{Method, TrainError, TrainOptions, check_labels};
+use super::robust::{RobustTerm, Target, Value};
+use super::{labelled, xavier};
+use crate::budget::Limits;
+use crate::graph::{Graph, NodeId, Part, Split};
+use crate::model::{Gradient, Model};
+use crate::sparse::SparseMatrix;
+
+/// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
+const ROBUST_VALIDATION_EVERY: usize = 10;
+/// Weight of the past in the smoothed training loss.
+const SMOOTHING: f64 = 0.98;
+/// A smoothed training loss that is not this much lower, relatively, is not better.
+const CONVERGED: f64 = 1e-3;
+
+/// What a step looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Phase {
+    /// Labelled nodes alone.
+    Labelled,
+    /// The worst-case margins of all nodes, labelled or not.
+    All,
+}
+
+/// What one step came to. Losses and margins are those before it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// The step, counted from 1.
+    pub step: usize,
+    /// What it looked at.
+    pub phase: Phase,
+    /// The loss, without weight decay.
+    pub loss: f64,
+    /// The cross entropy of the labelled nodes, with dropout; `None` if it has no weight.
+    pub cross_entropy: Option<f64>,
+    /// The mean worst-case loss of the batch.
+    pub robust_loss: Option<f64>,
+    /// The mean worst-case margin of the batch's labelled nodes.
+    pub labelled_margin: Option<f64>,
+    /// The mean worst-case margin of its unlabelled nodes.
+    pub unlabelled_margin: Option<f64>,
+    /// The share of the batch whose worst-case margin is above 0.
+    pub robust_share: Option<f64>,
+    /// The loss on the validation part, without dropout, after the step, where it was computed.
+    pub validation_loss: Option<f64>,
+    /// The learning rate.
+    pub learning_rate: f64,
+    /// The norm of the gradient before it was clipped.
+    pub gradient_norm: f64,
+    /// Where the time went.
+    #[serde(skip)]
+    pub times: StepTimes,
+}
+
+/// Wall time of the parts of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct StepTimes {
+    /// Cross entropy and its gradient.
+    pub cross_entropy: Duration,
+    /// Bounds, lines and the search's tables.
+    pub bounds: Duration,
+    /// Duals of the batch and their derivatives.
+    pub duals: Duration,
+    /// From lines through bounds to weights.
+    pub gradient: Duration,
+    /// Adam.
+    pub optimiser: Duration,
+    /// The loss on the validation part.
+    pub validation: Duration,
+}
+
+impl StepTimes {
+    /// All parts with their names, in the order in which they happen.
+    pub fn parts(&self) -> [(&'static str, Duration); 6] {
+        [
+            ("cross entropy", self.cross_entropy),
+            ("bounds", self.bounds),
+            ("duals", self.duals),
+            ("gradient", self.gradient),
+            ("optimiser", self.optimiser),
+            ("validation", self.validation),
+        ]
+    }
+}
+
+/// A network in training.
+///
+/// ```
+/// use nodeproof::train::{Method, TrainOptions, Trainer};
+/// use nodeproof::{ClassId, Graph, Split, SplitSize};
+/// let graph = Graph::new(4, 2, &[(0, 1), (2, 3)], &[(0, 0), (1, 0), (2, 1), (3, 1)])?
+///     .with_labels([0, 0, 1, 1].map(|class| Some(ClassId(class))).to_vec())?;
+/// let split = Split::stratified(&graph, SplitSize::PerClass(1), SplitSize::PerClass(0), 0)?;
+/// let mut options = TrainOptions::new(Method::RobustHingeUnlabelled);
+/// options.steps = 30;
+/// let mut trainer = Trainer::new(&graph, &split, options)?;
+/// while let Some(report) = trainer.step()? {
+///     assert!(report.loss.is_finite());
+/// }
+/// assert_eq!(trainer.model().classes(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Trainer<'a> {
+    graph: &'a Graph,
+    split: &'a Split,
+    options: TrainOptions,
+    propagation: SparseMatrix,
+    limits: Limits,
+    cross_entropy: CrossEntropy,
+    validation: Option<Validation>,
+    labelled_batches: Batches,
+    all_batches: Batches,
+    gradient: Gradient,
+    pub(super) state: State,
+    /// Fingerprint of everything that a run depends on.
+    pub(super) key: String,
+}
+
+/// What changes from step to step: with this, a run can be continued.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct State {
+    pub(super) model: Model,
+    pub(super) adam: Adam,
+    /// The weights with the smallest validation loss of the phase.
+    pub(super) best: Option<Model>,
+    pub(super) progress: Progress,
+}
+
+/// How far training has come.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Steps done.
+    pub(super) step: usize,
+    pub(super) phase: Phase,
+    /// Whether nothing is left to do.
+    pub(super) finished: bool,
+    /// The smoothed training loss of this phase.
+    pub(super) smoothed: Option<f64>,
+    /// The smallest loss of this phase by which patience is counted, and when it was.
+    pub(super) best_loss: Option<f64>,
+    pub(super) best_step: usize,
+}
+
+/// The validation part.
+#[derive(Debug)]
+struct Validation {
+    cross_entropy: CrossEntropy,
+    targets: Vec<Target>,
+}
+
+impl<'a> Trainer<'a> {
+    /// A network that has yet to learn anything.
+    ///
+    /// # Errors
+    /// If an option makes no sense, the split is one of another graph, or there is nothing to learn from.
+    pub fn new(graph: &'a Graph, split: &'a Split, options: TrainOptions) -> Result<Self, TrainError> {
+        options.check()?;
+        if split.nodes() != graph.nodes() {
+            return Err(TrainError::Split { split: split.nodes(), nodes: graph.nodes() });
+        }
+        let train = labelled(graph, &split.part(Part::Train));
+        check_labels(graph, &train)?;
+        let limits = options.budget.limits(graph)?;
+        let propagation = options.propagation.matrix(graph)?;
+        let sizes = [&[graph.attribute_count()], &options.hidden[..], &[graph.classes()]].concat();
+        let model = xavier::initial(&sizes, options.propagation.clone(), options.seed)?;
+        let layers = model.layers().len();
+
+        let held_back = labelled(graph, &split.part(Part::Validation));
+        let validation = (!held_back.is_empty() && options.patience.is_some()).then(|| Validation {
+            cross_entropy: CrossEntropy::new(graph, &propagation, &held_back, layers),
+            targets: held_back.iter().map(|&(node, _)| target(graph, &options, node, true)).collect(),
+        });
+        let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
+        let phase = if options.method == Method::RobustHingeUnlabelled && options.labelled_steps == 0 {
+            Phase::All
+        } else {
+            Phase::Labelled
+        };
+        Ok(Self {
+            key: super::checkpoint::key(graph, split, &options, &model),
+            cross_entropy: CrossEntropy::new(graph, &propagation, &train, layers),
+            validation,
+            labelled_batches: Batches::new(nodes, options.batch, options.seed),
+            all_batches: Batches::new(graph.node_ids().collect(), options.batch, options.seed),
+            gradient: Gradient::zeros(&model),
+            state: State {
+                adam: Adam::new(&model),
+                model,
+                best: None,
+                progress: Progress { step: 0, phase, finished: false, smoothed: None, best_loss: None, best_step: 0 },
+            },
+            graph,
+            split,
+            options,
+            propagation,
+            limits,
+        })
+    }
+
+    /// How it is trained.
+    pub fn options(&self) -> &TrainOptions {
+        &self.options
+    }
+
+    /// The network as it is now.
+    pub fn current(&self) -> &Model {
+        &self.state.model
+    }
+
+    /// The network to use: the one with the smallest validation loss, or the current one where there is none.
+    pub fn model(&self) -> &Model {
+        self.state.best.as_ref().unwrap_or(&self.state.model)
+    }
+
+    /// The network to use, see [`Trainer::model`].
+    pub fn into_model(self) -> Model {
+        self.state.best.unwrap_or(self.state.model)
+    }
+
+    /// Steps done so far.
+    pub fn steps_done(&self) -> usize {
+        self.state.progress.step
+    }
+
+    /// Takes one step; `None` when training has ended.
+    ///
+    /// # Errors
+    /// If a number becomes infinite or NaN.
+    pub fn step(&mut self) -> Result<Option<StepReport>, TrainError> {
+        if self.state.progress.finished {
+            return Ok(None);
+        }
+        let Progress { step: done, phase, .. } = self.state.progress;
+        let mut times = StepTimes::default();
+        let cross_entropy = self.add_cross_entropy(&mut times);
+        let robust = self.options.method.is_robust().then(|| self.add_robust(&mut times));
+        let loss = self.options.cross_entropy_weight * cross_entropy.unwrap_or(0.0)
+            + self.options.robust_weight * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
+
+        let start = Instant::now();
+        let gradient_norm = self.gradient.norm();
+        if let Some(clip) = self.options.clip.filter(|&clip| gradient_norm > clip) {
+            self.gradient.scale(clip / gradient_norm);
+        }
+        let factor = self.options.schedule.factor(done, self.options.all_steps());
+        let learning_rate = self.options.learning_rate * factor;
+        let State { model, adam, .. } = &mut self.state;
+        adam.step(model, &self.gradient, learning_rate, self.options.weight_decay);
+        times.optimiser = start.elapsed();
+
+        self.state.progress.step += 1;
+        let step = self.state.progress.step;
+        if !loss.is_finite() || !self.state.model.tensors().flatten().all(|value| value.is_finite()) {
+            return Err(TrainError::Diverged { step });
+        }
+        let validation_loss = self.validate(&mut times);
+        self.count_patience(loss, validation_loss);
+        let report = StepReport {
+            step,
+            phase,
+            loss,
+            cross_entropy,
+            robust_loss: robust.as_ref().map(|(_, value)| value.loss),
+            labelled_margin: robust.as_ref().and_then(|(targets, value)| self.mean_margin(targets, value, true)),
+            unlabelled_margin: robust.as_ref().and_then(|(targets, value)| self.mean_margin(targets, value, false)),
+            robust_share: robust.as_ref().map(|(_, value)| mean(value.margins.iter().map(|&m| f64::from(m > 0.0)))),
+            validation_loss,
+            learning_rate,
+            gradient_norm,
+            times,
+        };
+        Ok(Some(report))
+    }
+
+    /// Puts the gradient of the weighted cross entropy into `self.gradient`, and returns its value.
+    fn add_cross_entropy(&mut self, times: &mut StepTimes) -> Option<f64> {
+        let start = Instant::now();
+        let weight = self.options.cross_entropy_weight;
+        if weight == 0.0 {
+            self.gradient.clear();
+            return None;
+        }
+        let step = self.state.progress.step as u64 + 1;
+        let dropout = Dropout { rate: self.options.dropout, seed: self.options.seed, step };
+        let loss = self.cross_entropy.evaluate(&self.state.model, Some(dropout), weight, &mut self.gradient);
+        times.cross_entropy = start.elapsed();
+        Some(loss)
+    }
+
+    /// Adds the gradient of the weighted worst-case loss of this step's batch to `self.gradient`.
+    fn add_robust(&mut self, times: &mut StepTimes) -> (Vec<Target>, Value) {
+        let Progress { step, phase, .. } = self.state.progress;
+        let nodes = match phase {
+            Phase::Labelled => self.labelled_batches.batch(step as u64),
+            Phase::All => self.all_batches.batch(step as u64),
+        };
+        let targets: Vec<Target> = nodes
+            .into_iter()
+            .map(|node| target(self.graph, &self.options, node, self.split.is_labelled(node)))
+            .collect();
+        let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
+        let weight = self.options.robust_weight;
+        let value = term.evaluate(&self.state.model, &targets, Some((weight, &mut self.gradient)));
+        (times.bounds, times.duals, times.gradient) = (value.bounds_time, value.dual_time, value.gradient_time);
+        (targets, value)
+    }
+
+    /// The loss on the validation part, if it is due.
+    fn validate(&self, times: &mut StepTimes) -> Option<f64> {
+        let validation = self.validation.as_ref()?;
+        let robust = self.options.method.is_robust();
+        if robust && !self.state.progress.step.is_multiple_of(ROBUST_VALIDATION_EVERY) {
+            return None;
+        }
+        let start = Instant::now();
+        let mut loss = 0.0;
+        if self.options.cross_entropy_weight > 0.0 {
+            loss += self.options.cross_entropy_weight * validation.cross_entropy.value(&self.state.model);
+        }
+        if robust {
+            let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
+            loss += self.options.robust_weight * term.evaluate(&self.state.model, &validation.targets, None).loss;
+        }
+        times.validation = start.elapsed();
+        Some(loss)
+    }
+
+    /// Remembers the best loss, and ends the phase where it is over.
+    fn count_patience(&mut self, loss: f64, validation_loss: Option<f64>) {
+        let State { model, best, progress, .. } = &mut self.state;
+        let smoothed = progress.smoothed.map_or(loss, |smoothed| SMOOTHING * smoothed + (1.0 - SMOOTHING) * loss);
+        progress.smoothed = Some(smoothed);
+        let better = match (&self.validation, validation_loss) {
+            (Some(_), Some(loss)) => progress.best_loss.is_none_or(|best| loss <= best).then_some(loss),
+            (Some(_), None) => None,
+            (None, _) => progress.best_loss.is_none_or(|best| smoothed < (1.0 - CONVERGED) * best).then_some(smoothed),
+        };
+        if better.is_some() {
+            (progress.best_loss, progress.best_step) = (better, progress.step);
+            if self.validation.is_some() {
+                *best = Some(model.clone());
+            }
+        }
+        let out_of_patience =
+            self.options.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
+        let last_step = match progress.phase {
+            Phase::Labelled if self.options.method == Method::RobustHingeUnlabelled => self.options.labelled_steps,
+            _ => self.options.all_steps(),
+        };
+        if !out_of_patience && progress.step < last_step {
+            return;
+        }
+        if progress.phase == Phase::Labelled && self.options.method == Method::RobustHingeUnlabelled {
+            let step = progress.step;
+            *progress = Progress { phase: Phase::All, smoothed: None, best_loss: None, best_step: step, ..*progress };
+            *best = None;
+        } else {
+            progress.finished = true;
+        }
+    }
+
+    fn mean_margin(&self, targets: &[Target], value: &Value, labelled: bool) -> Option<f64> {
+        let margins = targets.iter().zip(&value.margins);
+        let chosen: Vec<f64> = margins
+            .filter(|(target, _)| self.split.is_labelled(target.node) == labelled)
+            .map(|(_, &margin)| margin)
+            .collect();
+        (!chosen.is_empty()).then(|| mean(chosen.into_iter()))
+    }
+}
+
+/// What `node` is asked for.
+fn target(graph: &Graph, options: &TrainOptions, node: NodeId, labelled: bool) -> Target {
+    let class = graph.label(node).filter(|_| labelled);
+    let goal = match options.method {
+        Method::RobustCrossEntropy => Goal::CrossEntropy,
+        _ if class.is_some() => Goal::Hinge { margin: options.labelled_margin },
+        _ => Goal::Hinge { margin: options.unlabelled_margin },
+    };
+    Target { node, class, goal }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
