@@ -218,6 +218,12 @@ impl Budget {
         }
     }
 
+    /// Allows at most `global` flips in all, and leaves the rest as it is.
+    pub fn with_global(mut self, global: u32) -> Self {
+        self.global = global;
+        self
+    }
+
     /// Allows only flips in this direction.
     pub fn direction(mut self, direction: Direction) -> Self {
         self.direction = direction;

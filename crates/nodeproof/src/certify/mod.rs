@@ -2,6 +2,7 @@
 
 mod attack;
 mod fast;
+mod reach;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -291,10 +292,19 @@ impl<'a> Certifier<'a> {
     pub fn certify_each(
         &self,
         nodes: &[NodeId],
+        observer: impl FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        self.certify_under(&self.budget, nodes, observer)
+    }
+
+    /// The same under another budget.
+    fn certify_under(
+        &self,
+        budget: &Budget,
+        nodes: &[NodeId],
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        let graph = self.network.graph();
-        let limits = self.budget.limits(graph)?;
+        let limits = budget.limits(self.network.graph())?;
         self.check_nodes(nodes)?;
         self.check_slopes()?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build();
@@ -371,7 +381,7 @@ mod tests {
     use crate::model::{Layer, Propagation};
 
     /// A ring of nodes, each with one of two words; the network counts them.
-    fn ring(nodes: u32) -> (Graph, Model) {
+    pub(super) fn ring(nodes: u32) -> (Graph, Model) {
         let edges: Vec<_> = (0..nodes).map(|node| (node, (node + 1) % nodes)).collect();
         let ones: Vec<_> = (0..nodes).map(|node| (node, node / 5 % 2)).collect();
         let layers = vec![

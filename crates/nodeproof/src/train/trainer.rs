@@ -13,7 +13,7 @@ use super::robust::{RobustTerm, Target, Value};
 use super::{labelled, xavier};
 use crate::budget::Limits;
 use crate::graph::{Graph, NodeId, Part, Split};
-use crate::model::{Gradient, Model};
+use crate::model::{Gradient, Model, ModelError};
 use crate::sparse::SparseMatrix;
 
 /// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
@@ -238,6 +238,31 @@ impl<'a> Trainer<'a> {
         self.state.progress.step
     }
 
+    /// Whether training has ended.
+    pub fn is_finished(&self) -> bool {
+        self.state.progress.finished
+    }
+
+    /// Starts from the weights of `model` instead of random ones.
+    ///
+    /// # Errors
+    /// If its layers or its propagation are not those that the options ask for.
+    pub fn start_from(mut self, model: Model) -> Result<Self, ModelError> {
+        if model.propagation() != &self.options.propagation {
+            let problem = format!("its propagation is {}, not that of the options", model.propagation().name());
+            return Err(ModelError::Mismatch { problem });
+        }
+        if sizes(&model) != sizes(&self.state.model) {
+            let (found, expected) = (sizes(&model), sizes(&self.state.model));
+            let problem = format!("its layers have sizes {found:?}, but the options ask for {expected:?}");
+            return Err(ModelError::Mismatch { problem });
+        }
+        self.key = super::checkpoint::key(self.graph, self.split, &self.options, &model);
+        self.state.adam = Adam::new(&model);
+        self.state.model = model;
+        Ok(self)
+    }
+
     /// Takes one step; `None` when training has ended.
     ///
     /// # Errors
@@ -383,6 +408,12 @@ impl<'a> Trainer<'a> {
             .collect();
         (!chosen.is_empty()).then(|| mean(chosen.into_iter()))
     }
+}
+
+/// Number of attributes, units of each hidden layer, number of classes.
+fn sizes(model: &Model) -> Vec<usize> {
+    let outputs = model.layers().iter().map(|layer| layer.bias().len());
+    std::iter::once(model.attributes()).chain(outputs).collect()
 }
 
 /// What `node` is asked for.

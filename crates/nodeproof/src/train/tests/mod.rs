@@ -265,6 +265,7 @@ fn a_resumed_run_ends_in_the_same_bits() {
             let report = stopped.step().unwrap().unwrap();
             assert_eq!(StepReport { times: StepTimes::default(), ..report }, *expected);
         }
+        assert!(stopped.is_finished());
         assert_eq!(stopped.step().unwrap(), None);
         assert_eq!(stopped.state, whole.state);
 
@@ -276,6 +277,25 @@ fn a_resumed_run_ends_in_the_same_bits() {
         assert!(matches!(stopped.resume(&path), Err(CheckpointError::Format { .. })));
         assert!(matches!(stopped.resume(folder.path().join("none")), Err(CheckpointError::Io { .. })));
     }
+}
+
+#[test]
+fn training_may_start_from_given_weights() {
+    let graph = graph(0);
+    let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
+    let options = options(Method::RobustHinge);
+    let trainer = |options: &TrainOptions| Trainer::new(&graph, &split, options.clone()).unwrap();
+    let given = random_model(&[14, options.hidden[0], 2], 3);
+    let mut started = trainer(&options).start_from(given.clone()).unwrap();
+    assert_eq!(started.model(), &given);
+    assert_ne!(started.key, trainer(&options).key, "another run");
+    assert!(started.step().unwrap().is_some() && started.model() != &given && !started.is_finished());
+
+    let wider = TrainOptions { hidden: vec![options.hidden[0] + 1], ..options.clone() };
+    let refused = trainer(&wider).start_from(given.clone()).unwrap_err().to_string();
+    assert!(refused.contains("sizes"), "{refused}");
+    let averaging = TrainOptions { propagation: Propagation::RowNormalised, ..options };
+    assert!(trainer(&averaging).start_from(given).unwrap_err().to_string().contains("propagation"));
 }
 
 #[test]
