@@ -103,7 +103,11 @@ pub(crate) fn read_model(path: &Path) -> anyhow::Result<Model> {
     })
 }
 
-fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
+/// Reads a split of `graph`.
+///
+/// # Errors
+/// If the file is not a split, or one of another graph.
+pub(crate) fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
     check_readable(path, "--split")?;
     Split::read(path, graph.nodes()).map_err(|error| in_file(path, error))
 }

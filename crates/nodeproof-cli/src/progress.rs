@@ -1,5 +1,7 @@
 //! The progress bar: on stderr, for people only.
 
+mod training;
+
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::{Arc, OnceLock};
@@ -7,10 +9,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+pub(crate) use training::{GroupSight, Sight, TrainingProgress};
+
 use crate::terminal;
 
 const NODES: &str = "  {bar:30} {human_pos}/{human_len} nodes{rate}";
 const PREPARING: &str = "  {bar:30} preparing, {human_pos} of {human_len} steps";
+const SCANNING: &str = "  {bar:20} budget {human_pos} of {human_len}{msg}";
 /// Time after which a rate means something.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -49,6 +54,13 @@ impl Progress {
             self.bar.set_position(self.done);
         }
         self.bar.inc(1);
+    }
+
+    /// Shows the global budget that is being tried, and on how many nodes.
+    pub(crate) fn scanning(&self, global: u32, left: usize) {
+        self.bar.set_style(style(SCANNING));
+        self.bar.set_position(global.into());
+        self.bar.set_message(format!(", {} left", terminal::counted(left, "node")));
     }
 
     /// Rate and time left are those of this run, not of one that it resumes.

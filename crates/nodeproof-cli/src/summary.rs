@@ -66,16 +66,27 @@ impl Tally {
     }
 }
 
+/// What a group of nodes comes to.
 #[derive(Debug, Serialize)]
-struct Figures {
+pub(crate) struct Figures {
     nodes: usize,
     robust: usize,
     nonrobust: usize,
     undecided: usize,
-    robust_share: Option<f64>,
+    pub(crate) robust_share: Option<f64>,
     mean_margin: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    accuracy: Option<f64>,
+    pub(crate) accuracy: Option<f64>,
+}
+
+/// What all nodes come to and, with a split, its parts.
+#[derive(Debug, Serialize)]
+pub(crate) struct Parts {
+    pub(crate) all: Figures,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) labelled: Option<Figures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unlabelled: Option<Figures>,
 }
 
 /// Counts of a run, over all nodes and over the parts of a split.
@@ -122,27 +133,23 @@ impl Summary {
         terminal::table("lrrrrrr", Some(header), rows)
     }
 
+    /// The figures behind the table.
+    pub(crate) fn figures(&self) -> Parts {
+        let part = |tally: &Tally| self.split.is_some().then(|| tally.figures());
+        Parts { all: self.all.figures(), labelled: part(&self.labelled), unlabelled: part(&self.unlabelled) }
+    }
+
     /// The summary as JSON, with what else is known of the run.
     pub(crate) fn json(&self, header: &Header, run: &Run) -> serde_json::Result<String> {
         #[derive(Serialize)]
         struct Json<'a> {
             #[serde(flatten)]
             run: &'a Run,
-            all: Figures,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            labelled: Option<Figures>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            unlabelled: Option<Figures>,
+            #[serde(flatten)]
+            parts: Parts,
             header: &'a Header,
         }
-        let part = |tally: &Tally| self.split.is_some().then(|| tally.figures());
-        let json = Json {
-            run,
-            all: self.all.figures(),
-            labelled: part(&self.labelled),
-            unlabelled: part(&self.unlabelled),
-            header,
-        };
+        let json = Json { run, parts: self.figures(), header };
         Ok(serde_json::to_string_pretty(&json)? + "\n")
     }
 }
@@ -175,7 +182,8 @@ fn rate(per_second: f64) -> String {
     if per_second < 10.0 { format!("{per_second:.1}") } else { format!("{per_second:.0}") }
 }
 
-fn duration(seconds: f64) -> String {
+/// A time with its unit.
+pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 10.0 => format!("{seconds:.2} s"),
         seconds if seconds < 120.0 => format!("{seconds:.1} s"),

@@ -30,7 +30,12 @@ fn steers_text(c: char) -> bool {
 
 /// A name that fits a line: printable and not too long.
 pub(crate) fn short_name(name: &str) -> String {
-    shorten(&printable(name), LONGEST_NAME)
+    short(name, LONGEST_NAME)
+}
+
+/// `text`, printable and of at most `width` characters.
+pub(crate) fn short(text: &str, width: usize) -> String {
+    shorten(&printable(text), width)
 }
 
 /// A class name that fits a table. Classes are often paths that differ only at their ends, so the middle goes.

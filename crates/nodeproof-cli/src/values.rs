@@ -7,6 +7,9 @@ use std::str::FromStr;
 
 use nodeproof::{LocalBudget, Part};
 
+/// Most units of a hidden layer that can have been meant.
+const MOST_UNITS: usize = 65_536;
+
 /// A share of something, `80%` or `0.8`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share(f64);
@@ -62,6 +65,54 @@ pub(crate) fn local_budget(text: &str) -> Result<LocalBudget, String> {
         }
         Ok(local) => Ok(local),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A number, or none, for which options have a word.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limit<T>(pub(crate) Option<T>);
+
+impl Limit<usize> {
+    fn count(text: &str, word: &str) -> Option<Self> {
+        match text.trim() {
+            text if text == word => Some(Self(None)),
+            text => text.parse().ok().filter(|&count| count > 0).map(|count| Self(Some(count))),
+        }
+    }
+}
+
+/// Parses `--batch`.
+pub(crate) fn batch(text: &str) -> Result<Limit<usize>, String> {
+    Limit::count(text, "all").ok_or_else(|| "give a number of nodes, at least 1, such as 256, or all".to_owned())
+}
+
+/// Parses `--patience`.
+pub(crate) fn patience(text: &str) -> Result<Limit<usize>, String> {
+    Limit::count(text, "none").ok_or_else(|| "give a number of steps, at least 1, such as 50, or none".to_owned())
+}
+
+/// Parses `--clip`.
+pub(crate) fn clip(text: &str) -> Result<Limit<f64>, String> {
+    let number = |text: &str| text.parse().ok().filter(|&norm: &f64| norm > 0.0).map(|norm| Limit(Some(norm)));
+    let limit = if text.trim() == "none" { Some(Limit(None)) } else { number(text.trim()) };
+    limit.ok_or_else(|| "give a positive number such as 5, or none".to_owned())
+}
+
+/// Units of each hidden layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HiddenSizes(pub(crate) Vec<usize>);
+
+impl FromStr for HiddenSizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let size = |item: &str| item.parse().ok().filter(|size| (1..=MOST_UNITS).contains(size));
+        let sizes: Option<Vec<usize>> = match text.trim() {
+            "none" | "" => Some(Vec::new()),
+            text => text.split(',').map(|item| size(item.trim())).collect(),
+        };
+        let wrong = || format!("give sizes from 1 to {MOST_UNITS}, such as 32 or 64,32, or none");
+        sizes.map(Self).ok_or_else(wrong)
     }
 }
 
@@ -186,6 +237,29 @@ mod tests {
         assert_eq!(local_budget("3"), Ok(LocalBudget::Count(3)));
         assert!(local_budget("0").unwrap_err().contains("at least 1"));
         assert!(local_budget("101%").unwrap_err().contains("at most 100%"));
+    }
+
+    #[test]
+    fn limits_are_numbers_or_words() {
+        assert_eq!((batch("256"), batch("all")), (Ok(Limit(Some(256))), Ok(Limit(None))));
+        assert_eq!((patience("5"), patience("none")), (Ok(Limit(Some(5))), Ok(Limit(None))));
+        assert_eq!((clip("0.5"), clip("none")), (Ok(Limit(Some(0.5))), Ok(Limit(None))));
+        for bad in ["", "0", "-1", "x", "1.5", "NaN"] {
+            assert!(batch(bad).is_err() && patience(bad).is_err(), "{bad}");
+        }
+        for bad in ["", "0", "-1", "all", "NaN"] {
+            assert!(clip(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hidden_sizes_are_a_list() {
+        let sizes = |text: &str| text.parse::<HiddenSizes>().map(|sizes| sizes.0);
+        assert_eq!((sizes("32"), sizes("64, 32")), (Ok(vec![32]), Ok(vec![64, 32])));
+        assert_eq!((sizes("none"), sizes("")), (Ok(vec![]), Ok(vec![])));
+        for bad in ["0", "32,", "32,0", "-1", "x", "99999999999"] {
+            assert!(sizes(bad).unwrap_err().contains("64,32"), "{bad}");
+        }
     }
 
     #[test]

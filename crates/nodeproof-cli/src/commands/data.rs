@@ -178,13 +178,8 @@ pub(crate) fn split(arguments: &DataSplitArguments) -> anyhow::Result<Outcome> {
         bail!("--out: a split is written to a file; give its name, such as split.json");
     }
     inputs::check_readable(graph_path, "--graph")?;
-    let train = size(arguments.train, arguments.train_per_class);
+    let train = train_size(arguments.train, arguments.train_per_class)?;
     let validation = size(arguments.validation, arguments.validation_per_class);
-    if matches!(train, SplitSize::PerClass(0)) || matches!(train, SplitSize::Fraction(share) if share == 0.0) {
-        bail!(
-            "the split would leave nothing to train on; give --train a share above 0%, or --train-per-class at least 1"
-        );
-    }
     let (graph, cleaning) = inputs::read_graph(graph_path, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.quiet);
     let split = Split::stratified(&graph, train, validation, arguments.seed)?;
@@ -198,6 +193,20 @@ pub(crate) fn split(arguments: &DataSplitArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// The size of the train part.
+///
+/// # Errors
+/// If it is empty.
+pub(super) fn train_size(share: Share, per_class: Option<u32>) -> anyhow::Result<SplitSize> {
+    let train = size(share, per_class);
+    if matches!(train, SplitSize::PerClass(0)) || matches!(train, SplitSize::Fraction(share) if share == 0.0) {
+        bail!(
+            "the split would leave nothing to train on; give --train a share above 0%, or --train-per-class at least 1"
+        );
+    }
+    Ok(train)
+}
+
 fn size(share: Share, per_class: Option<u32>) -> SplitSize {
     match per_class {
         Some(count) => SplitSize::PerClass(count as usize),
@@ -205,7 +214,11 @@ fn size(share: Share, per_class: Option<u32>) -> SplitSize {
     }
 }
 
-fn write_split(split: &Split, path: &Path) -> anyhow::Result<()> {
+/// Writes `split` as JSON.
+///
+/// # Errors
+/// If the file cannot be written.
+pub(super) fn write_split(split: &Split, path: &Path) -> anyhow::Result<()> {
     if let Err(error) = split.write(path) {
         bail!("{error}; choose a place where you may write");
     }

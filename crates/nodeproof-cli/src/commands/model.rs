@@ -3,7 +3,9 @@
 use anyhow::bail;
 use nodeproof::Model;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
+use super::train::metadata;
 use crate::cli::{ModelConvertArguments, ModelInfoArguments};
 use crate::export::Destination;
 use crate::outcome::Outcome;
@@ -15,7 +17,9 @@ use crate::{inputs, terminal};
 /// If the file is not a model.
 pub(crate) fn info(arguments: &ModelInfoArguments) -> anyhow::Result<Outcome> {
     inputs::check_readable(&arguments.file, "FILE")?;
-    let facts = ModelFacts::new(&inputs::read_model(&arguments.file)?);
+    let model = inputs::read_model(&arguments.file)?;
+    let training = metadata::read(&Model::read_metadata(&arguments.file)?);
+    let facts = ModelFacts { training, ..ModelFacts::new(&model) };
     let text = if arguments.json { serde_json::to_string_pretty(&facts)? + "\n" } else { facts.in_words() };
     terminal::print(&text)?;
     Ok(Outcome::Done)
@@ -52,6 +56,9 @@ struct ModelFacts {
     classes: usize,
     parameters: usize,
     layers: Vec<LayerFacts>,
+    /// How it was trained, as its file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    training: Option<Map<String, Value>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -78,6 +85,7 @@ impl ModelFacts {
             classes: model.classes(),
             parameters: layers.iter().map(|layer| layer.parameters).sum(),
             layers,
+            training: None,
         }
     }
 
@@ -100,6 +108,8 @@ impl ModelFacts {
             ("parameters", self.parameters.to_string()),
             ("fingerprint", self.fingerprint.clone()),
         ]);
-        format!("{facts}\n{layers}")
+        let training = self.training.as_ref().map(|training| terminal::facts(&metadata::in_words(training)));
+        let training = training.map(|training| format!("\n{training}")).unwrap_or_default();
+        format!("{facts}\n{layers}{training}")
     }
 }

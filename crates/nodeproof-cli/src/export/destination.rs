@@ -64,6 +64,35 @@ fn is_same_file(left: &Path, right: &Path) -> bool {
     matches!((place(left), place(right)), (Ok(left), Ok(right)) if left == right)
 }
 
+/// Checks that `path` can be opened for writing, and leaves it as it was.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check_openable(path: &Path) -> anyhow::Result<()> {
+    let existed = path.exists();
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    opened.map_err(|error| unwritable(path, &error))?;
+    if !existed {
+        fs::remove_file(path).map_err(|error| unwritable(path, &error))?;
+    }
+    Ok(())
+}
+
+/// Checks that `path` can be replaced by a file that is written beside it.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let beside = path.with_file_name(name);
+    File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("cannot write {}: {error}; choose a place where you may write", path.display())
+}
+
 /// An open destination.
 pub(crate) enum Opened {
     Stdout(io::Stdout),
@@ -97,9 +126,8 @@ pub(crate) fn open_all(destinations: &[(Destination, u64)]) -> anyhow::Result<Ve
         &Destination::Stdout => Ok(Opened::Stdout(io::stdout())),
         Destination::File(path) => {
             let existed = path.exists();
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(|error| {
-                anyhow!("cannot write {}: {error}; choose a place where you may write", path.display())
-            })?;
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+            let file = file.map_err(|error| unwritable(path, &error))?;
             if !existed {
                 created.push(path);
             }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 
 pub(crate) use self::csv::Csv;
-pub(crate) use destination::{Destination, open_all};
+pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all};
 pub(crate) use jsonl::JsonLines;
-pub(crate) use record::{Header, Record, VerdictName};
+pub(crate) use record::{GraphHeader, Header, Record, VerdictName};
 pub(crate) use resume::{Kept, scan};
 
 /// Longest time that a finished record waits in memory.

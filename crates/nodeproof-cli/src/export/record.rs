@@ -28,12 +28,21 @@ pub(crate) struct Header {
     names: Option<Vec<String>>,
 }
 
+/// Which graph a file is about.
 #[derive(Debug, Clone, Serialize)]
-struct GraphHeader {
+pub(crate) struct GraphHeader {
     fingerprint: String,
     nodes: usize,
     edges: usize,
     attributes: usize,
+}
+
+impl GraphHeader {
+    /// Names `graph`.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let (nodes, edges, attributes) = (graph.nodes(), graph.edges(), graph.attribute_count());
+        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes }
+    }
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -53,12 +62,7 @@ impl Header {
             nodeproof: env!("CARGO_PKG_VERSION"),
             engine: Engine::Fast,
             class,
-            graph: GraphHeader {
-                fingerprint: graph.fingerprint(),
-                nodes: graph.nodes(),
-                edges: graph.edges(),
-                attributes: graph.attribute_count(),
-            },
+            graph: GraphHeader::new(graph),
             model: ModelHeader {
                 fingerprint: model.fingerprint(),
                 layers: model.layers().len(),

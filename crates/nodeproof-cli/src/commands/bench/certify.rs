@@ -1,4 +1,4 @@
-//! `nodeproof bench`: how long the engines take, measured against the plain formula in the same run.
+//! `nodeproof bench certify`: how long the engine takes, measured against the plain formula in the same run.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::inputs::Inputs;
 use crate::outcome::Outcome;
 use crate::terminal;
 
-/// Runs `bench certify`.
+/// Runs the command.
 ///
 /// # Errors
 /// If the input is bad.
-pub(crate) fn certify(arguments: &BenchCertifyArguments) -> anyhow::Result<Outcome> {
+pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Result<Outcome> {
     let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.quiet)?;
     let nodes: Vec<NodeId> = inputs.graph.node_ids().collect();
     inputs.check_class(arguments.model.class, &nodes)?;

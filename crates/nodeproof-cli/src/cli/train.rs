@@ -1,0 +1,334 @@
+//! The command line of `train` and `bench train`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use nodeproof::train::{Method, Schedule, TrainOptions};
+
+use super::{BudgetArguments, GraphArguments, PropagationChoice};
+use crate::values::{self, HiddenSizes, Limit, Share};
+
+const EXAMPLES: &str = "\
+Examples:
+  # as the paper does it: 10% of each class labelled, the rest not
+  nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
+      --out m.safetensors
+
+  # a run that can be killed at any time and started again by the same line
+  nodeproof train --graph g.npz --method rh --global-budget 12 \\
+      --out m.safetensors --log m.jsonl --checkpoint m.checkpoint --resume
+
+  # mean and standard deviation over 5 splits: m-0.safetensors to m-4…
+  nodeproof train --graph g.npz --method ce --global-budget 12 \\
+      --splits 5 --average-radius --out m.safetensors
+
+  # a split of your own, two hidden layers
+  nodeproof train --graph g.npz --method rce --global-budget 12 \\
+      --split split.json --hidden 64,32 --out m.safetensors";
+
+pub(super) const BENCH_EXAMPLES: &str = "\
+Examples:
+  nodeproof bench train --graph g.npz --global-budget 12
+  nodeproof bench train --graph g.npz --global-budget 12 --method rh \\
+      --steps 20 --json";
+
+/// What stands below the options: the defaults of each method, and examples.
+pub(super) fn after_help() -> String {
+    format!("{}\n{EXAMPLES}", defaults())
+}
+
+/// The defaults of each method, as a table.
+fn defaults() -> String {
+    let all = Method::ALL.map(TrainOptions::new);
+    let mut text = format!("{:24}", "Defaults of the methods:");
+    all.iter().for_each(|options| text += &format!("{:>9}", options.method));
+    text.push('\n');
+    let mut row = |option: &str, value: &dyn Fn(&TrainOptions) -> String, used: &dyn Fn(Method) -> bool| {
+        text += &format!("  {option:22}");
+        for options in &all {
+            let value = if used(options.method) { value(options) } else { "–".to_owned() };
+            text += &format!("{value:>9}");
+        }
+        text.push('\n');
+    };
+    let (always, robust) = (|_| true, Method::is_robust);
+    row("--hidden", &|options| hidden_in_words(&options.hidden), &always);
+    row("--steps", &|options| options.steps.to_string(), &always);
+    row("--labelled-steps", &|options| options.labelled_steps.to_string(), &has_two_phases);
+    row("--batch", &|options| limit_in_words(options.batch, "all"), &robust);
+    row("--learning-rate", &|options| options.learning_rate.to_string(), &always);
+    row("--schedule", &|options| schedule_name(options.schedule), &always);
+    row("--weight-decay", &|options| options.weight_decay.to_string(), &always);
+    row("--dropout", &|options| options.dropout.to_string(), &always);
+    row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
+    row("--robust-weight", &|options| options.robust_weight.to_string(), &robust);
+    row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &has_hinge);
+    row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &has_two_phases);
+    row("--clip", &|options| limit_in_words(options.clip, "none"), &always);
+    row("--patience", &|options| limit_in_words(options.patience, "none"), &always);
+    text
+}
+
+/// Whether unlabelled nodes are part of the loss, after a phase without them.
+pub(crate) fn has_two_phases(method: Method) -> bool {
+    method == Method::RobustHingeUnlabelled
+}
+
+/// Whether a worst-case margin is asked for.
+pub(crate) fn has_hinge(method: Method) -> bool {
+    matches!(method, Method::RobustHinge | Method::RobustHingeUnlabelled)
+}
+
+fn limit_in_words(limit: Option<impl ToString>, none: &str) -> String {
+    limit.map_or(none.to_owned(), |limit| limit.to_string())
+}
+
+fn hidden_in_words(sizes: &[usize]) -> String {
+    if sizes.is_empty() {
+        return "none".to_owned();
+    }
+    sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn schedule_name(schedule: Schedule) -> String {
+    format!("{schedule:?}").to_lowercase()
+}
+
+/// Arguments of `train`.
+#[derive(Debug, Args)]
+pub(crate) struct TrainArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    /// The loss to make small
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Training")]
+    pub(crate) method: MethodChoice,
+    #[command(flatten)]
+    pub(crate) options: OptionArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    #[command(flatten)]
+    pub(crate) split: SplitArguments,
+    #[command(flatten)]
+    pub(crate) output: TrainOutputArguments,
+    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), help_heading = "Running")]
+    pub(crate) threads: u16,
+}
+
+/// How the network is trained; what is left out has the method's default.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct OptionArguments {
+    /// Units of each hidden layer, such as 32 or 64,32; `none` for no hidden layer
+    #[arg(long, value_name = "SIZES")]
+    pub(crate) hidden: Option<HiddenSizes>,
+    /// Most steps; with rh-u, those after --labelled-steps
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<usize>,
+    /// Most steps of the first phase of rh-u, on labelled nodes alone
+    #[arg(long, value_name = "N")]
+    pub(crate) labelled_steps: Option<usize>,
+    /// Nodes whose worst-case margins a step looks at, or `all`
+    #[arg(long, value_name = "N|all", value_parser = values::batch)]
+    pub(crate) batch: Option<Limit<usize>>,
+    /// Learning rate of Adam
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(crate) learning_rate: Option<f64>,
+    /// How the learning rate changes
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(crate) schedule: Option<ScheduleChoice>,
+    /// Weight of the L2 term on weights
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    pub(crate) weight_decay: Option<f64>,
+    /// Share of hidden activations left out of the cross entropy in each step, such as 0.5
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(crate) dropout: Option<f64>,
+    /// Weight of the cross entropy of the network as it is
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    pub(crate) cross_entropy_weight: Option<f64>,
+    /// Weight of the worst-case loss
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    pub(crate) robust_weight: Option<f64>,
+    /// The worst-case margin that rh and rh-u ask for at labelled nodes
+    #[arg(long, value_name = "MARGIN", allow_negative_numbers = true)]
+    pub(crate) labelled_margin: Option<f64>,
+    /// The worst-case margin that rh-u asks for at unlabelled nodes
+    #[arg(long, value_name = "MARGIN", allow_negative_numbers = true)]
+    pub(crate) unlabelled_margin: Option<f64>,
+    /// Longest gradient; a longer one is scaled down. `none` for any length
+    #[arg(long, value_name = "NORM|none", value_parser = values::clip, allow_negative_numbers = true)]
+    pub(crate) clip: Option<Limit<f64>>,
+    /// Steps without a better loss (of the validation part, if there is one) that end a phase, or `none`
+    #[arg(long, value_name = "N|none", value_parser = values::patience)]
+    pub(crate) patience: Option<Limit<usize>>,
+    /// What a node takes from its neighbours
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = PropagationChoice::SymmetricGcn)]
+    pub(crate) propagation: PropagationChoice,
+    /// Seed of initialisation, dropout and batches
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Which nodes are labelled: a file (--split), or a draw.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Split")]
+pub(crate) struct SplitArguments {
+    /// Share of each class that is labelled
+    #[arg(long, value_name = "SHARE", default_value = "10%", conflicts_with = "split")]
+    pub(crate) train: Share,
+    /// Number of nodes of each class that are labelled, instead of a share
+    #[arg(long, value_name = "N", conflicts_with_all = ["train", "split"])]
+    pub(crate) train_per_class: Option<u32>,
+    /// Share of each class held back to judge when to stop (see --patience)
+    #[arg(long, value_name = "SHARE", default_value = "0%", conflicts_with = "split")]
+    pub(crate) validation: Share,
+    /// Seed of the draw [default: --seed]
+    #[arg(long, value_name = "N", conflicts_with = "split")]
+    pub(crate) split_seed: Option<u64>,
+    /// Write the split that was drawn, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "split")]
+    pub(crate) write_split: Option<PathBuf>,
+    /// Draw this many splits and train on each, with mean and standard deviation at the end
+    ///
+    /// The seeds of draw and training count upwards from split to split. Files are numbered: m.safetensors becomes
+    /// m-0.safetensors, m-1.safetensors, …, and so for every file written.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "split")]
+    pub(crate) splits: u16,
+}
+
+/// What is written, and what is measured at the end.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TrainOutputArguments {
+    /// Write the model here, as .safetensors; `nodeproof model info` tells how it was trained
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Write what each step came to, as JSON Lines
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Certify N labelled and N unlabelled nodes before each step, and log their mean margins where the method has none
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "log")]
+    pub(crate) log_margins: usize,
+    /// Keep here what is needed to go on after an interrupt
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Steps between two checkpoints
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), requires = "checkpoint")]
+    pub(crate) checkpoint_every: u32,
+    /// Continue from --checkpoint with the same settings; without the file, begin
+    ///
+    /// The result is the same to the last bit as that of a run that never stopped.
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
+    /// Also find the largest global budget that each node withstands, and print the mean
+    ///
+    /// Certifies under global budgets of 1, 2, 3, … flips, each time the nodes that were robust before, until none is or
+    /// --max-budget is reached; a node's largest budget is the last one it was robust under.
+    #[arg(long)]
+    pub(crate) average_radius: bool,
+    /// Largest global budget that --average-radius tries
+    #[arg(long, value_name = "Q", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), requires = "average_radius")]
+    pub(crate) max_budget: u32,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print neither progress nor notes nor the summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `bench train`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchTrainArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    /// The loss to make small
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = MethodChoice::RhU, help_heading = "Training")]
+    pub(crate) method: MethodChoice,
+    /// Units of each hidden layer, such as 32 or 64,32; `none` for no hidden layer
+    #[arg(long, value_name = "SIZES", help_heading = "Training")]
+    pub(crate) hidden: Option<HiddenSizes>,
+    /// Nodes whose worst-case margins a step looks at, or `all` [default: that of the method]
+    #[arg(long, value_name = "N|all", value_parser = values::batch, help_heading = "Training")]
+    pub(crate) batch: Option<Limit<usize>>,
+    /// Steps that are measured
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
+    pub(crate) steps: u32,
+    /// Steps before, so that the weights are those of a network in training
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Running")]
+    pub(crate) warm_up: u32,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Values of `--method`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodChoice {
+    /// Cross entropy on labelled nodes: standard training
+    Ce,
+    /// Cross entropy of worst-case logits of labelled nodes
+    Rce,
+    /// Hinge loss of worst-case margins of labelled nodes, and cross entropy
+    Rh,
+    /// The same, then with unlabelled nodes too, around the class they are predicted to have
+    RhU,
+}
+
+impl From<MethodChoice> for Method {
+    fn from(choice: MethodChoice) -> Self {
+        match choice {
+            MethodChoice::Ce => Self::CrossEntropy,
+            MethodChoice::Rce => Self::RobustCrossEntropy,
+            MethodChoice::Rh => Self::RobustHinge,
+            MethodChoice::RhU => Self::RobustHingeUnlabelled,
+        }
+    }
+}
+
+/// Values of `--schedule`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScheduleChoice {
+    /// Not at all
+    Constant,
+    /// It falls to 0 along half a cosine
+    Cosine,
+}
+
+impl From<ScheduleChoice> for Schedule {
+    fn from(choice: ScheduleChoice) -> Self {
+        match choice {
+            ScheduleChoice::Constant => Self::Constant,
+            ScheduleChoice::Cosine => Self::Cosine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_can_be_chosen_by_its_name() {
+        for method in Method::ALL {
+            let choice = MethodChoice::from_str(method.name(), false).unwrap();
+            assert_eq!(Method::from(choice), method);
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_library() {
+        let table = defaults();
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+        let rate = table.lines().find(|line| line.contains("--learning-rate")).unwrap();
+        let shown: Vec<f64> = rate.split_whitespace().skip(1).map(|rate| rate.parse().unwrap()).collect();
+        assert_eq!(shown, Method::ALL.map(|method| TrainOptions::new(method).learning_rate));
+        let batch: Vec<_> = table.lines().find(|line| line.contains("--batch")).unwrap().split_whitespace().collect();
+        assert_eq!(batch[1], "–", "of no use with ce");
+    }
+}

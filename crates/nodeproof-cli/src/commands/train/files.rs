@@ -1,0 +1,108 @@
+//! What `train` writes: checked before anything is done, numbered where there are several runs.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+
+use crate::cli::TrainArguments;
+use crate::export::{Destination, check_openable, check_replaceable};
+use crate::lists;
+use crate::values::NodeList;
+
+/// The files of one run.
+#[derive(Debug, Clone)]
+pub(super) struct RunFiles {
+    pub(super) out: PathBuf,
+    pub(super) log: Option<PathBuf>,
+    pub(super) checkpoint: Option<PathBuf>,
+    pub(super) split: Option<PathBuf>,
+}
+
+impl RunFiles {
+    /// The files of run `number`; without a number, those that were given.
+    fn of(arguments: &TrainArguments, number: Option<usize>) -> Self {
+        let name = |path: &PathBuf| number.map_or(path.clone(), |number| numbered(path, number));
+        Self {
+            out: name(&arguments.output.out),
+            log: arguments.output.log.as_ref().map(name),
+            checkpoint: arguments.output.checkpoint.as_ref().map(name),
+            split: arguments.split.write_split.as_ref().map(name),
+        }
+    }
+
+    /// All of them, with the options they were given with.
+    fn all(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let optional = [("--log", &self.log), ("--checkpoint", &self.checkpoint), ("--write-split", &self.split)];
+        let there = optional.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?)));
+        std::iter::once(("--out", self.out.as_path())).chain(there)
+    }
+
+    /// The files that hold results.
+    pub(super) fn results(&self) -> impl Iterator<Item = &Path> {
+        self.all().filter(|(option, _)| *option != "--checkpoint").map(|(_, path)| path)
+    }
+}
+
+/// `m.safetensors` to `m-3.safetensors`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// The files of each run.
+///
+/// # Errors
+/// If one cannot be written, or is an input or another output.
+pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>> {
+    let out = &arguments.output.out;
+    if out.extension().is_none_or(|extension| extension != "safetensors") {
+        bail!("--out is {}; models are written as .safetensors, so give it a name that ends so", out.display());
+    }
+    let runs = usize::from(arguments.split.splits);
+    let files: Vec<_> = (0..runs).map(|run| RunFiles::of(arguments, (runs > 1).then_some(run))).collect();
+    let inputs = inputs(arguments);
+    let mut taken: Vec<(&str, Destination)> = Vec::new();
+    for (option, path) in files.iter().flat_map(RunFiles::all) {
+        let place = Destination::check(path, option, &inputs)?;
+        if place == Destination::Stdout {
+            bail!("{option} is written to a file; give its name");
+        }
+        if let Some((other, _)) = taken.iter().find(|(_, taken)| taken.is_same(&place)) {
+            bail!("{other} and {option} both write {}; give them different names", path.display());
+        }
+        if option == "--log" {
+            check_openable(path)?
+        } else {
+            check_replaceable(path)?
+        }
+        taken.push((option, place));
+    }
+    Ok(files)
+}
+
+fn inputs(arguments: &TrainArguments) -> Vec<&Path> {
+    let budget = &arguments.budget;
+    let mut inputs: Vec<&Path> = vec![&arguments.graph.graph];
+    inputs.extend(budget.split.as_deref());
+    inputs.extend(budget.local_budget_file.as_deref());
+    inputs.extend(budget.protect_nodes.as_ref().and_then(NodeList::file));
+    inputs.extend(budget.protect_attributes.as_deref().and_then(lists::attribute_file));
+    inputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_before_the_extension() {
+        let name = |path: &str| numbered(Path::new(path), 3).display().to_string();
+        assert_eq!(name("a/m.safetensors"), "a/m-3.safetensors");
+        assert_eq!((name("log"), name("m.2.jsonl")), ("log-3".to_owned(), "m.2-3.jsonl".to_owned()));
+    }
+}

@@ -1,0 +1,112 @@
+//! Looks at a network in training, for the progress shown and for the log.
+
+use nodeproof::train::{Phase, StepReport, accuracy};
+use nodeproof::{Graph, Model, NodeId, Part};
+
+use super::log::Accuracies;
+use super::plan::Plan;
+use super::sample::Sample;
+use crate::cli::has_two_phases;
+use crate::progress::{GroupSight, Sight, TrainingProgress};
+
+/// Nodes that are certified where the method itself tells nothing of margins.
+const SAMPLED: usize = 100;
+/// Weight of the past in what is shown of batches.
+const SMOOTHING: f64 = 0.9;
+
+/// Keeps what is known of a run up to date, and shows it.
+pub(super) struct Monitor<'a> {
+    graph: &'a Graph,
+    labelled: Vec<NodeId>,
+    unlabelled: Vec<NodeId>,
+    two_phases: bool,
+    /// For methods without worst-case margins.
+    sample: Option<Sample<'a>>,
+    progress: TrainingProgress,
+    /// Which of the splits, where there are several.
+    run: String,
+    sight: Sight,
+}
+
+impl<'a> Monitor<'a> {
+    pub(super) fn new(
+        graph: &'a Graph,
+        plan: &'a Plan,
+        threads: usize,
+        run: String,
+        progress: TrainingProgress,
+    ) -> Self {
+        let method = plan.options.method;
+        let sampled = !method.is_robust() && !progress.is_hidden();
+        Self {
+            graph,
+            labelled: plan.split.part(Part::Train),
+            unlabelled: plan.split.part(Part::Unlabelled),
+            two_phases: has_two_phases(method),
+            sample: sampled.then(|| Sample::of_all(graph, plan, threads, SAMPLED)),
+            progress,
+            run,
+            sight: Sight::default(),
+        }
+    }
+
+    /// Accuracy of `model`.
+    pub(super) fn accuracies(&self, model: &Model) -> anyhow::Result<Accuracies> {
+        Ok(Accuracies {
+            labelled: accuracy(self.graph, model, &self.labelled)?,
+            unlabelled: accuracy(self.graph, model, &self.unlabelled)?,
+        })
+    }
+
+    /// Shows what a step came to, which led to `model`.
+    pub(super) fn step(&mut self, report: &StepReport, model: &Model) -> anyhow::Result<()> {
+        if self.progress.is_hidden() {
+            return Ok(());
+        }
+        self.sight.place = self.place(report.phase);
+        self.sight.loss = report.loss;
+        smooth(&mut self.sight.robust_share, report.robust_share);
+        smooth(&mut self.sight.labelled.margin, report.labelled_margin);
+        smooth(&mut self.sight.unlabelled.margin, report.unlabelled_margin);
+        if self.progress.wants_a_look(report.step) {
+            self.look(model)?;
+        }
+        self.progress.show(report.step, &self.sight);
+        Ok(())
+    }
+
+    fn look(&mut self, model: &Model) -> anyhow::Result<()> {
+        let accuracies = self.accuracies(model)?;
+        self.sight.labelled.accuracy = accuracies.labelled;
+        self.sight.unlabelled.accuracy = accuracies.unlabelled;
+        if let Some(sample) = &self.sample {
+            let (labelled, unlabelled) = (sample.labelled(model)?, sample.unlabelled(model)?);
+            let robust = (labelled.robust + unlabelled.robust) as f64;
+            self.sight.robust_share = Some(robust / (labelled.nodes + unlabelled.nodes).max(1) as f64);
+            self.sight.labelled = GroupSight { margin: labelled.margin, ..self.sight.labelled };
+            self.sight.unlabelled = GroupSight { margin: unlabelled.margin, ..self.sight.unlabelled };
+        }
+        Ok(())
+    }
+
+    fn place(&self, phase: Phase) -> String {
+        let phase = match phase {
+            _ if !self.two_phases => "",
+            Phase::Labelled => "phase 1/2",
+            _ => "phase 2/2",
+        };
+        [&self.run, phase].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Takes the progress away.
+    pub(super) fn clear(&self) {
+        self.progress.clear();
+    }
+}
+
+/// Lets `value` follow what is seen.
+fn smooth(value: &mut Option<f64>, seen: Option<f64>) {
+    if let Some(seen) = seen {
+        *value = Some(value.map_or(seen, |value| SMOOTHING * value + (1.0 - SMOOTHING) * seen));
+    }
+}
