@@ -187,7 +187,7 @@ impl Session<'_> {
             Some(_) if self.arguments.output.resume => "run the same command to continue",
             Some(_) => "add --resume to continue",
             None if trained => "`nodeproof certify` tells the rest",
-            None => "give --checkpoint FILE to be able to continue next time",
+            None => "with --checkpoint FILE it could go on",
         };
         format!("{what}; {remedy}")
     }

@@ -12,6 +12,9 @@ use crate::cli::TrainArguments;
 use crate::summary::{Parts, duration};
 use crate::terminal;
 
+/// What to say of a mean that may be too small.
+const CUT_OFF: &str = "some nodes withstand all of --max-budget, and may withstand more";
+
 /// How a run went.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Run {
@@ -120,7 +123,8 @@ fn radius_in_words(radius: &Radius) -> String {
         words.extend(mean.map(|mean| format!(", {mean:.2} {group}")));
     }
     if radius.cut_off {
-        words += "; some nodes withstand all of --max-budget, and may withstand more";
+        words += "; ";
+        words += CUT_OFF;
     }
     words
 }
@@ -164,6 +168,9 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
     if let Some(plan) = plans.first() {
         facts.push(("method", plan.options.method.to_string()));
         facts.push(("budget", plan.budget.in_words(graph)));
+    }
+    if finished.iter().filter_map(|finished| finished.evaluation.radius).any(|radius| radius.cut_off) {
+        facts.push(("average Q", CUT_OFF.to_owned()));
     }
     let sum = |time: fn(&Run) -> f64| finished.iter().map(|finished| time(&finished.run)).sum();
     facts.push(("time", time_in_words(sum(|run| run.seconds), sum(|run| run.cpu_seconds))));
