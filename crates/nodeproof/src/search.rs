@@ -1,10 +1,18 @@
 //! Finding the flips with the largest gains without looking at all of them.
 //!
-//! A row n of the attributes has a query vector z_n; adding attribute d gains `z_n · W_d`, removing it `−z_n · W_d`. By
-//! Cauchy and Schwarz a gain is at most the query's norm times the attribute's, so rows are visited by decreasing
-//! query norm and attributes by decreasing norm, until no gain can enter the selection any more. What is left is
-//! looked at in single precision first, and in double precision only if that leaves open whether the gain can enter. The
-//! result is that of looking at every flip.
+//! A row n of the attributes has a query vector z_n; adding attribute d gains `z_n · W_d`, removing it `−z_n · W_d`. Queries
+//! look alike, so each is split into its part along a mean direction and a rest, `z = along · z̄ + rest`, and by Cauchy
+//! and Schwarz
+//!
+//! ```text
+//! z · W_d ≤ along · (z̄ · W_d) + ‖rest‖ · ‖W_d‖.
+//! ```
+//!
+//! Rows are visited by decreasing norm of the query and attributes by decreasing `z̄ · W_d`, until no gain can enter the
+//! selection any more. What is left is looked at in single precision first, and in double precision only if that leaves open
+//! whether the gain can enter. The result is that of looking at every flip.
+
+use std::cmp::Reverse;
 
 use crate::budget::Limits;
 use crate::dense::{Matrix, dot};
@@ -16,7 +24,7 @@ use crate::slice::SlicedFlip;
 use crate::sparse::Pattern;
 
 /// Below this, squares may have lost digits to underflow.
-const SAFE_SQUARE: f64 = 1e-280;
+pub(crate) const SAFE_SQUARE: f64 = 1e-280;
 
 /// A number that is at least `√Σ x_j²`, up to rounding, even where squares underflow.
 pub(crate) fn norm_above(x: &[f64]) -> f64 {
@@ -27,42 +35,109 @@ pub(crate) fn norm_above(x: &[f64]) -> f64 {
     x.iter().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.len() as f64).sqrt()
 }
 
-/// In place of a norm where an attribute may not be removed.
-const NOT_ALLOWED: f64 = -1.0;
+/// One in this many attributes is sorted.
+const SORTED_SHARE: usize = 8;
 
-/// Attributes with bounds on what flipping them can gain per unit of query norm.
-#[derive(Debug)]
-pub(crate) struct Table {
-    /// Norm and id of each attribute that may be added, largest norm first.
-    additions: Vec<(f64, u32)>,
-    /// Norm of each attribute for its deletion, or [`NOT_ALLOWED`].
-    deletions: Vec<f64>,
-    /// The largest norm of all.
-    largest: f64,
-    largest_deletion: f64,
+/// What is known of the gain of flipping an attribute: its value for the mean query, and the norm that bounds how much other
+/// queries differ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    pub(crate) mean: f64,
+    pub(crate) norm: f64,
 }
 
+/// An attribute that may be added, with its [`Reach`] rounded up.
+#[derive(Debug, Clone, Copy)]
+struct Addition {
+    mean: f32,
+    norm: f32,
+    /// The largest norm from here on, if this is in order.
+    rest: f32,
+    attribute: u32,
+}
+
+/// Attributes with bounds on what flipping them can gain.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// First the ones with the largest means, largest first, then the others in any order.
+    additions: Vec<Addition>,
+    /// How many are in order. Searches seldom come further, and sorting takes time.
+    sorted: usize,
+    /// Mean and norm of each attribute's deletion, rounded up, or [`NOT_ALLOWED`].
+    deletions: Vec<[f32; 2]>,
+    /// The largest mean and the largest norm of all, and of deletions.
+    largest: Reach,
+    largest_deletion: Reach,
+}
+
+/// The reach of a flip that is not allowed: no norm is negative.
+const NOT_ALLOWED: [f32; 2] = [0.0, -1.0];
+
 impl Table {
+    /// Memory for each attribute.
+    pub(crate) const BYTES_EACH: usize = size_of::<Addition>() + size_of::<[f32; 2]>();
+
     pub(crate) fn new(
         limits: &Limits,
         attributes: usize,
-        addition: impl Fn(usize) -> f64,
-        deletion: impl Fn(usize) -> f64,
+        addition: impl Fn(usize) -> Reach,
+        deletion: impl Fn(usize) -> Reach,
     ) -> Self {
         let flippable = |attribute: usize| limits.flippable(AttributeId(attribute as u32));
         let mut additions = Vec::new();
         if limits.additions() {
-            additions.extend((0..attributes).filter(|&d| flippable(d)).map(|d| (addition(d), d as u32)));
-            additions.retain(|&(norm, _)| norm != 0.0);
-            additions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            additions.extend((0..attributes).filter(|&d| flippable(d)).map(|d| {
+                let Reach { mean, norm } = addition(d);
+                Addition { mean: round_up(mean), norm: round_up(norm), rest: 0.0, attribute: d as u32 }
+            }));
+            additions.retain(|addition| addition.norm != 0.0);
         }
-        let deletions: Vec<f64> = (0..attributes)
-            .map(|d| if limits.deletions() && flippable(d) { deletion(d) } else { NOT_ALLOWED })
-            .collect();
-        let largest_deletion = deletions.iter().copied().fold(0.0, f64::max);
-        let largest = additions.first().map_or(0.0, |&(norm, _)| norm).max(largest_deletion);
-        Self { additions, deletions, largest, largest_deletion }
+        let sorted = sort_head(&mut additions);
+        let rounded = |d: usize| {
+            let Reach { mean, norm } = deletion(d);
+            if limits.deletions() && flippable(d) { [round_up(mean), round_up(norm)] } else { NOT_ALLOWED }
+        };
+        let deletions: Vec<[f32; 2]> = (0..attributes).map(rounded).collect();
+        let largest_deletion =
+            largest(deletions.iter().map(|&[mean, norm]| Reach { mean: mean.into(), norm: norm.into() }));
+        let reaches = additions.iter().map(|a| Reach { mean: a.mean.into(), norm: a.norm.into() });
+        let largest = largest(reaches.chain([largest_deletion]));
+        Self { additions, sorted, deletions, largest, largest_deletion }
     }
+}
+
+/// Brings the additions with the largest means to the front, in order, and returns how many these are.
+fn sort_head(additions: &mut [Addition]) -> usize {
+    let key =
+        |addition: &Addition| (Reverse(ordered(addition.mean)), Reverse(ordered(addition.norm)), addition.attribute);
+    let sorted = additions.len().div_ceil(SORTED_SHARE);
+    if sorted < additions.len() {
+        additions.select_nth_unstable_by_key(sorted, key);
+    }
+    additions[..sorted].sort_unstable_by_key(key);
+    let mut rest = additions[sorted..].iter().fold(0.0f32, |rest, addition| rest.max(addition.norm));
+    for addition in additions[..sorted].iter_mut().rev() {
+        rest = rest.max(addition.norm);
+        addition.rest = rest;
+    }
+    sorted
+}
+
+fn largest(reaches: impl Iterator<Item = Reach>) -> Reach {
+    let larger = |a: Reach, b: Reach| Reach { mean: a.mean.max(b.mean), norm: a.norm.max(b.norm) };
+    reaches.reduce(larger).unwrap_or(Reach { mean: 0.0, norm: 0.0 })
+}
+
+/// A number that is ordered as `x` is.
+fn ordered(x: f32) -> u32 {
+    let bits = x.to_bits();
+    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+}
+
+/// The smallest single that is at least `x`.
+fn round_up(x: f64) -> f32 {
+    let single = x as f32;
+    if f64::from(single) < x { single.next_up() } else { single }
 }
 
 /// The first layer's weights in single precision, scaled so that no row is longer than 1.
@@ -98,12 +173,43 @@ impl RoughWeights {
     }
 }
 
-/// A row of the slice's attributes: its position in level 0 and the norm of its query.
+/// A row of the slice's attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
+    /// Its position in level 0.
     pub(crate) position: u32,
+    /// The norm of its query.
     pub(crate) norm: f64,
+    /// The query's length along the mean query, and the norm of the rest.
+    pub(crate) along: f64,
+    pub(crate) off: f64,
 }
+
+impl Row {
+    /// A row whose query is compared with no mean.
+    pub(crate) fn without_mean(position: u32, query: &[f64]) -> Self {
+        let norm = norm_above(query);
+        Self { position, norm, along: 0.0, off: norm }
+    }
+
+    /// A row whose query is compared with a mean of length 1, both ≥ 0.
+    pub(crate) fn with_mean(position: u32, query: &[f64], mean: &[f64]) -> Self {
+        let norm = norm_above(query);
+        let along = dot(query, mean);
+        let squares: f64 = query.iter().zip(mean).map(|(z, mean)| (z - along * mean) * (z - along * mean)).sum();
+        // Far more than rounding can do to `along`, the rest and the means of a table.
+        Self { position, norm, along, off: squares.sqrt() * (1.0 + SLACK) + norm * SLACK }
+    }
+
+    /// A bound on the gain of a flip with this reach; NaN, which bounds nothing, where numbers are too large for singles.
+    #[inline(always)]
+    fn bound(&self, mean: f64, norm: f64) -> f64 {
+        self.along * mean + self.off * norm
+    }
+}
+
+/// Relative slack in what is left out.
+const SLACK: f64 = 1e-11;
 
 /// Sorts rows by decreasing query norm.
 pub(crate) fn sort_rows(rows: &mut [Row]) {
@@ -146,8 +252,11 @@ impl<'a> Search<'a> {
     ) {
         selection.reset(self.limits.global());
         for &row in rows {
-            if row.norm * table.largest <= selection.threshold() {
+            if row.norm * table.largest.norm <= selection.threshold() {
                 break;
+            }
+            if row.bound(table.largest.mean, table.largest.norm) <= selection.threshold() {
+                continue;
             }
             let node = nodes[row.position as usize];
             let local = self.limits.local(NodeId(node));
@@ -205,16 +314,17 @@ impl Work for RowSearch<'_> {
     /// Offers all flips of the row that can enter the selection.
     #[inline(always)]
     fn run(self, inner_product: impl InnerProduct) {
-        let Self { table, weight, rough, attributes, z, rough_z, rough_unit, floor, selection, .. } = self;
-        let Row { position, norm } = self.row;
+        let Self { table, weight, rough, attributes, row, z, rough_z, rough_unit, floor, selection } = self;
+        let position = self.row.position;
         let mut threshold = selection.threshold().max(floor);
         // A gain up to the threshold looks, in single precision, at most like this.
         let rough_limit = |threshold: f64| (threshold / rough_unit - rough.slack) as f32;
         let mut limit = rough_limit(threshold);
-        let deletions = if norm * table.largest_deletion > threshold { attributes } else { &[] };
+        let Reach { mean, norm } = table.largest_deletion;
+        let deletions = if row.bound(mean, norm) <= threshold { &[] } else { attributes };
         for &attribute in deletions {
-            let attribute_norm = table.deletions[attribute as usize];
-            if attribute_norm == NOT_ALLOWED || norm * attribute_norm <= threshold {
+            let [mean, norm] = table.deletions[attribute as usize];
+            if norm < 0.0 || row.bound(mean.into(), norm.into()) <= threshold {
                 continue;
             }
             if -inner_product.rough(rough_z, rough.row(attribute)) <= limit {
@@ -227,9 +337,12 @@ impl Work for RowSearch<'_> {
                 limit = rough_limit(threshold);
             }
         }
-        for &(attribute_norm, attribute) in &table.additions {
-            if norm * attribute_norm <= threshold {
-                break;
+        for (place, &Addition { mean, norm, rest, attribute }) in table.additions.iter().enumerate() {
+            if row.bound(mean.into(), norm.into()) <= threshold {
+                if place < table.sorted && row.bound(mean.into(), rest.into()) <= threshold {
+                    break;
+                }
+                continue;
             }
             if inner_product.rough(rough_z, rough.row(attribute)) <= limit {
                 continue;

@@ -11,7 +11,6 @@ pub(crate) struct Selection<T> {
     capacity: usize,
     best: Vec<(f64, T)>,
     pending: Vec<(f64, T)>,
-    spare: Vec<(f64, T)>,
 }
 
 /// Up to this capacity an offer is inserted at once; above it offers are collected and merged in batches.
@@ -19,7 +18,7 @@ const INSERT_UP_TO: usize = 64;
 
 impl<T: Copy> Selection<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { capacity, best: Vec::new(), pending: Vec::new(), spare: Vec::new() }
+        Self { capacity, best: Vec::new(), pending: Vec::new() }
     }
 
     /// Forgets everything.
@@ -67,33 +66,6 @@ impl<T: Copy> Selection<T> {
             place -= 1;
         }
         self.best.insert(place, (gain, item));
-    }
-
-    /// Offers `scale · gain` for each of `gains`, which decrease.
-    #[inline]
-    pub(crate) fn offer_sorted(&mut self, scale: f64, gains: &[f64], item: impl Fn(usize) -> T) {
-        debug_assert!(self.pending.is_empty(), "sorted and unsorted offers are not mixed");
-        let scaled = |i: usize| gains.get(i).map_or(0.0, |gain| scale * gain);
-        if !self.admits(scaled(0)) {
-            return;
-        }
-        self.spare.clear();
-        let (mut old, mut new) = (0, 0);
-        while self.spare.len() < self.capacity {
-            let candidate = scaled(new);
-            match self.best.get(old) {
-                Some(&kept) if kept.0 >= candidate => {
-                    self.spare.push(kept);
-                    old += 1;
-                }
-                _ if candidate > 0.0 => {
-                    self.spare.push((candidate, item(new)));
-                    new += 1;
-                }
-                _ => break,
-            }
-        }
-        std::mem::swap(&mut self.best, &mut self.spare);
     }
 
     /// Merges what was offered into the sorted list; needed before it is read.
@@ -151,21 +123,6 @@ mod tests {
             for &(gain, i) in selection.best() {
                 prop_assert_eq!(gain, gains[i]);
             }
-        }
-
-        #[test]
-        fn sorted_offers_keep_the_largest(
-            capacity in 0usize..30,
-            lists in prop::collection::vec((0.0..2.0, prop::collection::vec(0.0..1.0, 0..20)), 0..8),
-        ) {
-            let mut selection = Selection::new(capacity);
-            let mut all = Vec::new();
-            for (scale, mut list) in lists {
-                list.sort_by(|a: &f64, b| b.total_cmp(a));
-                selection.offer_sorted(scale, &list, |_| ());
-                all.extend(list.iter().map(|gain| scale * gain));
-            }
-            prop_assert_eq!(gains_of(&selection), expected(capacity, all));
         }
     }
 

@@ -51,6 +51,26 @@ impl Pattern {
         Self { columns, offsets, indices }
     }
 
+    /// For each column the positions in `rows` of those rows that have an entry there.
+    pub(crate) fn turned(&self, rows: &[u32]) -> Self {
+        let mut offsets = vec![0usize; self.columns + 1];
+        for &row in rows {
+            self.row(row as usize).iter().for_each(|&column| offsets[column as usize + 1] += 1);
+        }
+        for column in 0..self.columns {
+            offsets[column + 1] += offsets[column];
+        }
+        let mut next = offsets.clone();
+        let mut indices = vec![0; offsets[self.columns]];
+        for (position, &row) in rows.iter().enumerate() {
+            for &column in self.row(row as usize) {
+                indices[next[column as usize]] = position as u32;
+                next[column as usize] += 1;
+            }
+        }
+        Self { columns: rows.len(), offsets, indices }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -166,6 +186,12 @@ mod tests {
         assert_eq!(pattern.row(2), [1]);
         assert_eq!(pattern.entries(), 3);
         assert!(pattern.contains(0, 3) && !pattern.contains(1, 3));
+    }
+
+    #[test]
+    fn chosen_rows_are_turned() {
+        let turned = Pattern::from_pairs(4, 3, &[(0, 0), (1, 2), (2, 0), (2, 2), (3, 1)]).turned(&[2, 0]);
+        assert_eq!(turned, Pattern::from_pairs(3, 2, &[(0, 0), (0, 1), (2, 0)]));
     }
 
     #[test]

@@ -6,10 +6,13 @@
 //! hi_mj = Z_mj + Σ of the Q largest P_mn · gain over the q_n largest gains (σ W_dj)₊ of each neighbour n,
 //! ```
 //!
-//! and `lo` with −σ (the paper's equations for R⁽²⁾ and S⁽²⁾). Each column of W is sorted once; the largest gains of a
-//! node come from walking it, past the attributes that the node has, merged with the few gains of removing an
-//! attribute: O(min(q, Q) + |X_n|) a node and unit instead of O(D).
+//! and `lo` with −σ (the paper's equations for R⁽²⁾ and S⁽²⁾). Each column of W is sorted once by size, as far as
+//! needed. What a node can gain at an attribute is its weight's size, up if the weight is positive and the node lacks the
+//! attribute or the weight is negative and the node has it, and down otherwise: so one bit a node and attribute, set in
+//! one pass over the node's attributes, tells which of the sorted weights are gains. They are visited from the largest on,
+//! neighbours by decreasing P_mn, until none can enter the Q largest.
 
+use std::cmp::Ordering;
 use std::ops::{ControlFlow, Range};
 
 use rayon::ThreadPool;
@@ -21,6 +24,7 @@ use crate::graph::{AttributeId, NodeId};
 use crate::network::Network;
 use crate::selection::Selection;
 use crate::slice::Region;
+use crate::sparse::Pattern;
 
 /// Units between two calls of the observer.
 const BATCH: usize = 8;
@@ -120,89 +124,66 @@ struct Problem<'a> {
     neighbourhoods: Neighbourhoods,
     /// A row for each unit.
     weights: Matrix,
-    /// A node needs at most this many of the attributes with the largest gains: it may have all the others.
-    most: usize,
+    /// For each attribute the places in level 0 of the nodes that have it.
+    places_with: Pattern,
+    /// Most flips at each node of level 0 that can be of use.
+    capacities: Vec<usize>,
+    /// The largest of these.
+    capacity: usize,
 }
 
 impl<'a> Problem<'a> {
     fn new(network: &'a Network<'a>, limits: &'a Limits, region: &'a Region) -> Self {
         let nodes = region.level(0).nodes();
-        let attributes = network.graph().attributes();
-        let needed = |&node: &u32| capacity(limits, node) + attributes.row(node as usize).len();
+        let capacity = |&node: &u32| limits.local(NodeId(node)).min(limits.global());
+        let capacities: Vec<usize> = nodes.iter().map(capacity).collect();
         Self {
             network,
             limits,
             nodes,
             neighbourhoods: Neighbourhoods::new(network, region),
             weights: network.layers()[0].weight().transposed(),
-            most: nodes.iter().map(needed).max().unwrap_or(0),
+            places_with: network.graph().attributes().turned(nodes),
+            capacity: capacities.iter().copied().max().unwrap_or(0),
+            capacities,
         }
     }
 
     /// How far `unit` can be moved.
     fn moves(&self, unit: usize) -> UnitMoves {
-        let [up, down] = self.both_ways(unit).map(|column| {
-            let mut moves = Vec::with_capacity(self.neighbourhoods.len());
-            self.select(&column, |_, _| (), |selection: &Selection<()>| moves.push(selection.total()));
-            moves
-        });
-        UnitMoves { up, down }
+        let mut moves = UnitMoves::default();
+        Column::new(self, unit).select(
+            |_, _| (),
+            |_, up: &Selection<()>, down| {
+                moves.up.push(up.total());
+                moves.down.push(down.total());
+            },
+        );
+        moves
     }
 
-    /// How far `unit` can be moved, and the flips that do so.
+    /// How far `unit` can be moved, and the flips that do so, up and down.
     fn attained_moves(&self, unit: usize, clean: &Matrix) -> (UnitMoves, [Lists<AttainedFlip>; 2]) {
-        let mut flips = [Lists::default(), Lists::default()];
-        let mut moves = [Vec::with_capacity(self.neighbourhoods.len()), Vec::with_capacity(self.neighbourhoods.len())];
-        for ((column, flips), moves) in self.both_ways(unit).iter().zip(&mut flips).zip(&mut moves) {
-            self.select(
-                column,
-                |entry, attribute| (entry, attribute),
-                |selection: &Selection<AttainedFlip>| {
-                    moves.push(selection.total());
-                    flips.push(selection.best().iter().map(|&(_, flip)| flip));
-                },
-            );
-        }
-        let [up, down] = moves;
         // Lines depend on the bounds of unstable units, deeper bounds on those of active ones too.
         let deeper = self.network.model().hidden_layers() > 1;
-        let needed = |place: usize| {
-            let z = clean.get(place, unit);
-            z + up[place] > 0.0 && (deeper || z - down[place] < 0.0)
-        };
-        flips.iter_mut().for_each(|lists| lists.retain(needed));
-        (UnitMoves { up, down }, flips)
-    }
-
-    /// The weights of a unit, for its rise and for its fall.
-    fn both_ways(&self, unit: usize) -> [Vec<f64>; 2] {
-        let column = self.weights.row(unit);
-        [column.to_vec(), column.iter().map(|w| -w).collect()]
-    }
-
-    /// Tells `visit` for each node of level 1 the flips that raise a unit with weights `column` most; `item` makes what
-    /// the selection keeps of a flip from the neighbour's entry and the attribute.
-    fn select<T: Copy>(&self, column: &[f64], item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(&Selection<T>)) {
-        let gains = NodeGains::compute(self, column);
-        let mut selection = Selection::new(self.limits.global());
-        for place in 0..self.neighbourhoods.len() {
-            selection.clear();
-            for entry in self.neighbourhoods.range(place) {
-                let (n, weight) = self.neighbourhoods.entries[entry];
-                if weight * gains.largest <= selection.threshold() {
-                    break;
+        let mut moves = UnitMoves::default();
+        let mut flips = [Lists::default(), Lists::default()];
+        Column::new(self, unit).select(
+            |entry, attribute| (entry, attribute),
+            |place, up: &Selection<AttainedFlip>, down| {
+                let (rise, fall) = (up.total(), down.total());
+                moves.up.push(rise);
+                moves.down.push(fall);
+                let z = clean.get(place, unit);
+                let needed = z + rise > 0.0 && (deeper || z - fall < 0.0);
+                for (flips, selection) in flips.iter_mut().zip([up, down]) {
+                    let selected = if needed { selection.best() } else { &[] };
+                    flips.push(selected.iter().map(|&(_, flip)| flip));
                 }
-                let (values, attributes) = gains.of(n as usize);
-                selection.offer_sorted(weight, values, |i| item(entry as u32, attributes[i]));
-            }
-            visit(&selection);
-        }
+            },
+        );
+        (moves, flips)
     }
-}
-
-/// Most flips at `node` that can be of use.
-fn capacity(limits: &Limits, node: u32) -> usize {
-    limits.local(NodeId(node)).min(limits.global())
 }
 
 /// For each node of level 1 its neighbours, as places in level 0, by decreasing weight.
@@ -257,25 +238,10 @@ impl<T: Copy> Lists<T> {
     fn of(&self, list: usize) -> &[T] {
         &self.items[self.offsets[list] as usize..self.offsets[list + 1] as usize]
     }
-
-    /// Empties every list for which `keep` is false.
-    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        let (mut start, mut kept) = (0, 0);
-        for list in 0..self.offsets.len() - 1 {
-            let end = self.offsets[list + 1] as usize;
-            if keep(list) {
-                self.items.copy_within(start..end, kept);
-                kept += end - start;
-            }
-            start = end;
-            self.offsets[list + 1] = kept as u32;
-        }
-        self.items.truncate(kept);
-        self.items.shrink_to_fit();
-    }
 }
 
 /// How far one unit can be moved, for each node of level 1.
+#[derive(Default)]
 struct UnitMoves {
     up: Vec<f64>,
     down: Vec<f64>,
@@ -290,133 +256,204 @@ impl UnitMoves {
     }
 }
 
-/// For each node of level 0 its min(q_n, Q) largest gains on one unit, in decreasing order.
-struct NodeGains {
-    offsets: Vec<usize>,
-    gains: Vec<f64>,
-    attributes: Vec<u32>,
-    largest: f64,
+/// A way to move a unit.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Up,
+    Down,
 }
 
-impl NodeGains {
-    fn compute(problem: &Problem, column: &[f64]) -> Self {
-        let Problem { network, limits, nodes, most, .. } = *problem;
-        let attributes = network.graph().attributes();
-        let rising = rising_attributes(limits, column, most);
-        let mut owner = vec![u32::MAX; column.len()];
-        let mut all = Self { offsets: vec![0], gains: Vec::new(), attributes: Vec::new(), largest: 0.0 };
-        let mut deletions = Vec::new();
-        for &node in nodes {
-            let capacity = capacity(limits, node);
-            let row = attributes.row(node as usize);
-            let start = all.gains.len();
-            if capacity > 0 {
-                row.iter().for_each(|&attribute| owner[attribute as usize] = node);
-                let missing = rising.iter().filter(|&&(_, attribute)| owner[attribute as usize] != node);
-                for &(gain, attribute) in missing.take(capacity) {
-                    all.gains.push(gain);
-                    all.attributes.push(attribute);
-                }
-                if limits.deletions() {
-                    let full = all.gains.len() - start == capacity;
-                    let threshold = if full { all.gains[all.gains.len() - 1] } else { 0.0 };
-                    collect_deletions(limits, row, column, threshold, &mut deletions);
-                    all.merge_decreasing(start, &deletions, capacity);
-                }
-                all.largest = all.gains.get(start).map_or(all.largest, |&gain| all.largest.max(gain));
+/// The weights of one unit, and which of them are gains at which node of level 0.
+struct Column<'a> {
+    problem: &'a Problem<'a>,
+    weights: &'a [f64],
+    /// Size and attribute of the largest weights, largest first.
+    top: Vec<(f64, u32)>,
+    /// Place of an attribute in `top`, or [`NOWHERE`].
+    place_in_top: Vec<u16>,
+    /// A bit for each of `top`: whether its weight is positive.
+    positive: Vec<u64>,
+    /// For each node a bit for each of `top`: whether it has the attribute.
+    has: Vec<u64>,
+    /// All other weights of additions that move the unit up or down, sorted when they are first needed.
+    rest: [Option<Vec<(f64, u32)>>; 2],
+}
+
+const NOWHERE: u16 = u16::MAX;
+/// A node may have some of the largest weights' attributes, so that it needs more.
+const SPARE: usize = 12;
+/// No more than this many weights of a unit are sorted beforehand.
+const MOST: usize = 1 << 12;
+
+impl<'a> Column<'a> {
+    fn new(problem: &'a Problem<'a>, unit: usize) -> Self {
+        let weights = problem.weights.row(unit);
+        let top = largest_weights(problem.limits, weights, problem.capacity + SPARE);
+        let words = top.len().div_ceil(64);
+        let mut place_in_top = vec![NOWHERE; weights.len()];
+        let mut positive = vec![0; words];
+        let mut has = vec![0; problem.nodes.len() * words];
+        for (place, &(_, attribute)) in top.iter().enumerate() {
+            place_in_top[attribute as usize] = place as u16;
+            let (word, bit) = (place / 64, place % 64);
+            positive[word] |= u64::from(weights[attribute as usize] > 0.0) << bit;
+            for &node in problem.places_with.row(attribute as usize) {
+                has[node as usize * words + word] |= 1 << bit;
             }
-            all.offsets.push(all.gains.len());
         }
-        all
+        Self { problem, weights, top, place_in_top, positive, has, rest: [None, None] }
     }
 
-    /// The gains of a node, and the attributes whose flips they are.
-    #[inline]
-    fn of(&self, place: usize) -> (&[f64], &[u32]) {
-        let range = self.offsets[place]..self.offsets[place + 1];
-        (&self.gains[range.clone()], &self.attributes[range])
+    /// Tells `visit` for each node of level 1 the flips that move the unit most, up and down; `item` makes what the
+    /// selections keep of a flip from the neighbour's entry and the attribute.
+    fn select<T: Copy>(
+        &mut self,
+        item: impl Fn(u32, u32) -> T,
+        mut visit: impl FnMut(usize, &Selection<T>, &Selection<T>),
+    ) {
+        let capacity = self.problem.limits.global();
+        let (mut up, mut down) = (Selection::new(capacity), Selection::new(capacity));
+        for place in 0..self.problem.neighbourhoods.len() {
+            self.select_at(place, Way::Up, &item, &mut up);
+            self.select_at(place, Way::Down, &item, &mut down);
+            visit(place, &up, &down);
+        }
     }
 
-    /// Merges decreasing `more` into the decreasing tail from `start`, keeping the `capacity` largest.
-    fn merge_decreasing(&mut self, start: usize, more: &[(f64, u32)], capacity: usize) {
-        let (mut left, mut right) = (self.gains.len() - start, more.len());
-        let merged = left + right;
-        self.gains.resize(start + merged, 0.0);
-        self.attributes.resize(start + merged, 0);
-        for place in (start..start + merged).rev() {
-            if right == 0 {
+    fn select_at<T: Copy>(
+        &mut self,
+        place: usize,
+        way: Way,
+        item: impl Fn(u32, u32) -> T,
+        selection: &mut Selection<T>,
+    ) {
+        let neighbourhoods = &self.problem.neighbourhoods;
+        let largest = self.top.first().map_or(0.0, |&(size, _)| size);
+        selection.clear();
+        for entry in neighbourhoods.range(place) {
+            let (n, weight) = neighbourhoods.entries[entry];
+            if weight * largest <= selection.threshold() {
                 break;
             }
-            if left > 0 && self.gains[start + left - 1] < more[right - 1].0 {
+            self.offer(way, n as usize, |size, attribute| {
+                let gain = weight * size;
+                let enters = gain > selection.threshold();
+                if enters {
+                    selection.offer(gain, item(entry as u32, attribute));
+                }
+                enters
+            });
+        }
+        selection.settle();
+    }
+
+    /// Offers the gains of a node from the largest on, as many as its budget allows, until one is refused.
+    #[inline]
+    fn offer(&mut self, way: Way, place: usize, mut offer: impl FnMut(f64, u32) -> bool) {
+        let words = self.positive.len();
+        let mut left = self.problem.capacities[place];
+        for word in 0..words {
+            let has = self.has[place * words + word];
+            let mut gains = self.gains(way, has, self.positive[word]);
+            while gains != 0 {
+                let Some(&(size, attribute)) = self.top.get(64 * word + gains.trailing_zeros() as usize) else {
+                    return;
+                };
+                if left == 0 || !offer(size, attribute) {
+                    return;
+                }
                 left -= 1;
-                self.gains[place] = self.gains[start + left];
-                self.attributes[place] = self.attributes[start + left];
-            } else {
-                right -= 1;
-                (self.gains[place], self.attributes[place]) = more[right];
+                gains &= gains - 1;
             }
         }
-        self.gains.truncate(start + capacity.min(merged));
-        self.attributes.truncate(start + capacity.min(merged));
-    }
-}
-
-/// The `most` attributes whose addition raises the unit most, largest weight first.
-fn rising_attributes(limits: &Limits, column: &[f64], most: usize) -> Vec<(f64, u32)> {
-    if !limits.additions() {
-        return Vec::new();
-    }
-    let weights = column.iter().zip(0u32..).map(|(&weight, attribute)| (weight, attribute));
-    let mut rising: Vec<_> =
-        weights.filter(|&(weight, attribute)| weight > 0.0 && limits.flippable(AttributeId(attribute))).collect();
-    let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-    if most < rising.len() {
-        rising.select_nth_unstable_by(most, order);
-        rising.truncate(most);
-    }
-    rising.sort_unstable_by(order);
-    rising
-}
-
-/// Gains above `threshold` of removing attributes of `row`, decreasing.
-fn collect_deletions(limits: &Limits, row: &[u32], column: &[f64], threshold: f64, deletions: &mut Vec<(f64, u32)>) {
-    deletions.clear();
-    for &attribute in row {
-        let gain = -column[attribute as usize];
-        if gain > threshold && limits.flippable(AttributeId(attribute)) {
-            deletions.push((gain, attribute));
+        if left > 0 && self.place_in_top.len() > self.top.len() {
+            self.offer_rest(way, place, left, offer);
         }
     }
-    deletions.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn merging_keeps_the_largest() {
-        let merge = |left: &[f64], right: &[f64], capacity| {
-            let gains = [&[9.0][..], left].concat();
-            let attributes = (0..gains.len() as u32).collect();
-            let mut list = NodeGains { offsets: vec![0], gains, attributes, largest: 9.0 };
-            let right: Vec<(f64, u32)> = right.iter().copied().zip(10..).collect();
-            list.merge_decreasing(1, &right, capacity);
-            (list.gains[1..].to_vec(), list.attributes[1..].to_vec())
+    /// Which of 64 attributes are gains, given which of them a node has and which weights are positive.
+    #[inline]
+    fn gains(&self, way: Way, has: u64, positive: u64) -> u64 {
+        let rising = match way {
+            Way::Up => positive,
+            Way::Down => !positive,
         };
-        assert_eq!(merge(&[5.0, 3.0, 1.0], &[4.0, 2.0], 4), (vec![5.0, 4.0, 3.0, 2.0], vec![1, 10, 2, 11]));
-        assert_eq!(merge(&[], &[4.0, 2.0], 4), (vec![4.0, 2.0], vec![10, 11]));
-        assert_eq!(merge(&[5.0], &[], 1), (vec![5.0], vec![1]));
-        assert_eq!(merge(&[1.0, 1.0], &[1.0], 2), (vec![1.0, 1.0], vec![1, 2]));
+        let limits = self.problem.limits;
+        let additions = if limits.additions() { rising & !has } else { 0 };
+        let deletions = if limits.deletions() { !rising & has } else { 0 };
+        additions | deletions
     }
 
-    #[test]
-    fn emptied_lists_leave_the_others_as_they_were() {
-        let mut lists = Lists::default();
-        for list in [&[1, 2][..], &[], &[3], &[4, 5, 6]] {
-            lists.push(list.iter().copied());
+    /// Goes on where the largest weights end.
+    #[cold]
+    fn offer_rest(&mut self, way: Way, place: usize, left: usize, mut offer: impl FnMut(f64, u32) -> bool) {
+        let limits = self.problem.limits;
+        let row = self.attributes(place);
+        let in_rest = |attribute: u32| {
+            self.place_in_top[attribute as usize] == NOWHERE && limits.flippable(AttributeId(attribute))
+        };
+        let rises = |attribute: u32| match way {
+            Way::Up => self.weights[attribute as usize] > 0.0,
+            Way::Down => self.weights[attribute as usize] < 0.0,
+        };
+        let size = |attribute: u32| (self.weights[attribute as usize].abs(), attribute);
+        let sorted = |attributes: &mut dyn Iterator<Item = u32>| {
+            let mut sorted: Vec<(f64, u32)> = attributes.map(size).filter(|&(size, _)| size > 0.0).collect();
+            sorted.sort_unstable_by(falling);
+            sorted
+        };
+        let mut deletions = Vec::new();
+        if limits.deletions() {
+            deletions = sorted(&mut row.iter().copied().filter(|&attribute| in_rest(attribute) && !rises(attribute)));
         }
-        lists.retain(|list| list != 0);
-        assert_eq!([0, 1, 2, 3].map(|list| lists.of(list).to_vec()), [vec![], vec![], vec![3], vec![4, 5, 6]]);
+        let additions = self.rest[way as usize].take().unwrap_or_else(|| {
+            let all = 0..self.weights.len() as u32;
+            sorted(&mut all.filter(|&attribute| limits.additions() && in_rest(attribute) && rises(attribute)))
+        });
+        let mut missing = additions.iter().filter(|(_, attribute)| row.binary_search(attribute).is_err()).peekable();
+        let mut deletions = deletions.iter().peekable();
+        for _ in 0..left {
+            let addition = missing.peek().map_or(0.0, |(size, _)| *size);
+            let next = deletions.next_if(|(deletion, _)| *deletion > addition).or_else(|| missing.next());
+            if !next.is_some_and(|&(size, attribute)| offer(size, attribute)) {
+                break;
+            }
+        }
+        self.rest[way as usize] = Some(additions);
     }
+
+    fn attributes(&self, place: usize) -> &'a [u32] {
+        let Problem { network, nodes, .. } = self.problem;
+        network.graph().attributes().row(nodes[place] as usize)
+    }
+}
+
+/// Size and attribute of the largest weights that an attacker can make use of, largest first: all from the largest on, until
+/// there are `enough` of either sign.
+fn largest_weights(limits: &Limits, weights: &[f64], enough: usize) -> Vec<(f64, u32)> {
+    let (mut positive, mut negative) = (Vec::new(), Vec::new());
+    for (&weight, attribute) in weights.iter().zip(0u32..) {
+        if weight != 0.0 && limits.flippable(AttributeId(attribute)) {
+            if weight > 0.0 { &mut positive } else { &mut negative }.push(weight.abs());
+        }
+    }
+    let cut = |sizes: &mut [f64]| {
+        if enough < sizes.len() { *sizes.select_nth_unstable_by(enough, |a, b| b.total_cmp(a)).1 } else { 0.0 }
+    };
+    let cut = cut(&mut positive).min(cut(&mut negative));
+    let sizes = weights.iter().zip(0u32..).map(|(weight, attribute)| (weight.abs(), attribute));
+    let useful =
+        |&(size, attribute): &(f64, u32)| size >= cut && size > 0.0 && limits.flippable(AttributeId(attribute));
+    let mut top: Vec<(f64, u32)> = sizes.filter(useful).collect();
+    if top.len() > MOST {
+        top.select_nth_unstable_by(MOST, falling);
+        top.truncate(MOST);
+    }
+    top.sort_unstable_by(falling);
+    top
+}
+
+/// Largest first, of equal ones the smaller attribute.
+fn falling(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }

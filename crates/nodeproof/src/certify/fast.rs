@@ -44,7 +44,7 @@ impl<'a> Worker<'a> {
         };
         let slice = self.slicer.slice(node);
         let mut best: Option<BestAttack> = None;
-        self.dual.begin(slice);
+        self.dual.begin(slice, class);
         let mut margins = vec![None; logits.len()];
         for k in (0..logits.len()).filter(|&k| k != class.index()) {
             let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();

@@ -21,7 +21,7 @@ use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::ClassId;
 use crate::network::transform_into;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{Row, Search, Table, norm_above, sort_rows};
+use crate::search::{Row, Search, Table, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Slice, SlicedFlip};
 
@@ -299,7 +299,7 @@ impl<'a> AnyDepth<'a> {
         for position in 0..self.below.rows() {
             let magnitudes = self.magnitudes.row(position);
             largest_gain = largest_gain.max(dot(magnitudes, &first.weight));
-            self.rows.push(Row { position: position as u32, norm: norm_above(self.below.row(position)) });
+            self.rows.push(Row::without_mean(position as u32, self.below.row(position)));
         }
         sort_rows(&mut self.rows);
         let queries = &self.below;

@@ -24,7 +24,7 @@ use crate::dense::Matrix;
 use crate::graph::ClassId;
 use crate::network::Network;
 use crate::rounding::{Approximate, cannot_overflow};
-use crate::search::{RoughWeights, Search, Table, norm_above};
+use crate::search::{Reach, RoughWeights, Search, Table, norm_above};
 use crate::selection::Selection;
 use crate::slice::{Region, Slice, SlicedFlip};
 
@@ -57,22 +57,25 @@ pub(crate) struct Lines {
 impl Lines {
     fn new(bounds: &LayerBounds, nodes: &[u32], given: Option<&Matrix>) -> Self {
         let (rows, units) = (bounds.lo.rows(), bounds.lo.columns());
-        let per_unit = |line: &(dyn Fn(usize, usize, f64, f64) -> f64 + Sync)| {
-            Matrix::par_fill(rows, units, |row, values| {
-                for (unit, value) in values.iter_mut().enumerate() {
-                    *value = line(row, unit, bounds.lo.get(row, unit), bounds.hi.get(row, unit));
+        let chords = |row: usize| {
+            let ends = bounds.lo.row(row).iter().zip(bounds.hi.row(row));
+            ends.map(|(&lo, &hi)| chord(lo, hi))
+        };
+        let lower = |given: &Matrix| {
+            Matrix::par_fill(rows, units, |row, slopes| {
+                let given = given.row(nodes[row] as usize);
+                for ((slope, (upper, offset)), &given) in slopes.iter_mut().zip(chords(row)).zip(given) {
+                    *slope = if upper == 0.0 || offset == 0.0 { upper } else { given };
                 }
             })
         };
-        let lower = |given: &Matrix| {
-            per_unit(&|row, unit, lo, hi| match chord(lo, hi) {
-                (slope, offset) if slope == 0.0 || offset == 0.0 => slope,
-                _ => given.get(nodes[row] as usize, unit),
-            })
-        };
         Self {
-            upper: per_unit(&|_, _, lo, hi| chord(lo, hi).0),
-            offset: per_unit(&|_, _, lo, hi| chord(lo, hi).1),
+            upper: Matrix::par_fill(rows, units, |row, slopes| {
+                slopes.iter_mut().zip(chords(row)).for_each(|(slope, (upper, _))| *slope = upper);
+            }),
+            offset: Matrix::par_fill(rows, units, |row, offsets| {
+                offsets.iter_mut().zip(chords(row)).for_each(|(value, (_, offset))| *value = offset);
+            }),
             given_lower: given.map(lower),
         }
     }
@@ -131,9 +134,10 @@ impl<'a> Relaxation<'a> {
             Slopes::Given(slopes) => Some(&slopes[layer]),
         };
         let lines = bounds.hidden.iter().enumerate();
-        let lines = lines.map(|(i, hidden)| Lines::new(hidden, region.level(i + 1).nodes(), given(i))).collect();
+        let lines: Vec<Lines> =
+            lines.map(|(i, hidden)| Lines::new(hidden, region.level(i + 1).nodes(), given(i))).collect();
         let pairs = match slopes {
-            Slopes::Default if bounds.hidden.len() == 1 => PairTables::new(network, limits),
+            Slopes::Default if bounds.hidden.len() == 1 => PairTables::new(network, limits, region, bounds, &lines[0]),
             _ => None,
         };
         let tables = pairs.map_or_else(|| Tables::Common(common_table(network, limits)), Tables::Pairs);
@@ -174,8 +178,8 @@ impl<'a> Relaxation<'a> {
 /// Attributes by the norm of their weights: `|z · W_d| ≤ ‖z‖ ‖W_d‖`.
 fn common_table(network: &Network, limits: &Limits) -> Table {
     let weight = network.layers()[0].weight();
-    let norm = |attribute| norm_above(weight.row(attribute));
-    Table::new(limits, weight.rows(), norm, norm)
+    let reach = |attribute| Reach { mean: 0.0, norm: norm_above(weight.row(attribute)) };
+    Table::new(limits, weight.rows(), reach, reach)
 }
 
 /// Evaluates the dual of one slice, class pair by class pair.
@@ -187,15 +191,15 @@ pub(crate) enum Dual<'a> {
 }
 
 impl Dual<'_> {
-    /// Starts with the target of `slice`.
-    pub(crate) fn begin(&mut self, slice: &Slice) {
+    /// Starts with the target of `slice`, whose class is `y`.
+    pub(crate) fn begin(&mut self, slice: &Slice, y: ClassId) {
         match self {
-            Self::OneHidden(dual) => dual.begin(slice),
+            Self::OneHidden(dual) => dual.begin(slice, y),
             Self::AnyDepth(_) => {}
         }
     }
 
-    /// A lower bound on `logit_y − logit_k` over all admissible sets of flips. The flips whose gains it charges are
+    /// A lower bound on `logit_y − logit_k` over all admissible sets of flips, y being the class begun with. The flips whose gains it charges are
     /// then in [`Dual::selection`].
     pub(crate) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
         let (bound, shared) = match self {
@@ -282,9 +286,9 @@ mod tests {
             let mut slicer = Slicer::new(network.propagation(), 2);
             for &node in &nodes {
                 let slice = slicer.slice(node);
-                fast.begin(slice);
-                general.begin(slice);
                 for (y, k) in [(0, 1), (1, 0), (2, 3), (3, 1)].map(|(y, k)| (ClassId(y), ClassId(k))) {
+                    fast.begin(slice, y);
+                    general.begin(slice, y);
                     let (one, any) = (fast.lower_bound(slice, y, k), general.lower_bound(slice, y, k));
                     let scale = one.value.abs().max(1.0);
                     assert!((one.value - any.value).abs() <= 1e-12 * scale, "{} and {}", one.value, any.value);

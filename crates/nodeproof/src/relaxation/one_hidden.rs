@@ -7,8 +7,8 @@
 //! gain of adding d at n = z_n · W⁰_d,   of removing it −z_n · W⁰_d,   z_n = −u ∘ y_n,   y_n = Σ_m P_tm P_mn s_m.
 //! ```
 //!
-//! Everything but u is the same for all classes, and y ≥ 0, so that for an ordered pair of classes
-//! `z_n · W⁰_d ≤ ‖y_n‖ · ‖(−u ∘ W⁰_d)₊‖`: a sharper bound for the search than ‖z_n‖ ‖W⁰_d‖.
+//! Everything but u is the same for all classes, and y_n is close to a multiple of the mean ȳ of targets of the same
+//! class. So for each ordered pair of classes the search visits attributes by `−(u ∘ ȳ) · W⁰_d`.
 //!
 //! *Rounding.* The lines hold for the exact pre-activation x up to `ε_mj`, the error of lo and hi: if x leaves [lo, hi]
 //! by ε, relu(x) exceeds the upper line by at most ε. All other terms are sums of products of magnitudes at most
@@ -24,56 +24,155 @@
 
 use rayon::prelude::*;
 
-use super::{Relaxation, TargetDerivative, Term};
+use super::{Lines, Relaxation, TargetDerivative, Term};
+use crate::bounds::Bounds;
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::graph::ClassId;
-use crate::network::Network;
+use crate::kernels::{InnerProduct, Work, dispatch};
+use crate::network::{Network, largest};
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
-use crate::search::{Row, Search, Table, norm_above, sort_rows};
+use crate::search::{Reach, Row, SAFE_SQUARE, Search, Table, norm_above, sort_rows};
 use crate::selection::Selection;
-use crate::slice::{Slice, SlicedFlip};
+use crate::slice::{Region, Slice, SlicedFlip};
 
 /// Tables of all ordered pairs of classes take at most this many bytes; with more the common table is used.
 const MAX_TABLE_BYTES: usize = 256 << 20;
 
-/// For each ordered pair of classes the attributes by `‖(∓u ∘ W⁰_d)₊‖`.
+/// For each ordered pair of classes the attributes by their gain for the mean query of targets of the first class.
 #[derive(Debug)]
 pub(crate) struct PairTables {
-    classes: usize,
-    tables: Vec<Table>,
+    /// ȳ of each class, of length 1.
+    means: Vec<Vec<f64>>,
+    /// For each pair y < k, in the order of k, those of (y, k) and of (k, y).
+    tables: Vec<[Table; 2]>,
 }
 
 impl PairTables {
     /// The tables, or `None` if they would be too large.
-    pub(super) fn new(network: &Network, limits: &Limits) -> Option<Self> {
+    pub(super) fn new(
+        network: &Network,
+        limits: &Limits,
+        region: &Region,
+        bounds: &Bounds,
+        lines: &Lines,
+    ) -> Option<Self> {
         let classes = network.model().classes();
-        let bytes_each = network.model().attributes() * (size_of::<(f64, u32)>() + size_of::<f64>());
+        let bytes_each = network.model().attributes() * Table::BYTES_EACH;
         let bytes = classes.checked_mul(classes).and_then(|pairs| pairs.checked_mul(bytes_each));
         if bytes.is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
             return None;
         }
-        let pairs = (0..classes * classes).into_par_iter();
-        let tables = pairs.map(|pair| pair_table(network, limits, pair / classes, pair % classes)).collect();
-        Some(Self { classes, tables })
+        let means = mean_slopes(network, region, &bounds.clean[1], lines);
+        let pairs: Vec<(usize, usize)> = (0..classes).flat_map(|k| (0..k).map(move |y| (y, k))).collect();
+        let weight = network.layers()[0].weight();
+        let values = weight.values().iter().map(|w| w * w).collect();
+        let squares = Matrix::from_values(weight.rows(), weight.columns(), values);
+        let tables = pairs.into_par_iter().map(|(y, k)| pair_tables(network, limits, &means, &squares, y, k));
+        let tables = tables.collect();
+        Some(Self { means, tables })
     }
 
     fn of(&self, y: ClassId, k: ClassId) -> &Table {
-        &self.tables[y.index() * self.classes + k.index()]
+        let (smaller, larger) = (y.min(k).index(), y.max(k).index());
+        &self.tables[larger * (larger - 1) / 2 + smaller][usize::from(y > k)]
     }
 }
 
-fn pair_table(network: &Network, limits: &Limits, y: usize, k: usize) -> Table {
+/// For each class the sum of `Σ_m P_tm s_m` over all targets that are predicted to have it, or over all targets if none
+/// is, scaled to length 1.
+fn mean_slopes(network: &Network, region: &Region, logits: &Matrix, lines: &Lines) -> Vec<Vec<f64>> {
+    let units = lines.upper.columns();
+    let mut sums = vec![vec![0.0; units]; network.model().classes()];
+    for (row, &target) in region.level(2).nodes().iter().enumerate() {
+        let sum = &mut sums[largest(logits.row(row)).index()];
+        let (neighbours, weights) = network.propagation().row(target as usize);
+        for (&m, &p) in neighbours.iter().zip(weights) {
+            add_scaled(sum, p, lines.upper.row(region.level(1).place(m)));
+        }
+    }
+    let mut all = vec![0.0; units];
+    sums.iter().for_each(|sum| add_scaled(&mut all, 1.0, sum));
+    for sum in &mut sums {
+        if sum.iter().all(|&slope| slope == 0.0) {
+            sum.copy_from_slice(&all);
+        }
+        let length = dot(sum, sum).sqrt();
+        if length > 0.0 && length.is_finite() {
+            sum.iter_mut().for_each(|slope| *slope /= length);
+        } else {
+            sum.fill(0.0);
+        }
+    }
+    sums
+}
+
+/// The tables of (y, k) and of (k, y): what adding gains in one, removing gains in the other.
+fn pair_tables(
+    network: &Network,
+    limits: &Limits,
+    means: &[Vec<f64>],
+    squares: &Matrix,
+    y: usize,
+    k: usize,
+) -> [Table; 2] {
     let (first, last) = (network.layers()[0].weight(), network.layers()[1].weight());
     let v: Vec<f64> = (0..last.rows()).map(|j| last.get(j, k) - last.get(j, y)).collect();
-    let norms: Vec<[f64; 2]> = (0..first.rows())
-        .map(|d| {
-            let part =
-                |sign: f64| -> Vec<f64> { first.row(d).iter().zip(&v).map(|(w, v)| (sign * v * w).max(0.0)).collect() };
-            [norm_above(&part(1.0)), norm_above(&part(-1.0))]
-        })
-        .collect();
-    Table::new(limits, first.rows(), |d| norms[d][0], |d| norms[d][1])
+    let times_v = |mean: &[f64]| -> Vec<f64> { mean.iter().zip(&v).map(|(mean, v)| mean * v).collect() };
+    let mut reaches = Reaches::default();
+    dispatch(PairReaches {
+        first,
+        squares,
+        v: &v,
+        v_squares: &times_v(&v),
+        mean_y: &times_v(&means[y]),
+        mean_k: &times_v(&means[k]),
+        reaches: &mut reaches,
+    });
+    let Reaches { means_y, means_k, norms } = reaches;
+    let reach = |mean: f64, d: usize| Reach { mean, norm: norms[d] };
+    [
+        Table::new(limits, first.rows(), |d| reach(means_y[d], d), |d| reach(-means_y[d], d)),
+        Table::new(limits, first.rows(), |d| reach(-means_k[d], d), |d| reach(means_k[d], d)),
+    ]
+}
+
+/// `(v ∘ ȳ) · W⁰_d` for the means of both classes, and `‖v ∘ W⁰_d‖`, for each attribute d.
+#[derive(Default)]
+struct Reaches {
+    means_y: Vec<f64>,
+    means_k: Vec<f64>,
+    norms: Vec<f64>,
+}
+
+/// Computes [`Reaches`].
+struct PairReaches<'a> {
+    first: &'a Matrix,
+    /// The squares of W⁰.
+    squares: &'a Matrix,
+    v: &'a [f64],
+    v_squares: &'a [f64],
+    mean_y: &'a [f64],
+    mean_k: &'a [f64],
+    reaches: &'a mut Reaches,
+}
+
+impl Work for PairReaches<'_> {
+    #[inline(always)]
+    fn run(self, inner_product: impl InnerProduct) {
+        for d in 0..self.first.rows() {
+            let weights = self.first.row(d);
+            self.reaches.means_y.push(inner_product.of(self.mean_y, weights));
+            self.reaches.means_k.push(inner_product.of(self.mean_k, weights));
+            let square = inner_product.of(self.v_squares, self.squares.row(d));
+            let norm = if square > SAFE_SQUARE {
+                square.sqrt()
+            } else {
+                norm_above(&self.v.iter().zip(weights).map(|(v, w)| v * w).collect::<Vec<_>>())
+            };
+            self.reaches.norms.push(norm);
+        }
+    }
 }
 
 /// The dual of one target after the other.
@@ -136,8 +235,8 @@ impl<'a> OneHidden<'a> {
         &self.selection
     }
 
-    /// Computes what is the same for all classes.
-    pub(super) fn begin(&mut self, slice: &Slice) {
+    /// Computes what is the same for all other classes.
+    pub(super) fn begin(&mut self, slice: &Slice, y: ClassId) {
         let Relaxation { region, bounds, lines, .. } = self.shared;
         let (clean, lines) = (&bounds.clean[0], &lines[0]);
         self.y.reset(slice.level(0).len(), self.sloped.len());
@@ -168,7 +267,8 @@ impl<'a> OneHidden<'a> {
         let floor = flips as f64 * FLOOR * (1.0 + first_error.weight.iter().sum::<f64>() + units * total * largest);
         self.magnitudes = Magnitudes { gamma, weights: weights + FLOOR, biases: biases + FLOOR, floor };
         self.rows.clear();
-        let row = |position: usize| Row { position: position as u32, norm: norm_above(self.y.row(position)) };
+        let mean = &self.tables.means[y.index()];
+        let row = |position: usize| Row::with_mean(position as u32, self.y.row(position), mean);
         self.rows.extend((0..self.y.rows()).map(row));
         sort_rows(&mut self.rows);
     }

@@ -130,7 +130,7 @@ impl<'a> Worker<'a> {
         let logits = bounds.clean[layers - 1].row(region.level(layers).place(target.node.0));
         let class = target.class.unwrap_or_else(|| largest(logits));
         let slice = self.slicer.slice(target.node);
-        self.dual.begin(slice);
+        self.dual.begin(slice, class);
         let others = (0..logits.len() as u32).map(ClassId).filter(|&other| other != class);
         let (mut duals, mut terms) = (Vec::new(), Vec::new());
         for other in others {
