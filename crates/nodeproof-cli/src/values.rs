@@ -91,11 +91,11 @@ pub(crate) fn patience(text: &str) -> Result<Limit<usize>, String> {
     Limit::count(text, "none").ok_or_else(|| "give a number of steps, at least 1, such as 50, or none".to_owned())
 }
 
-/// Parses `--clip`.
-pub(crate) fn clip(text: &str) -> Result<Limit<f64>, String> {
-    let number = |text: &str| text.parse().ok().filter(|&norm: &f64| norm > 0.0).map(|norm| Limit(Some(norm)));
+/// Parses `--clip` and `--saturation`.
+pub(crate) fn positive_or_none(text: &str) -> Result<Limit<f64>, String> {
+    let number = |text: &str| text.parse().ok().filter(|&number: &f64| number > 0.0).map(|number| Limit(Some(number)));
     let limit = if text.trim() == "none" { Some(Limit(None)) } else { number(text.trim()) };
-    limit.ok_or_else(|| "give a positive number such as 5, or none".to_owned())
+    limit.ok_or_else(|| "give a positive number such as 1, or none".to_owned())
 }
 
 /// Units of each hidden layer.

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::kernels::vectorised;
+
 /// A dense matrix of `f64`, row by row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
@@ -76,7 +78,8 @@ impl Matrix {
     pub(crate) fn par_fill(rows: usize, columns: usize, fill: impl Fn(usize, &mut [f64]) + Sync) -> Self {
         let mut matrix = Self::zeros(rows, columns);
         if columns > 0 {
-            matrix.values.par_chunks_exact_mut(columns).enumerate().for_each(|(row, values)| fill(row, values));
+            let rows = matrix.values.par_chunks_exact_mut(columns).enumerate();
+            rows.for_each(|(row, values)| vectorised(|| fill(row, values)));
         }
         matrix
     }
@@ -111,7 +114,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// `a_j += factor · b_j`.
-#[inline]
+#[inline(always)]
 pub(crate) fn add_scaled(a: &mut [f64], factor: f64, b: &[f64]) {
     debug_assert_eq!(a.len(), b.len());
     for (x, &y) in a.iter_mut().zip(b) {

@@ -1,4 +1,4 @@
-//! The one place with `unsafe` code: the inner products of the search, in wide vectors.
+//! The one place with `unsafe` code: inner products, and loops that the compiler can turn into wide vectors.
 //!
 //! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
 //! do not depend on the machine.
@@ -30,6 +30,22 @@ pub(crate) fn dispatch(work: impl Work) {
         return;
     }
     work.run(Plain);
+}
+
+/// Runs `loops` compiled for the widest vectors that the machine has, as far as they are inlined. The results are those of
+/// calling it: the compiler neither fuses nor reorders.
+#[inline]
+pub(crate) fn vectorised(loops: impl FnOnce()) {
+    dispatch(Loops(loops));
+}
+
+struct Loops<F>(F);
+
+impl<F: FnOnce()> Work for Loops<F> {
+    #[inline(always)]
+    fn run(self, _: impl InnerProduct) {
+        (self.0)();
+    }
 }
 
 /// [`dot`](crate::dense::dot) as the compiler makes it.

@@ -13,10 +13,11 @@
 //! whether the gain can enter. The result is that of looking at every flip.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use crate::budget::Limits;
 use crate::dense::{Matrix, dot};
-use crate::graph::{AttributeId, NodeId};
+use crate::graph::NodeId;
 use crate::kernels::{InnerProduct, LANES, Work, dispatch};
 use crate::network::Network;
 use crate::selection::Selection;
@@ -35,107 +36,119 @@ pub(crate) fn norm_above(x: &[f64]) -> f64 {
     x.iter().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.len() as f64).sqrt()
 }
 
-/// One in this many attributes is sorted.
-const SORTED_SHARE: usize = 8;
+/// One in this many attributes is in the head of a table.
+const HEAD_SHARE: usize = 8;
 
-/// What is known of the gain of flipping an attribute: its value for the mean query, and the norm that bounds how much other
-/// queries differ.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reach {
-    pub(crate) mean: f64,
-    pub(crate) norm: f64,
+/// The gains of flipping attributes for the mean query, and the norms that bound how much those for other queries differ.
+#[derive(Debug)]
+pub(crate) struct Reaches {
+    /// Gains of additions, and of deletions, rounded up.
+    pub(crate) additions: Vec<f32>,
+    pub(crate) deletions: Vec<f32>,
+    /// Norms, rounded up, or [`Reaches::NOT_ALLOWED`].
+    pub(crate) norms: Arc<Vec<f32>>,
 }
 
-/// An attribute that may be added, with its [`Reach`] rounded up.
-#[derive(Debug, Clone, Copy)]
-struct Addition {
-    mean: f32,
-    norm: f32,
-    /// The largest norm from here on, if this is in order.
-    rest: f32,
-    attribute: u32,
+impl Reaches {
+    /// In place of the norm of an attribute that may not be flipped.
+    pub(crate) const NOT_ALLOWED: f32 = -1.0;
+    /// Memory for each attribute.
+    pub(crate) const BYTES_EACH: usize = 4 * size_of::<f32>();
 }
 
 /// Attributes with bounds on what flipping them can gain.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// First the ones with the largest means, largest first, then the others in any order.
-    additions: Vec<Addition>,
-    /// How many are in order. Searches seldom come further, and sorting takes time.
-    sorted: usize,
-    /// Mean and norm of each attribute's deletion, rounded up, or [`NOT_ALLOWED`].
-    deletions: Vec<[f32; 2]>,
-    /// The largest mean and the largest norm of all, and of deletions.
-    largest: Reach,
-    largest_deletion: Reach,
+    reaches: Reaches,
+    order: Order,
+    /// The largest gain for the mean query of any flip, and of deletions; the largest norm.
+    largest_mean: f64,
+    largest_deletion: f64,
+    largest_norm: f64,
+    additions: bool,
+    deletions: bool,
 }
-
-/// The reach of a flip that is not allowed: no norm is negative.
-const NOT_ALLOWED: [f32; 2] = [0.0, -1.0];
 
 impl Table {
-    /// Memory for each attribute.
-    pub(crate) const BYTES_EACH: usize = size_of::<Addition>() + size_of::<[f32; 2]>();
-
-    pub(crate) fn new(
-        limits: &Limits,
-        attributes: usize,
-        addition: impl Fn(usize) -> Reach,
-        deletion: impl Fn(usize) -> Reach,
-    ) -> Self {
-        let flippable = |attribute: usize| limits.flippable(AttributeId(attribute as u32));
-        let mut additions = Vec::new();
-        if limits.additions() {
-            additions.extend((0..attributes).filter(|&d| flippable(d)).map(|d| {
-                let Reach { mean, norm } = addition(d);
-                Addition { mean: round_up(mean), norm: round_up(norm), rest: 0.0, attribute: d as u32 }
-            }));
-            additions.retain(|addition| addition.norm != 0.0);
+    pub(crate) fn new(limits: &Limits, reaches: Reaches) -> Self {
+        let largest = |values: &[f32]| values.iter().fold(0.0f32, |largest, &x| if x > largest { x } else { largest });
+        let largest_norm = largest(&reaches.norms);
+        let largest_deletion = if limits.deletions() { largest(&reaches.deletions) } else { 0.0 };
+        let largest_addition = if limits.additions() { largest(&reaches.additions) } else { 0.0 };
+        Self {
+            largest_mean: f64::from(largest_deletion.max(largest_addition)),
+            largest_deletion: f64::from(largest_deletion),
+            largest_norm: f64::from(largest_norm),
+            additions: limits.additions(),
+            deletions: limits.deletions(),
+            order: if limits.additions() { Order::new(&reaches) } else { Order::default() },
+            reaches,
         }
-        let sorted = sort_head(&mut additions);
-        let rounded = |d: usize| {
-            let Reach { mean, norm } = deletion(d);
-            if limits.deletions() && flippable(d) { [round_up(mean), round_up(norm)] } else { NOT_ALLOWED }
-        };
-        let deletions: Vec<[f32; 2]> = (0..attributes).map(rounded).collect();
-        let largest_deletion =
-            largest(deletions.iter().map(|&[mean, norm]| Reach { mean: mean.into(), norm: norm.into() }));
-        let reaches = additions.iter().map(|a| Reach { mean: a.mean.into(), norm: a.norm.into() });
-        let largest = largest(reaches.chain([largest_deletion]));
-        Self { additions, sorted, deletions, largest, largest_deletion }
+    }
+
+    /// Whether the addition comes after the head.
+    #[inline(always)]
+    fn is_in_tail(&self, attribute: usize) -> bool {
+        ordered(self.reaches.additions[attribute]) < self.order.cut && self.reaches.norms[attribute] >= 0.0
     }
 }
 
-/// Brings the additions with the largest means to the front, in order, and returns how many these are.
-fn sort_head(additions: &mut [Addition]) -> usize {
-    let key =
-        |addition: &Addition| (Reverse(ordered(addition.mean)), Reverse(ordered(addition.norm)), addition.attribute);
-    let sorted = additions.len().div_ceil(SORTED_SHARE);
-    if sorted < additions.len() {
-        additions.select_nth_unstable_by_key(sorted, key);
-    }
-    additions[..sorted].sort_unstable_by_key(key);
-    let mut rest = additions[sorted..].iter().fold(0.0f32, |rest, addition| rest.max(addition.norm));
-    for addition in additions[..sorted].iter_mut().rev() {
-        rest = rest.max(addition.norm);
-        addition.rest = rest;
-    }
-    sorted
+/// The additions of a table in the order in which they are visited.
+#[derive(Debug, Default)]
+struct Order {
+    /// The ones with the largest means, largest first, each with the largest norm from it on. Searches seldom come
+    /// further, and sorting takes time.
+    head: Vec<(u32, f32)>,
+    /// The smallest mean of these, [`ordered`]; all others have smaller ones.
+    cut: u32,
+    /// The largest norm of the others.
+    tail_norm: f32,
 }
 
-fn largest(reaches: impl Iterator<Item = Reach>) -> Reach {
-    let larger = |a: Reach, b: Reach| Reach { mean: a.mean.max(b.mean), norm: a.norm.max(b.norm) };
-    reaches.reduce(larger).unwrap_or(Reach { mean: 0.0, norm: 0.0 })
+impl Order {
+    fn new(Reaches { additions, norms, .. }: &Reaches) -> Self {
+        let mut means: Vec<u32> = additions.iter().map(|&mean| ordered(mean)).collect();
+        let count = means.len().div_ceil(HEAD_SHARE);
+        if count == 0 {
+            return Self::default();
+        }
+        let cut = *means.select_nth_unstable_by(count - 1, |a, b| b.cmp(a)).1;
+        // The largest mean first, of equal ones the largest norm, of equal ones the smallest attribute.
+        let mut sorted: Vec<(Reverse<u64>, u32)> = Vec::with_capacity(count);
+        let mut tail_norm = 0.0;
+        for ((&mean, &norm), attribute) in additions.iter().zip(norms.iter()).zip(0..) {
+            if ordered(mean) < cut {
+                tail_norm = if norm > tail_norm { norm } else { tail_norm };
+            } else if norm >= 0.0 {
+                sorted.push((Reverse(u64::from(ordered(mean)) << 32 | u64::from(ordered(norm))), attribute));
+            }
+        }
+        sorted.sort_unstable();
+        let mut rest = tail_norm;
+        let mut head: Vec<(u32, f32)> = Vec::with_capacity(sorted.len());
+        for &(_, attribute) in sorted.iter().rev() {
+            rest = rest.max(norms[attribute as usize]);
+            head.push((attribute, rest));
+        }
+        head.reverse();
+        Self { head, cut, tail_norm }
+    }
 }
 
-/// A number that is ordered as `x` is.
+/// A number that is ordered as `x` is, with −0 below 0.
 fn ordered(x: f32) -> u32 {
     let bits = x.to_bits();
     if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
 }
 
+/// The number that is ordered as `bits` is.
+fn unordered(bits: u32) -> f32 {
+    f32::from_bits(if bits >> 31 == 0 { !bits } else { bits & !(1 << 31) })
+}
+
 /// The smallest single that is at least `x`.
-fn round_up(x: f64) -> f32 {
+#[inline(always)]
+pub(crate) fn round_up(x: f64) -> f32 {
     let single = x as f32;
     if f64::from(single) < x { single.next_up() } else { single }
 }
@@ -252,10 +265,10 @@ impl<'a> Search<'a> {
     ) {
         selection.reset(self.limits.global());
         for &row in rows {
-            if row.norm * table.largest.norm <= selection.threshold() {
+            if row.norm * table.largest_norm <= selection.threshold() {
                 break;
             }
-            if row.bound(table.largest.mean, table.largest.norm) <= selection.threshold() {
+            if row.bound(table.largest_mean, table.largest_norm) <= selection.threshold() {
                 continue;
             }
             let node = nodes[row.position as usize];
@@ -315,44 +328,61 @@ impl Work for RowSearch<'_> {
     #[inline(always)]
     fn run(self, inner_product: impl InnerProduct) {
         let Self { table, weight, rough, attributes, row, z, rough_z, rough_unit, floor, selection } = self;
-        let position = self.row.position;
+        let position = row.position;
         let mut threshold = selection.threshold().max(floor);
         // A gain up to the threshold looks, in single precision, at most like this.
         let rough_limit = |threshold: f64| (threshold / rough_unit - rough.slack) as f32;
         let mut limit = rough_limit(threshold);
-        let Reach { mean, norm } = table.largest_deletion;
-        let deletions = if row.bound(mean, norm) <= threshold { &[] } else { attributes };
-        for &attribute in deletions {
-            let [mean, norm] = table.deletions[attribute as usize];
-            if norm < 0.0 || row.bound(mean.into(), norm.into()) <= threshold {
+        let Reaches { additions, deletions, norms } = &table.reaches;
+        let hopeless = !table.deletions || row.bound(table.largest_deletion, table.largest_norm) <= threshold;
+        for &attribute in if hopeless { &[] } else { attributes } {
+            let d = attribute as usize;
+            if norms[d] < 0.0 || row.bound(deletions[d].into(), norms[d].into()) <= threshold {
                 continue;
             }
             if -inner_product.rough(rough_z, rough.row(attribute)) <= limit {
                 continue;
             }
-            let gain = -inner_product.of(z, weight.row(attribute as usize));
+            let gain = -inner_product.of(z, weight.row(d));
             if gain > threshold {
                 selection.offer(gain, (position, attribute));
                 threshold = selection.threshold().max(floor);
                 limit = rough_limit(threshold);
             }
         }
-        for (place, &Addition { mean, norm, rest, attribute }) in table.additions.iter().enumerate() {
-            if row.bound(mean.into(), norm.into()) <= threshold {
-                if place < table.sorted && row.bound(mean.into(), rest.into()) <= threshold {
-                    break;
-                }
-                continue;
-            }
-            if inner_product.rough(rough_z, rough.row(attribute)) <= limit {
-                continue;
+        let mut offer_addition = |attribute: u32, threshold: &mut f64, limit: &mut f32| {
+            if inner_product.rough(rough_z, rough.row(attribute)) <= *limit {
+                return;
             }
             let gain = inner_product.of(z, weight.row(attribute as usize));
-            if gain > threshold && attributes.binary_search(&attribute).is_err() {
+            if gain > *threshold && attributes.binary_search(&attribute).is_err() {
                 selection.offer(gain, (position, attribute));
-                threshold = selection.threshold().max(floor);
-                limit = rough_limit(threshold);
+                *threshold = selection.threshold().max(floor);
+                *limit = rough_limit(*threshold);
             }
+        };
+        if !table.additions {
+            return;
+        }
+        let Order { head, cut, tail_norm } = &table.order;
+        for &(attribute, rest) in head {
+            let mean = f64::from(additions[attribute as usize]);
+            if row.bound(mean, rest.into()) <= threshold {
+                return;
+            }
+            if row.bound(mean, norms[attribute as usize].into()) <= threshold {
+                continue;
+            }
+            offer_addition(attribute, &mut threshold, &mut limit);
+        }
+        if row.bound(unordered(*cut).into(), f64::from(*tail_norm)) <= threshold {
+            return;
+        }
+        for (d, (&mean, &norm)) in additions.iter().zip(norms.iter()).enumerate() {
+            if row.bound(mean.into(), norm.into()) <= threshold || !table.is_in_tail(d) {
+                continue;
+            }
+            offer_addition(d as u32, &mut threshold, &mut limit);
         }
     }
 }

@@ -62,8 +62,10 @@ fn defaults() -> String {
     row("--dropout", &|options| options.dropout.to_string(), &always);
     row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
     row("--robust-weight", &|options| options.robust_weight.to_string(), &robust);
+    row("--warm-up", &|options| options.warm_up.to_string(), &robust);
     row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &has_hinge);
     row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &has_two_phases);
+    row("--saturation", &|options| limit_in_words(options.saturation, "none"), &has_two_phases);
     row("--clip", &|options| limit_in_words(options.clip, "none"), &always);
     row("--patience", &|options| limit_in_words(options.patience, "none"), &always);
     text
@@ -137,7 +139,7 @@ pub(crate) struct OptionArguments {
     /// How the learning rate changes
     #[arg(long, value_name = "WHICH", value_enum)]
     pub(crate) schedule: Option<ScheduleChoice>,
-    /// Weight of the L2 term on weights
+    /// Weight of the L2 term on weights; it shrinks in proportion with more than 300 labelled nodes
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) weight_decay: Option<f64>,
     /// Share of hidden activations left out of the cross entropy in each step, such as 0.5
@@ -149,14 +151,20 @@ pub(crate) struct OptionArguments {
     /// Weight of the worst-case loss
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) robust_weight: Option<f64>,
+    /// Steps over which the weight of the worst-case loss grows to what it is
+    #[arg(long, value_name = "N")]
+    pub(crate) warm_up: Option<usize>,
     /// The worst-case margin that rh and rh-u ask for at labelled nodes
     #[arg(long, value_name = "MARGIN", allow_negative_numbers = true)]
     pub(crate) labelled_margin: Option<f64>,
     /// The worst-case margin that rh-u asks for at unlabelled nodes
     #[arg(long, value_name = "MARGIN", allow_negative_numbers = true)]
     pub(crate) unlabelled_margin: Option<f64>,
+    /// How much of its margin an unlabelled node may miss until its pull is halved; `none` as in the paper
+    #[arg(long, value_name = "MARGIN|none", value_parser = values::positive_or_none, allow_negative_numbers = true)]
+    pub(crate) saturation: Option<Limit<f64>>,
     /// Longest gradient; a longer one is scaled down. `none` for any length
-    #[arg(long, value_name = "NORM|none", value_parser = values::clip, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NORM|none", value_parser = values::positive_or_none, allow_negative_numbers = true)]
     pub(crate) clip: Option<Limit<f64>>,
     /// Steps without a better loss (of the validation part, if there is one) that end a phase, or `none`
     #[arg(long, value_name = "N|none", value_parser = values::patience)]

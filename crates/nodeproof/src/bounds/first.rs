@@ -29,7 +29,8 @@ use crate::sparse::Pattern;
 /// Units between two calls of the observer.
 const BATCH: usize = 8;
 
-/// `lo` and `hi`, a row for each node of level 1; `None` if the observer breaks off.
+/// `lo` and `hi`, a row for each node of level 1; `None` if the observer breaks off. With one hidden layer they may be wider
+/// where a unit is stable by a wide margin.
 pub(super) fn bounds(
     network: &Network,
     limits: &Limits,
@@ -38,7 +39,7 @@ pub(super) fn bounds(
     pool: &ThreadPool,
     observer: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Option<(Matrix, Matrix)> {
-    let problem = Problem::new(network, limits, region);
+    let problem = Problem::new(network, limits, region, clean);
     let (mut lo, mut hi) = (clean.clone(), clean.clone());
     let units = problem.weights.rows();
     for first in (0..units).step_by(BATCH) {
@@ -61,10 +62,10 @@ pub(super) fn attained_bounds(
     region: &Region,
     clean: &Matrix,
 ) -> (Matrix, Matrix, Attained) {
-    let problem = Problem::new(network, limits, region);
+    let problem = Problem::new(network, limits, region, clean);
     let (mut lo, mut hi) = (clean.clone(), clean.clone());
     let units = 0..problem.weights.rows();
-    let moves: Vec<_> = units.into_par_iter().map(|unit| problem.attained_moves(unit, clean)).collect();
+    let moves: Vec<_> = units.into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
     let mut flips = Vec::with_capacity(moves.len());
     for (unit, (moves, attained)) in moves.into_iter().enumerate() {
         moves.apply(unit, &mut lo, &mut hi);
@@ -120,6 +121,7 @@ impl Attained {
 struct Problem<'a> {
     network: &'a Network<'a>,
     limits: &'a Limits,
+    clean: &'a Matrix,
     nodes: &'a [u32],
     neighbourhoods: Neighbourhoods,
     /// A row for each unit.
@@ -133,13 +135,14 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(network: &'a Network<'a>, limits: &'a Limits, region: &'a Region) -> Self {
+    fn new(network: &'a Network<'a>, limits: &'a Limits, region: &'a Region, clean: &'a Matrix) -> Self {
         let nodes = region.level(0).nodes();
         let capacity = |&node: &u32| limits.local(NodeId(node)).min(limits.global());
         let capacities: Vec<usize> = nodes.iter().map(capacity).collect();
         Self {
             network,
             limits,
+            clean,
             nodes,
             neighbourhoods: Neighbourhoods::new(network, region),
             weights: network.layers()[0].weight().transposed(),
@@ -152,32 +155,19 @@ impl<'a> Problem<'a> {
     /// How far `unit` can be moved.
     fn moves(&self, unit: usize) -> UnitMoves {
         let mut moves = UnitMoves::default();
-        Column::new(self, unit).select(
-            |_, _| (),
-            |_, up: &Selection<()>, down| {
-                moves.up.push(up.total());
-                moves.down.push(down.total());
-            },
-        );
+        Column::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
         moves
     }
 
     /// How far `unit` can be moved, and the flips that do so, up and down.
-    fn attained_moves(&self, unit: usize, clean: &Matrix) -> (UnitMoves, [Lists<AttainedFlip>; 2]) {
-        // Lines depend on the bounds of unstable units, deeper bounds on those of active ones too.
-        let deeper = self.network.model().hidden_layers() > 1;
+    fn attained_moves(&self, unit: usize) -> (UnitMoves, [Lists<AttainedFlip>; 2]) {
         let mut moves = UnitMoves::default();
         let mut flips = [Lists::default(), Lists::default()];
         Column::new(self, unit).select(
             |entry, attribute| (entry, attribute),
-            |place, up: &Selection<AttainedFlip>, down| {
-                let (rise, fall) = (up.total(), down.total());
-                moves.up.push(rise);
-                moves.down.push(fall);
-                let z = clean.get(place, unit);
-                let needed = z + rise > 0.0 && (deeper || z - fall < 0.0);
-                for (flips, selection) in flips.iter_mut().zip([up, down]) {
-                    let selected = if needed { selection.best() } else { &[] };
+            |up, down, selected| {
+                moves.push(up, down);
+                for (flips, selected) in flips.iter_mut().zip(selected) {
                     flips.push(selected.iter().map(|&(_, flip)| flip));
                 }
             },
@@ -209,6 +199,11 @@ impl Neighbourhoods {
 
     fn len(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    /// The largest weight of a node's neighbours.
+    fn largest(&self, place: usize) -> f64 {
+        self.entries[self.range(place)].first().map_or(0.0, |&(_, weight)| weight)
     }
 
     fn range(&self, place: usize) -> Range<usize> {
@@ -248,6 +243,11 @@ struct UnitMoves {
 }
 
 impl UnitMoves {
+    fn push(&mut self, up: f64, down: f64) {
+        self.up.push(up);
+        self.down.push(down);
+    }
+
     fn apply(&self, unit: usize, lo: &mut Matrix, hi: &mut Matrix) {
         for (place, (up, down)) in self.up.iter().zip(&self.down).enumerate() {
             lo.row_mut(place)[unit] -= down;
@@ -266,6 +266,7 @@ enum Way {
 /// The weights of one unit, and which of them are gains at which node of level 0.
 struct Column<'a> {
     problem: &'a Problem<'a>,
+    unit: usize,
     weights: &'a [f64],
     /// Size and attribute of the largest weights, largest first.
     top: Vec<(f64, u32)>,
@@ -301,23 +302,33 @@ impl<'a> Column<'a> {
                 has[node as usize * words + word] |= 1 << bit;
             }
         }
-        Self { problem, weights, top, place_in_top, positive, has, rest: [None, None] }
+        Self { problem, unit, weights, top, place_in_top, positive, has, rest: [None, None] }
     }
 
-    /// Tells `visit` for each node of level 1 the flips that move the unit most, up and down; `item` makes what the
-    /// selections keep of a flip from the neighbour's entry and the attribute.
-    fn select<T: Copy>(
-        &mut self,
-        item: impl Fn(u32, u32) -> T,
-        mut visit: impl FnMut(usize, &Selection<T>, &Selection<T>),
-    ) {
-        let capacity = self.problem.limits.global();
-        let (mut up, mut down) = (Selection::new(capacity), Selection::new(capacity));
-        for place in 0..self.problem.neighbourhoods.len() {
+    /// Tells `visit` for each node of level 1 how far the unit can be moved up and down, and the flips that do so; `item`
+    /// makes what it hears of a flip from the neighbour's entry and the attribute. Where the unit is stable by a wide
+    /// margin and nothing but that matters, it hears of larger moves and no flips.
+    fn select<T: Copy>(&mut self, item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(f64, f64, [&[(f64, T)]; 2])) {
+        let Problem { neighbourhoods, limits, clean, network, .. } = self.problem;
+        // Lines depend on nothing but the sign of a stable unit, deeper bounds on its bounds.
+        let signs_matter = network.model().hidden_layers() == 1;
+        let (mut up, mut down) = (Selection::new(limits.global()), Selection::new(limits.global()));
+        for place in 0..neighbourhoods.len() {
+            let z = clean.get(place, self.unit);
+            let most = limits.global() as f64 * neighbourhoods.largest(place) * self.largest();
+            if signs_matter && (z >= most || z <= -most) {
+                visit(most, most, [&[], &[]]);
+                continue;
+            }
             self.select_at(place, Way::Up, &item, &mut up);
             self.select_at(place, Way::Down, &item, &mut down);
-            visit(place, &up, &down);
+            visit(up.total(), down.total(), [up.best(), down.best()]);
         }
+    }
+
+    /// The size of the largest weight.
+    fn largest(&self) -> f64 {
+        self.top.first().map_or(0.0, |&(size, _)| size)
     }
 
     fn select_at<T: Copy>(
@@ -328,7 +339,7 @@ impl<'a> Column<'a> {
         selection: &mut Selection<T>,
     ) {
         let neighbourhoods = &self.problem.neighbourhoods;
-        let largest = self.top.first().map_or(0.0, |&(size, _)| size);
+        let largest = self.largest();
         selection.clear();
         for entry in neighbourhoods.range(place) {
             let (n, weight) = neighbourhoods.entries[entry];

@@ -12,6 +12,7 @@ use rayon::ThreadPool;
 
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled};
+use crate::kernels::vectorised;
 use crate::model::Gradient;
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
@@ -197,16 +198,18 @@ impl DifferentiableBounds {
 fn add_first_layer_gradient(network: &Network, region: &Region, by_clean: &Matrix, gradient: &mut Gradient) {
     let inputs = region.level(0);
     let mut by_sums = Matrix::zeros(inputs.nodes().len(), by_clean.columns());
-    for (row, &m) in region.level(1).nodes().iter().enumerate() {
-        add_scaled(&mut gradient.biases[0], 1.0, by_clean.row(row));
-        let (neighbours, weights) = network.propagation().row(m as usize);
-        for (&n, &p) in neighbours.iter().zip(weights) {
-            add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
+    vectorised(|| {
+        for (row, &m) in region.level(1).nodes().iter().enumerate() {
+            add_scaled(&mut gradient.biases[0], 1.0, by_clean.row(row));
+            let (neighbours, weights) = network.propagation().row(m as usize);
+            for (&n, &p) in neighbours.iter().zip(weights) {
+                add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
+            }
         }
-    }
-    for (place, &n) in inputs.nodes().iter().enumerate() {
-        for &attribute in network.graph().attributes().row(n as usize) {
-            add_scaled(gradient.weights[0].row_mut(attribute as usize), 1.0, by_sums.row(place));
+        for (place, &n) in inputs.nodes().iter().enumerate() {
+            for &attribute in network.graph().attributes().row(n as usize) {
+                add_scaled(gradient.weights[0].row_mut(attribute as usize), 1.0, by_sums.row(place));
+            }
         }
-    }
+    });
 }

@@ -18,13 +18,15 @@ mod any_depth;
 mod derivative;
 mod one_hidden;
 
+use std::sync::Arc;
+
 use crate::bounds::{Bounds, LayerBounds};
 use crate::budget::Limits;
 use crate::dense::Matrix;
-use crate::graph::ClassId;
+use crate::graph::{AttributeId, ClassId};
 use crate::network::Network;
 use crate::rounding::{Approximate, cannot_overflow};
-use crate::search::{Reach, RoughWeights, Search, Table, norm_above};
+use crate::search::{Reaches, RoughWeights, Search, Table, norm_above, round_up};
 use crate::selection::Selection;
 use crate::slice::{Region, Slice, SlicedFlip};
 
@@ -178,8 +180,13 @@ impl<'a> Relaxation<'a> {
 /// Attributes by the norm of their weights: `|z · W_d| ≤ ‖z‖ ‖W_d‖`.
 fn common_table(network: &Network, limits: &Limits) -> Table {
     let weight = network.layers()[0].weight();
-    let reach = |attribute| Reach { mean: 0.0, norm: norm_above(weight.row(attribute)) };
-    Table::new(limits, weight.rows(), reach, reach)
+    let norm = |attribute: usize| {
+        let flippable = limits.flippable(AttributeId(attribute as u32));
+        if flippable { round_up(norm_above(weight.row(attribute))) } else { Reaches::NOT_ALLOWED }
+    };
+    let norms = Arc::new((0..weight.rows()).map(norm).collect());
+    let zeros = || vec![0.0; weight.rows()];
+    Table::new(limits, Reaches { additions: zeros(), deletions: zeros(), norms })
 }
 
 /// Evaluates the dual of one slice, class pair by class pair.

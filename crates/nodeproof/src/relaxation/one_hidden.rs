@@ -22,17 +22,19 @@
 //! it leaves out only what the rounded product of norms puts below a gain that was selected. Underflow of the products
 //! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use super::{Lines, Relaxation, TargetDerivative, Term};
 use crate::bounds::Bounds;
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled, dot};
-use crate::graph::ClassId;
+use crate::graph::{AttributeId, ClassId};
 use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::network::{Network, largest};
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
-use crate::search::{Reach, Row, SAFE_SQUARE, Search, Table, norm_above, sort_rows};
+use crate::search::{Reaches, Row, SAFE_SQUARE, Search, Table, norm_above, round_up, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Region, Slice, SlicedFlip};
 
@@ -58,7 +60,7 @@ impl PairTables {
         lines: &Lines,
     ) -> Option<Self> {
         let classes = network.model().classes();
-        let bytes_each = network.model().attributes() * Table::BYTES_EACH;
+        let bytes_each = network.model().attributes() * Reaches::BYTES_EACH;
         let bytes = classes.checked_mul(classes).and_then(|pairs| pairs.checked_mul(bytes_each));
         if bytes.is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
             return None;
@@ -111,7 +113,7 @@ fn mean_slopes(network: &Network, region: &Region, logits: &Matrix, lines: &Line
 fn pair_tables(
     network: &Network,
     limits: &Limits,
-    means: &[Vec<f64>],
+    means_of: &[Vec<f64>],
     squares: &Matrix,
     y: usize,
     k: usize,
@@ -119,33 +121,40 @@ fn pair_tables(
     let (first, last) = (network.layers()[0].weight(), network.layers()[1].weight());
     let v: Vec<f64> = (0..last.rows()).map(|j| last.get(j, k) - last.get(j, y)).collect();
     let times_v = |mean: &[f64]| -> Vec<f64> { mean.iter().zip(&v).map(|(mean, v)| mean * v).collect() };
-    let mut reaches = Reaches::default();
+    let mut means = PairMeans::default();
     dispatch(PairReaches {
         first,
         squares,
         v: &v,
         v_squares: &times_v(&v),
-        mean_y: &times_v(&means[y]),
-        mean_k: &times_v(&means[k]),
-        reaches: &mut reaches,
+        mean_y: &times_v(&means_of[y]),
+        mean_k: &times_v(&means_of[k]),
+        means: &mut means,
     });
-    let Reaches { means_y, means_k, norms } = reaches;
-    let reach = |mean: f64, d: usize| Reach { mean, norm: norms[d] };
+    for (d, norm) in means.norms.iter_mut().enumerate() {
+        if !limits.flippable(AttributeId(d as u32)) {
+            *norm = Reaches::NOT_ALLOWED;
+        }
+    }
+    let PairMeans { gains_y, losses_y, gains_k, losses_k, norms } = means;
+    let norms = Arc::new(norms);
     [
-        Table::new(limits, first.rows(), |d| reach(means_y[d], d), |d| reach(-means_y[d], d)),
-        Table::new(limits, first.rows(), |d| reach(-means_k[d], d), |d| reach(means_k[d], d)),
+        Table::new(limits, Reaches { additions: gains_y, deletions: losses_y, norms: Arc::clone(&norms) }),
+        Table::new(limits, Reaches { additions: losses_k, deletions: gains_k, norms }),
     ]
 }
 
-/// `(v ∘ ȳ) · W⁰_d` for the means of both classes, and `‖v ∘ W⁰_d‖`, for each attribute d.
+/// For each attribute d `(v ∘ ȳ) · W⁰_d` and minus that, for the means of both classes, and `‖v ∘ W⁰_d‖`, all rounded up.
 #[derive(Default)]
-struct Reaches {
-    means_y: Vec<f64>,
-    means_k: Vec<f64>,
-    norms: Vec<f64>,
+struct PairMeans {
+    gains_y: Vec<f32>,
+    losses_y: Vec<f32>,
+    gains_k: Vec<f32>,
+    losses_k: Vec<f32>,
+    norms: Vec<f32>,
 }
 
-/// Computes [`Reaches`].
+/// Computes [`PairMeans`].
 struct PairReaches<'a> {
     first: &'a Matrix,
     /// The squares of W⁰.
@@ -154,23 +163,30 @@ struct PairReaches<'a> {
     v_squares: &'a [f64],
     mean_y: &'a [f64],
     mean_k: &'a [f64],
-    reaches: &'a mut Reaches,
+    means: &'a mut PairMeans,
 }
 
 impl Work for PairReaches<'_> {
     #[inline(always)]
     fn run(self, inner_product: impl InnerProduct) {
+        let PairMeans { gains_y, losses_y, gains_k, losses_k, norms } = self.means;
+        for all in [&mut *gains_y, losses_y, gains_k, losses_k, norms] {
+            all.reserve(self.first.rows());
+        }
         for d in 0..self.first.rows() {
             let weights = self.first.row(d);
-            self.reaches.means_y.push(inner_product.of(self.mean_y, weights));
-            self.reaches.means_k.push(inner_product.of(self.mean_k, weights));
+            let (by_y, by_k) = (inner_product.of(self.mean_y, weights), inner_product.of(self.mean_k, weights));
+            gains_y.push(round_up(by_y));
+            losses_y.push(round_up(-by_y));
+            gains_k.push(round_up(by_k));
+            losses_k.push(round_up(-by_k));
             let square = inner_product.of(self.v_squares, self.squares.row(d));
             let norm = if square > SAFE_SQUARE {
                 square.sqrt()
             } else {
                 norm_above(&self.v.iter().zip(weights).map(|(v, w)| v * w).collect::<Vec<_>>())
             };
-            self.reaches.norms.push(norm);
+            norms.push(round_up(norm));
         }
     }
 }

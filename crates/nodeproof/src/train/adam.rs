@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::kernels::vectorised;
 use crate::model::{Gradient, Model};
 
 const BETA: (f64, f64) = (0.9, 0.999);
@@ -37,13 +38,16 @@ impl Adam {
             let values = values.par_chunks_mut(CHUNK).zip(gradients.par_chunks(CHUNK));
             let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
             values.zip(moments).for_each(|((values, gradients), (first, second))| {
-                for i in 0..values.len() {
-                    let gradient = gradients[i] + decay * values[i];
-                    first[i] = BETA.0 * first[i] + (1.0 - BETA.0) * gradient;
-                    second[i] = BETA.1 * second[i] + (1.0 - BETA.1) * gradient * gradient;
-                    let (mean, square) = (first[i] / corrections.0, second[i] / corrections.1);
-                    values[i] -= learning_rate * mean / (square.sqrt() + EPSILON);
-                }
+                vectorised(|| {
+                    let moments = first.iter_mut().zip(second);
+                    for ((value, &gradient), (first, second)) in values.iter_mut().zip(gradients).zip(moments) {
+                        let gradient = gradient + decay * *value;
+                        *first = BETA.0 * *first + (1.0 - BETA.0) * gradient;
+                        *second = BETA.1 * *second + (1.0 - BETA.1) * gradient * gradient;
+                        let (mean, square) = (*first / corrections.0, *second / corrections.1);
+                        *value -= learning_rate * mean / (square.sqrt() + EPSILON);
+                    }
+                });
             });
         }
     }

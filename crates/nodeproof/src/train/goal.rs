@@ -5,10 +5,13 @@
 pub(super) enum Goal {
     /// Cross entropy of the worst-case logits, `log(1 + Σ_k exp(−g_k))` (the paper's robust cross entropy).
     CrossEntropy,
-    /// `Σ_k max(0, margin − g_k)` (the paper's robust hinge loss).
+    /// `Σ_k h_k` with `h_k = max(0, margin − g_k)` (the paper's robust hinge loss), or `Σ_k s log(1 + h_k / s)`, which
+    /// grows ever more slowly, so that nodes without hope do not bend the network for nothing.
     Hinge {
         /// The margin M that every class is to be kept away.
         margin: f64,
+        /// s: the `h_k` at which the pull on a node is halved.
+        saturation: Option<f64>,
     },
 }
 
@@ -24,12 +27,16 @@ impl Goal {
                 duals.iter_mut().for_each(|share| *share /= -total);
                 shift + total.ln()
             }
-            Self::Hinge { margin } => {
+            Self::Hinge { margin, saturation } => {
                 let mut loss = 0.0;
                 for dual in duals {
-                    let missing = margin - *dual;
-                    loss += missing.max(0.0);
-                    *dual = if missing > 0.0 { -1.0 } else { 0.0 };
+                    let missing = (margin - *dual).max(0.0);
+                    let (value, pull) = match saturation {
+                        Some(s) => (s * (missing / s).ln_1p(), s / (s + missing)),
+                        None => (missing, 1.0),
+                    };
+                    loss += value;
+                    *dual = if missing > 0.0 { -pull } else { 0.0 };
                 }
                 loss
             }
@@ -47,9 +54,13 @@ mod tests {
 
     #[test]
     fn losses_by_hand() {
-        let hinge = Goal::Hinge { margin: 2.0 };
+        let hinge = Goal::Hinge { margin: 2.0, saturation: None };
         assert_eq!(evaluate(hinge, vec![3.0, 1.5, -1.0]), (3.5, vec![0.0, -1.0, -1.0]));
         assert_eq!(evaluate(hinge, vec![2.0]), (0.0, vec![0.0]), "nothing is asked for at the margin itself");
+        let saturating = Goal::Hinge { margin: 2.0, saturation: Some(0.5) };
+        let (loss, derivatives) = evaluate(saturating, vec![3.0, 1.5, -1.0]);
+        assert!((loss - 0.5 * (2f64.ln() + 7f64.ln())).abs() < 1e-15);
+        assert_eq!(derivatives, [0.0, -0.5, -1.0 / 7.0]);
         let (loss, derivatives) = evaluate(Goal::CrossEntropy, vec![0.0, 0.0]);
         assert!((loss - 3f64.ln()).abs() < 1e-15);
         assert!(derivatives.iter().all(|derivative| (derivative + 1.0 / 3.0).abs() < 1e-15));

@@ -9,6 +9,9 @@ use crate::budget::{Budget, BudgetError, LocalBudget, Percent};
 use crate::graph::{ClassId, Graph, NodeId};
 use crate::model::{ModelError, Propagation};
 
+/// Up to this many labelled nodes weight decay has its full weight.
+const FEW_LABELLED: f64 = 300.0;
+
 /// The loss that is made small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -106,7 +109,8 @@ pub struct TrainOptions {
     pub learning_rate: f64,
     /// How the learning rate changes.
     pub schedule: Schedule,
-    /// Weight of the L2 term on weights.
+    /// Weight of the L2 term on weights. With more than 300 labelled nodes it shrinks in proportion, as a prior does
+    /// against more evidence.
     pub weight_decay: f64,
     /// Share of hidden activations left out of the cross entropy in each step.
     pub dropout: f64,
@@ -114,10 +118,15 @@ pub struct TrainOptions {
     pub cross_entropy_weight: f64,
     /// Weight of the worst-case loss.
     pub robust_weight: f64,
+    /// Steps over which the weight of the worst-case loss grows to what it is.
+    pub warm_up: usize,
     /// The worst-case margin asked for at labelled nodes, the paper's M₁; default log(0.9 / 0.1).
     pub labelled_margin: f64,
     /// The worst-case margin asked for at unlabelled nodes, M₂; default log(0.6 / 0.4).
     pub unlabelled_margin: f64,
+    /// How much may be missing of the margin of an unlabelled node until its pull on the network is halved. `None` for
+    /// the paper's hinge loss: every node pulls alike, also those that no training will make robust.
+    pub saturation: Option<f64>,
     /// The gradient is scaled down to this norm where it is longer.
     pub clip: Option<f64>,
     /// A phase ends after this many steps without a better loss: that of the validation part where there is one,
@@ -146,8 +155,10 @@ impl TrainOptions {
             dropout: 0.5,
             cross_entropy_weight: 1.0,
             robust_weight: 1.0,
+            warm_up: 0,
             labelled_margin: (0.9f64 / 0.1).ln(),
             unlabelled_margin: (0.6f64 / 0.4).ln(),
+            saturation: None,
             clip: None,
             patience: Some(50),
             propagation: Propagation::SymmetricGcn,
@@ -155,10 +166,26 @@ impl TrainOptions {
         };
         match method {
             Method::CrossEntropy => common,
-            Method::RobustCrossEntropy => Self { cross_entropy_weight: 0.0, ..common.robust() },
-            Method::RobustHinge => common.robust(),
-            Method::RobustHingeUnlabelled => Self { labelled_steps: 100, ..common.robust() },
+            Method::RobustCrossEntropy => {
+                // A little cross entropy of the exact network and a slow start keep classes from being given up.
+                Self { steps: 400, weight_decay: 0.02, cross_entropy_weight: 0.1, warm_up: 150, ..common.robust() }
+            }
+            // Robustness of the labelled nodes carries over to the others only with small weights.
+            Method::RobustHinge => Self { steps: 200, weight_decay: 0.03, robust_weight: 0.2, ..common.robust() },
+            Method::RobustHingeUnlabelled => Self {
+                steps: 600,
+                labelled_steps: 100,
+                weight_decay: 1e-5,
+                robust_weight: 0.2,
+                saturation: Some(1.0),
+                ..common.robust()
+            },
         }
+    }
+
+    /// The weight of the L2 term on weights when there are this many labelled nodes.
+    pub(super) fn weight_decay_for(&self, labelled: usize) -> f64 {
+        self.weight_decay * (FEW_LABELLED / labelled.max(1) as f64).min(1.0)
     }
 
     /// Steps of all phases together.
@@ -173,7 +200,7 @@ impl TrainOptions {
 
     /// What the robust methods have in common.
     fn robust(self) -> Self {
-        Self { batch: Some(256), schedule: Schedule::Cosine, weight_decay: 1e-5, patience: None, ..self }
+        Self { batch: Some(256), schedule: Schedule::Cosine, patience: None, ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), TrainError> {
@@ -217,6 +244,9 @@ impl TrainOptions {
             if !not_negative(margin) {
                 return fail(option, margin, "give 0 or a positive number such as 2.2");
             }
+        }
+        if let Some(saturation) = self.saturation.filter(|&saturation| saturation.is_nan() || saturation <= 0.0) {
+            return fail("saturation", saturation, "give a positive number such as 1, or none");
         }
         if let Some(clip) = self.clip.filter(|&clip| clip.is_nan() || clip <= 0.0) {
             return fail("clip", clip, "give a positive number such as 5, or none");

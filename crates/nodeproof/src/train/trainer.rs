@@ -125,6 +125,7 @@ pub struct Trainer<'a> {
     validation: Option<Validation>,
     labelled_batches: Batches,
     all_batches: Batches,
+    weight_decay: f64,
     gradient: Gradient,
     pub(super) state: State,
     /// Fingerprint of everything that a run depends on.
@@ -198,6 +199,7 @@ impl<'a> Trainer<'a> {
             validation,
             labelled_batches: Batches::new(nodes, options.batch, options.seed),
             all_batches: Batches::new(graph.node_ids().collect(), options.batch, options.seed),
+            weight_decay: options.weight_decay_for(train.len()),
             gradient: Gradient::zeros(&model),
             state: State {
                 adam: Adam::new(&model),
@@ -276,7 +278,7 @@ impl<'a> Trainer<'a> {
         let cross_entropy = self.add_cross_entropy(&mut times);
         let robust = self.options.method.is_robust().then(|| self.add_robust(&mut times));
         let loss = self.options.cross_entropy_weight * cross_entropy.unwrap_or(0.0)
-            + self.options.robust_weight * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
+            + self.robust_weight() * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
 
         let start = Instant::now();
         let gradient_norm = self.gradient.norm();
@@ -286,7 +288,7 @@ impl<'a> Trainer<'a> {
         let factor = self.options.schedule.factor(done, self.options.all_steps());
         let learning_rate = self.options.learning_rate * factor;
         let State { model, adam, .. } = &mut self.state;
-        adam.step(model, &self.gradient, learning_rate, self.options.weight_decay);
+        adam.step(model, &self.gradient, learning_rate, self.weight_decay);
         times.optimiser = start.elapsed();
 
         self.state.progress.step += 1;
@@ -328,6 +330,13 @@ impl<'a> Trainer<'a> {
         Some(loss)
     }
 
+    /// The weight of the worst-case loss in this step.
+    fn robust_weight(&self) -> f64 {
+        let TrainOptions { robust_weight, warm_up, .. } = self.options;
+        let done = self.state.progress.step + 1;
+        if done < warm_up { robust_weight * done as f64 / warm_up as f64 } else { robust_weight }
+    }
+
     /// Adds the gradient of the weighted worst-case loss of this step's batch to `self.gradient`.
     fn add_robust(&mut self, times: &mut StepTimes) -> (Vec<Target>, Value) {
         let Progress { step, phase, .. } = self.state.progress;
@@ -340,7 +349,7 @@ impl<'a> Trainer<'a> {
             .map(|node| target(self.graph, &self.options, node, self.split.is_labelled(node)))
             .collect();
         let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
-        let weight = self.options.robust_weight;
+        let weight = self.robust_weight();
         let value = term.evaluate(&self.state.model, &targets, Some((weight, &mut self.gradient)));
         (times.bounds, times.duals, times.gradient) = (value.bounds_time, value.dual_time, value.gradient_time);
         (targets, value)
@@ -421,8 +430,8 @@ fn target(graph: &Graph, options: &TrainOptions, node: NodeId, labelled: bool) -
     let class = graph.label(node).filter(|_| labelled);
     let goal = match options.method {
         Method::RobustCrossEntropy => Goal::CrossEntropy,
-        _ if class.is_some() => Goal::Hinge { margin: options.labelled_margin },
-        _ => Goal::Hinge { margin: options.unlabelled_margin },
+        _ if class.is_some() => Goal::Hinge { margin: options.labelled_margin, saturation: None },
+        _ => Goal::Hinge { margin: options.unlabelled_margin, saturation: options.saturation },
     };
     Target { node, class, goal }
 }

@@ -26,6 +26,8 @@ pub(super) fn chosen(method: Method, given: &OptionArguments) -> anyhow::Result<
     set(&mut options.robust_weight, given.robust_weight);
     set(&mut options.labelled_margin, given.labelled_margin);
     set(&mut options.unlabelled_margin, given.unlabelled_margin);
+    set(&mut options.warm_up, given.warm_up);
+    set(&mut options.saturation, given.saturation.map(|saturation| saturation.0));
     set(&mut options.clip, given.clip.map(|clip| clip.0));
     set(&mut options.patience, given.patience.map(|patience| patience.0));
     options.propagation = given.propagation.into();
@@ -49,6 +51,8 @@ fn refuse_unused(method: Method, given: &OptionArguments) -> anyhow::Result<()> 
     };
     refuse("--batch", given.batch.is_some(), Method::is_robust)?;
     refuse("--robust-weight", given.robust_weight.is_some(), Method::is_robust)?;
+    refuse("--warm-up", given.warm_up.is_some(), Method::is_robust)?;
+    refuse("--saturation", given.saturation.is_some(), has_two_phases)?;
     refuse("--labelled-margin", given.labelled_margin.is_some(), has_hinge)?;
     refuse("--unlabelled-margin", given.unlabelled_margin.is_some(), has_two_phases)?;
     refuse("--labelled-steps", given.labelled_steps.is_some(), has_two_phases)

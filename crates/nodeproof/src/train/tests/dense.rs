@@ -269,7 +269,13 @@ impl<'a> Dense<'a> {
             let y = target.class.map_or(predicted, |class| class.index());
             let duals = (0..logits.len()).filter(|&k| k != y).map(|k| self.dual(&clean, &bounds, t, y, k));
             match target.goal {
-                Goal::Hinge { margin } => duals.map(|dual| (constant(margin) - dual).relu()).sum(),
+                Goal::Hinge { margin, saturation } => duals
+                    .map(|dual| {
+                        let missing = (constant(margin) - dual).relu();
+                        let Some(s) = saturation else { return missing };
+                        constant(s) * (constant(1.0) + constant(1.0 / s) * missing).ln()
+                    })
+                    .sum(),
                 Goal::CrossEntropy => (constant(1.0) + duals.map(|dual| (constant(-1.0) * dual).exp()).sum()).ln(),
             }
         });

@@ -121,6 +121,10 @@ fn budgets() -> Vec<Budget> {
     ]
 }
 
+fn hinge(margin: f64, saturation: Option<f64>) -> Goal {
+    Goal::Hinge { margin, saturation }
+}
+
 /// Labelled nodes with both losses, unlabelled ones around their predicted class.
 fn targets(goal: Goal) -> Vec<Target> {
     let labelled = [0, 5, 7, 10].map(|node| Target { node: NodeId(node), class: Some(ClassId(node % 3)), goal });
@@ -137,7 +141,7 @@ fn robust_losses_have_the_gradient_of_the_plain_formulas() {
         let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits };
         for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
             let model = random_model(&sizes, seed + 50);
-            for goal in [Goal::CrossEntropy, Goal::Hinge { margin: 0.4 }, Goal::Hinge { margin: 2.2 }] {
+            for goal in [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))] {
                 let targets = targets(goal);
                 let case = format!("seed {seed}, {sizes:?}, {goal:?}, {budget:?}");
                 let mut gradient = Gradient::zeros(&model);
@@ -165,7 +169,7 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
         let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits };
         for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
             let model = random_model(&sizes, seed);
-            for goal in [Goal::CrossEntropy, Goal::Hinge { margin: 1.3 }] {
+            for goal in [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))] {
                 let targets = targets(goal);
                 let mut gradient = Gradient::zeros(&model);
                 term.evaluate(&model, &targets, Some((2.0, &mut gradient)));
@@ -369,6 +373,7 @@ fn what_makes_no_sense_is_an_error() {
     wrong(|options| options.robust_weight = -0.5);
     wrong(|options| options.labelled_margin = f64::NAN);
     wrong(|options| options.unlabelled_margin = -1.0);
+    wrong(|options| options.saturation = Some(0.0));
     wrong(|options| options.clip = Some(0.0));
     wrong(|options| (options.cross_entropy_weight, options.robust_weight) = (0.0, 0.0));
     let budget = Budget::new(1, LocalBudget::Count(1)).protect_nodes([NodeId(40)]);
