@@ -36,6 +36,10 @@ pub(crate) fn norm_above(x: &[f64]) -> f64 {
     x.iter().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.len() as f64).sqrt()
 }
 
+/// Additions that are looked at together.
+const CHUNK: usize = 16;
+/// Thresholds from here on are far above what underflow can do to single precision.
+const SAFE_SINGLE: f32 = 1e-30;
 /// One in this many attributes is in the head of a table.
 const HEAD_SHARE: usize = 8;
 
@@ -297,6 +301,10 @@ impl<'a> Search<'a> {
                 rough_unit: length * self.rough.unit,
                 floor,
                 selection: target,
+                single: SingleRow::new(row),
+                threshold: 0.0,
+                single_threshold: 0.0,
+                limit: 0.0,
             });
             if !whole {
                 self.row_best.settle();
@@ -321,69 +329,119 @@ struct RowSearch<'a> {
     /// Gains up to this are of no use, whatever the selection says.
     floor: f64,
     selection: &'a mut Selection<SlicedFlip>,
+    single: SingleRow,
+    /// Gains up to this do not enter, in double precision and rounded down to single.
+    threshold: f64,
+    single_threshold: f32,
+    /// The threshold for rough inner products.
+    limit: f32,
 }
 
 impl Work for RowSearch<'_> {
     /// Offers all flips of the row that can enter the selection.
     #[inline(always)]
-    fn run(self, inner_product: impl InnerProduct) {
-        let Self { table, weight, rough, attributes, row, z, rough_z, rough_unit, floor, selection } = self;
-        let position = row.position;
-        let mut threshold = selection.threshold().max(floor);
-        // A gain up to the threshold looks, in single precision, at most like this.
-        let rough_limit = |threshold: f64| (threshold / rough_unit - rough.slack) as f32;
-        let mut limit = rough_limit(threshold);
+    fn run(mut self, inner_product: impl InnerProduct) {
+        self.set_threshold();
+        let (table, row) = (self.table, self.row);
         let Reaches { additions, deletions, norms } = &table.reaches;
-        let hopeless = !table.deletions || row.bound(table.largest_deletion, table.largest_norm) <= threshold;
-        for &attribute in if hopeless { &[] } else { attributes } {
-            let d = attribute as usize;
-            if norms[d] < 0.0 || row.bound(deletions[d].into(), norms[d].into()) <= threshold {
-                continue;
-            }
-            if -inner_product.rough(rough_z, rough.row(attribute)) <= limit {
-                continue;
-            }
-            let gain = -inner_product.of(z, weight.row(d));
-            if gain > threshold {
-                selection.offer(gain, (position, attribute));
-                threshold = selection.threshold().max(floor);
-                limit = rough_limit(threshold);
+        if table.deletions && self.may_enter(row.bound(table.largest_deletion, table.largest_norm)) {
+            for &attribute in self.attributes {
+                let d = attribute as usize;
+                if norms[d] >= 0.0 && self.may_enter(row.bound(deletions[d].into(), norms[d].into())) {
+                    self.offer(inner_product, attribute, -1.0);
+                }
             }
         }
-        let mut offer_addition = |attribute: u32, threshold: &mut f64, limit: &mut f32| {
-            if inner_product.rough(rough_z, rough.row(attribute)) <= *limit {
-                return;
-            }
-            let gain = inner_product.of(z, weight.row(attribute as usize));
-            if gain > *threshold && attributes.binary_search(&attribute).is_err() {
-                selection.offer(gain, (position, attribute));
-                *threshold = selection.threshold().max(floor);
-                *limit = rough_limit(*threshold);
-            }
-        };
         if !table.additions {
             return;
         }
         let Order { head, cut, tail_norm } = &table.order;
         for &(attribute, rest) in head {
             let mean = f64::from(additions[attribute as usize]);
-            if row.bound(mean, rest.into()) <= threshold {
+            if !self.may_enter(row.bound(mean, rest.into())) {
                 return;
             }
-            if row.bound(mean, norms[attribute as usize].into()) <= threshold {
-                continue;
+            if self.may_enter(row.bound(mean, norms[attribute as usize].into())) {
+                self.offer(inner_product, attribute, 1.0);
             }
-            offer_addition(attribute, &mut threshold, &mut limit);
         }
-        if row.bound(unordered(*cut).into(), f64::from(*tail_norm)) <= threshold {
+        if !self.may_enter(row.bound(unordered(*cut).into(), f64::from(*tail_norm))) {
             return;
         }
-        for (d, (&mean, &norm)) in additions.iter().zip(norms.iter()).enumerate() {
-            if row.bound(mean.into(), norm.into()) <= threshold || !table.is_in_tail(d) {
+        let (means, norms) = (additions.chunks(CHUNK), norms.chunks(CHUNK));
+        for ((means, norms), first) in means.zip(norms).zip((0..).step_by(CHUNK)) {
+            if !self.any_may_enter(means, norms) {
                 continue;
             }
-            offer_addition(d as u32, &mut threshold, &mut limit);
+            for ((&mean, &norm), d) in means.iter().zip(norms).zip(first..) {
+                if self.may_enter(row.bound(mean.into(), norm.into())) && table.is_in_tail(d) {
+                    self.offer(inner_product, d as u32, 1.0);
+                }
+            }
         }
+    }
+}
+
+impl RowSearch<'_> {
+    #[inline(always)]
+    fn set_threshold(&mut self) {
+        self.threshold = self.selection.threshold().max(self.floor);
+        // A gain up to the threshold looks, in single precision, at most like this.
+        self.limit = (self.threshold / self.rough_unit - self.rough.slack) as f32;
+        self.single_threshold = (self.threshold as f32).next_down();
+    }
+
+    /// Whether a gain with this bound can enter; one that is bounded by NaN can.
+    #[inline(always)]
+    fn may_enter(&self, bound: f64) -> bool {
+        let cannot = bound <= self.threshold;
+        !cannot
+    }
+
+    /// Whether one of these additions may enter; a quick look in single precision, which errs on the side of yes.
+    #[inline(always)]
+    fn any_may_enter(&self, means: &[f32], norms: &[f32]) -> bool {
+        // Below this, products may underflow.
+        if self.single_threshold < SAFE_SINGLE {
+            return true;
+        }
+        let mut all_below = true;
+        for (&mean, &norm) in means.iter().zip(norms) {
+            all_below &= self.single.along * mean + self.single.off * norm <= self.single_threshold;
+        }
+        !all_below
+    }
+
+    /// Offers the flip of an attribute that adds (sign 1) or removes it (sign −1), unless its gain is too small.
+    #[inline(always)]
+    fn offer(&mut self, inner_product: impl InnerProduct, attribute: u32, sign: f64) {
+        if sign as f32 * inner_product.rough(self.rough_z, self.rough.row(attribute)) <= self.limit {
+            return;
+        }
+        let gain = sign * inner_product.of(self.z, self.weight.row(attribute as usize));
+        let possible = || sign < 0.0 || self.attributes.binary_search(&attribute).is_err();
+        if gain > self.threshold && possible() {
+            self.selection.offer(gain, (self.row.position, attribute));
+            self.set_threshold();
+        }
+    }
+}
+
+/// A [`Row`]'s part along the mean and the rest in single precision, for bounds that are at least those in double.
+#[derive(Debug, Clone, Copy)]
+struct SingleRow {
+    along: f32,
+    off: f32,
+}
+
+impl SingleRow {
+    /// A mean is at most its norm, so that rounding takes less than `1e-6 ‖z‖ · norm` from a bound.
+    fn new(row: Row) -> Self {
+        // Of numbers that singles cannot hold, nothing is said.
+        if !(1e-30..1e30).contains(&row.norm) {
+            return Self { along: f32::NAN, off: f32::NAN };
+        }
+        Self { along: row.along as f32, off: round_up(row.off * (1.0 + 1e-6) + 1e-6 * row.norm) }
     }
 }
 

@@ -378,6 +378,10 @@ impl<'a> Trainer<'a> {
     /// Remembers the best loss, and ends the phase where it is over.
     fn count_patience(&mut self, loss: f64, validation_loss: Option<f64>) {
         let State { model, best, progress, .. } = &mut self.state;
+        if progress.step <= self.options.warm_up {
+            // Losses of different weights do not compare.
+            (progress.smoothed, progress.best_loss, progress.best_step) = (None, None, progress.step);
+        }
         let smoothed = progress.smoothed.map_or(loss, |smoothed| SMOOTHING * smoothed + (1.0 - SMOOTHING) * loss);
         progress.smoothed = Some(smoothed);
         let better = match (&self.validation, validation_loss) {
