@@ -243,12 +243,12 @@ mod tests {
     fn limits_are_numbers_or_words() {
         assert_eq!((batch("256"), batch("all")), (Ok(Limit(Some(256))), Ok(Limit(None))));
         assert_eq!((patience("5"), patience("none")), (Ok(Limit(Some(5))), Ok(Limit(None))));
-        assert_eq!((clip("0.5"), clip("none")), (Ok(Limit(Some(0.5))), Ok(Limit(None))));
+        assert_eq!((positive_or_none("0.5"), positive_or_none("none")), (Ok(Limit(Some(0.5))), Ok(Limit(None))));
         for bad in ["", "0", "-1", "x", "1.5", "NaN"] {
             assert!(batch(bad).is_err() && patience(bad).is_err(), "{bad}");
         }
         for bad in ["", "0", "-1", "all", "NaN"] {
-            assert!(clip(bad).is_err(), "{bad}");
+            assert!(positive_or_none(bad).is_err(), "{bad}");
         }
     }
 

@@ -172,14 +172,9 @@ impl TrainOptions {
             }
             // Robustness of the labelled nodes carries over to the others only with small weights.
             Method::RobustHinge => Self { steps: 200, weight_decay: 0.03, robust_weight: 0.2, ..common.robust() },
-            Method::RobustHingeUnlabelled => Self {
-                steps: 600,
-                labelled_steps: 100,
-                weight_decay: 1e-5,
-                robust_weight: 0.2,
-                saturation: Some(1.0),
-                ..common.robust()
-            },
+            Method::RobustHingeUnlabelled => {
+                Self { steps: 800, labelled_steps: 100, robust_weight: 0.2, saturation: Some(1.0), ..common.robust() }
+            }
         }
     }
 

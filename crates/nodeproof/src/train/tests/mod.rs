@@ -303,6 +303,28 @@ fn training_may_start_from_given_weights() {
 }
 
 #[test]
+fn the_worst_case_loss_starts_slowly() {
+    let graph = graph(0);
+    let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
+    let options = TrainOptions { warm_up: 4, robust_weight: 2.0, ..options(Method::RobustHinge) };
+    let mut step = 0.0;
+    train(&graph, &split, options, |report| {
+        step += 1.0;
+        let weight = 2.0 * f64::min(step / 4.0, 1.0);
+        let expected = report.cross_entropy.unwrap() + weight * report.robust_loss.unwrap();
+        assert!((report.loss - expected).abs() <= 1e-12 * expected);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn weight_decay_shrinks_with_many_labelled_nodes() {
+    let options = TrainOptions { weight_decay: 0.3, ..TrainOptions::new(Method::CrossEntropy) };
+    assert_eq!([0, 1, 300, 600, 3000].map(|labelled| options.weight_decay_for(labelled)), [0.3, 0.3, 0.3, 0.15, 0.03]);
+}
+
+#[test]
 fn unlabelled_nodes_come_second() {
     let graph = graph(0);
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
