@@ -214,6 +214,10 @@ impl Row {
         let norm = norm_above(query);
         let along = dot(query, mean);
         let squares: f64 = query.iter().zip(mean).map(|(z, mean)| (z - along * mean) * (z - along * mean)).sum();
+        // Where the query is so short that squares may have underflowed, nothing is said of its direction.
+        if norm * norm <= SAFE_SQUARE {
+            return Self { position, norm, along: 0.0, off: norm };
+        }
         // Far more than rounding can do to `along`, the rest and the means of a table.
         Self { position, norm, along, off: squares.sqrt() * (1.0 + SLACK) + norm * SLACK }
     }

@@ -368,7 +368,7 @@ impl<'a> Column<'a> {
             let mut gains = self.gains(way, has, self.positive[word]);
             while gains != 0 {
                 let Some(&(size, attribute)) = self.top.get(64 * word + gains.trailing_zeros() as usize) else {
-                    return;
+                    break;
                 };
                 if left == 0 || !offer(size, attribute) {
                     return;

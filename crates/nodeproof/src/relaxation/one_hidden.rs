@@ -173,6 +173,9 @@ impl Work for PairReaches<'_> {
         for all in [&mut *gains_y, losses_y, gains_k, losses_k, norms] {
             all.reserve(self.first.rows());
         }
+        // The product of two squares is lost where one of them underflows, however large the other is.
+        let holds = |&x: &f64| x == 0.0 || x.abs() > 1e-140;
+        let squares_hold = self.v.iter().all(holds) && self.first.values().iter().all(holds);
         for d in 0..self.first.rows() {
             let weights = self.first.row(d);
             let (by_y, by_k) = (inner_product.of(self.mean_y, weights), inner_product.of(self.mean_k, weights));
@@ -181,7 +184,7 @@ impl Work for PairReaches<'_> {
             gains_k.push(round_up(by_k));
             losses_k.push(round_up(-by_k));
             let square = inner_product.of(self.v_squares, self.squares.row(d));
-            let norm = if square > SAFE_SQUARE {
+            let norm = if squares_hold && square > SAFE_SQUARE {
                 square.sqrt()
             } else {
                 norm_above(&self.v.iter().zip(weights).map(|(v, w)| v * w).collect::<Vec<_>>())
