@@ -353,7 +353,6 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(rh, "--unlabelled-margin 1"), "--unlabelled-margin: method rh has no use"),
         (with(ce, "--warm-up 5"), "--warm-up: method ce has no use"),
         (with(rh, "--saturation 1"), "--saturation: method rh has no use"),
-        (with(rh, "--clip 0"), "give a positive number such as 1, or none"),
         (with(rh, "--labelled-steps 5"), "--labelled-steps: method rh has no use for it; leave it out, or choose rh-u"),
         (with(ce, "--method magic"), "cannot be used multiple times"),
         (with(ce, "--log no/m.jsonl"), "there is no directory no; make it first"),

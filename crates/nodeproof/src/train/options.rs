@@ -240,7 +240,7 @@ impl TrainOptions {
                 return fail(option, margin, "give 0 or a positive number such as 2.2");
             }
         }
-        if let Some(saturation) = self.saturation.filter(|&saturation| saturation.is_nan() || saturation <= 0.0) {
+        if let Some(saturation) = self.saturation.filter(|&saturation| !(saturation.is_finite() && saturation > 0.0)) {
             return fail("saturation", saturation, "give a positive number such as 1, or none");
         }
         if let Some(clip) = self.clip.filter(|&clip| clip.is_nan() || clip <= 0.0) {

@@ -395,8 +395,9 @@ impl<'a> Trainer<'a> {
                 *best = Some(model.clone());
             }
         }
+        let looked = self.validation.is_none() || validation_loss.is_some();
         let out_of_patience =
-            self.options.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
+            looked && self.options.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
         let last_step = match progress.phase {
             Phase::Labelled if self.options.method == Method::RobustHingeUnlabelled => self.options.labelled_steps,
             _ => self.options.all_steps(),

@@ -358,6 +358,19 @@ fn patience_ends_training_and_the_best_weights_are_kept() {
 }
 
 #[test]
+fn patience_waits_for_a_look_at_the_validation_part() {
+    let graph = graph(0);
+    let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(5), 1).unwrap();
+    let options = TrainOptions { patience: Some(3), warm_up: 0, ..options(Method::RobustHinge) };
+    let mut trainer = Trainer::new(&graph, &split, options).unwrap();
+    let mut looks = 0;
+    while let Some(report) = trainer.step().unwrap() {
+        looks += usize::from(report.validation_loss.is_some());
+    }
+    assert!(looks > 0 && trainer.state.best.is_some());
+}
+
+#[test]
 fn a_clipped_gradient_keeps_its_direction() {
     let graph = graph(0);
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
@@ -395,6 +408,7 @@ fn what_makes_no_sense_is_an_error() {
     wrong(|options| options.labelled_margin = f64::NAN);
     wrong(|options| options.unlabelled_margin = -1.0);
     wrong(|options| options.saturation = Some(0.0));
+    wrong(|options| options.saturation = Some(f64::INFINITY));
     wrong(|options| options.clip = Some(0.0));
     wrong(|options| (options.cross_entropy_weight, options.robust_weight) = (0.0, 0.0));
     let budget = Budget::new(1, LocalBudget::Count(1)).protect_nodes([NodeId(40)]);
