@@ -22,6 +22,23 @@ fn on_the_edge(bounds: &[Bounds], scale: f64) -> bool {
     values.into_iter().any(|value| value.abs() < 1e-12 * scale)
 }
 
+/// So many attributes that the largest weights are not all weights.
+const WIDE: Sizes = Sizes { nodes: 8, attributes: 150, hidden_layers: (1, 2), units: 5, global: 30 };
+
+/// Gives one node after the other all attributes that raise, or all that lower, one of the first layer's units: flips of
+/// the largest weights then gain nothing there.
+fn crowd(problem: &mut Problem) {
+    let Problem { layers, ones, nodes, .. } = problem;
+    let first = &layers[0];
+    ones.clear();
+    for node in 0..*nodes as u32 {
+        let (unit, up) = (node as usize / 2 % first.outputs, node % 2 == 0);
+        let weight = |attribute: u32| first.weight[attribute as usize * first.outputs + unit];
+        let chosen = (0..first.inputs as u32).filter(|&d| if up { weight(d) > 0.0 } else { weight(d) < 0.0 });
+        ones.extend(chosen.map(|attribute| (node, attribute)));
+    }
+}
+
 /// Holds the engine's margins of all nodes against the textbook's and gives the number of pairs compared.
 fn compare(problem: &Problem, slopes: Option<&[Matrix]>) -> usize {
     let (graph, model) = (problem.graph(), problem.model());
@@ -74,6 +91,12 @@ proptest! {
     fn larger_problems_have_the_textbook_margins((problem, slopes) in problems_with_slopes(MEDIUM)) {
         compare(&problem, None);
         compare(&problem, Some(&slopes));
+    }
+
+    #[test]
+    fn crowded_nodes_have_the_textbook_margins(mut problem in problems(WIDE)) {
+        crowd(&mut problem);
+        compare(&problem, None);
     }
 
     #[test]
