@@ -68,8 +68,7 @@ impl PairTables {
         let means = mean_slopes(network, region, &bounds.clean[1], lines);
         let pairs: Vec<(usize, usize)> = (0..classes).flat_map(|k| (0..k).map(move |y| (y, k))).collect();
         let weight = network.layers()[0].weight();
-        let values = weight.values().iter().map(|w| w * w).collect();
-        let squares = Matrix::from_values(weight.rows(), weight.columns(), values);
+        let squares = Squares::new(weight);
         let tables = pairs.into_par_iter().map(|(y, k)| pair_tables(network, limits, &means, &squares, y, k));
         let tables = tables.collect();
         Some(Self { means, tables })
@@ -114,7 +113,7 @@ fn pair_tables(
     network: &Network,
     limits: &Limits,
     means_of: &[Vec<f64>],
-    squares: &Matrix,
+    squares: &Squares,
     y: usize,
     k: usize,
 ) -> [Table; 2] {
@@ -154,11 +153,28 @@ struct PairMeans {
     norms: Vec<f32>,
 }
 
+/// The squares of W⁰, and whether products with them are to be trusted.
+struct Squares {
+    of: Matrix,
+    hold: bool,
+}
+
+impl Squares {
+    fn new(weight: &Matrix) -> Self {
+        let values = weight.values().iter().map(|w| w * w).collect();
+        Self { of: Matrix::from_values(weight.rows(), weight.columns(), values), hold: squares_hold(weight.values()) }
+    }
+}
+
+/// Whether no square underflows: the product of two squares is lost where one of them does, however large the other is.
+fn squares_hold(values: &[f64]) -> bool {
+    values.iter().all(|&x| x == 0.0 || x.abs() > 1e-140)
+}
+
 /// Computes [`PairMeans`].
 struct PairReaches<'a> {
     first: &'a Matrix,
-    /// The squares of W⁰.
-    squares: &'a Matrix,
+    squares: &'a Squares,
     v: &'a [f64],
     v_squares: &'a [f64],
     mean_y: &'a [f64],
@@ -173,9 +189,7 @@ impl Work for PairReaches<'_> {
         for all in [&mut *gains_y, losses_y, gains_k, losses_k, norms] {
             all.reserve(self.first.rows());
         }
-        // The product of two squares is lost where one of them underflows, however large the other is.
-        let holds = |&x: &f64| x == 0.0 || x.abs() > 1e-140;
-        let squares_hold = self.v.iter().all(holds) && self.first.values().iter().all(holds);
+        let squares_hold = self.squares.hold && squares_hold(self.v);
         for d in 0..self.first.rows() {
             let weights = self.first.row(d);
             let (by_y, by_k) = (inner_product.of(self.mean_y, weights), inner_product.of(self.mean_k, weights));
@@ -183,7 +197,7 @@ impl Work for PairReaches<'_> {
             losses_y.push(round_up(-by_y));
             gains_k.push(round_up(by_k));
             losses_k.push(round_up(-by_k));
-            let square = inner_product.of(self.v_squares, self.squares.row(d));
+            let square = inner_product.of(self.v_squares, self.squares.of.row(d));
             let norm = if squares_hold && square > SAFE_SQUARE {
                 square.sqrt()
             } else {
