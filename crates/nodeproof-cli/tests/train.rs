@@ -345,7 +345,7 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(rh, "--labelled-margin -1"), "--labelled-margin is -1; give 0 or"),
         (with(rh, "--batch 0"), "such as 256, or all"),
         (with(rh, "--patience 0"), "such as 50, or none"),
-        (with(rh, "--clip 0"), "such as 5, or none"),
+        (with(rh, "--clip 0"), "such as 1, or none"),
         (with(rh, "--hidden 0"), "such as 32 or 64,32, or none"),
         (with(ce, "--batch 5"), "method ce has no use for it; leave it out, or choose rce, rh or rh-u"),
         (with(ce, "--robust-weight 1"), "--robust-weight: method ce has no use"),
