@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nodeproof::{LocalBudget, Propagation, TargetClass};
 
-pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments, has_hinge, has_two_phases};
+pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
 use crate::values::{self, NodeList, Share};
 

@@ -212,12 +212,12 @@ impl Row {
     /// A row whose query is compared with a mean of length 1, both ≥ 0.
     pub(crate) fn with_mean(position: u32, query: &[f64], mean: &[f64]) -> Self {
         let norm = norm_above(query);
+        // Where the query is so short that squares may underflow, nothing is said of its direction.
+        if norm * norm <= SAFE_SQUARE {
+            return Self::without_mean(position, query);
+        }
         let along = dot(query, mean);
         let squares: f64 = query.iter().zip(mean).map(|(z, mean)| (z - along * mean) * (z - along * mean)).sum();
-        // Where the query is so short that squares may have underflowed, nothing is said of its direction.
-        if norm * norm <= SAFE_SQUARE {
-            return Self { position, norm, along: 0.0, off: norm };
-        }
         // Far more than rounding can do to `along`, the rest and the means of a table.
         Self { position, norm, along, off: squares.sqrt() * (1.0 + SLACK) + norm * SLACK }
     }

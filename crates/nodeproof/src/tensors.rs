@@ -36,7 +36,7 @@ pub(crate) fn tensor<'a>(tensors: &SafeTensors<'a>, name: &str) -> Result<Tensor
     tensors.tensor(name).map_err(|_| {
         let mut names = tensors.names();
         names.sort_unstable();
-        format!("tensor {name} is missing (it holds: {}); a model needs W0, b0, W1, b1, …", names.join(", "))
+        format!("tensor {name} is missing (it holds: {})", names.join(", "))
     })
 }
 

@@ -52,9 +52,10 @@ fn defaults() -> String {
         text.push('\n');
     };
     let (always, robust) = (|_| true, Method::is_robust);
+    let (hinge, two_phases) = (Method::has_hinge, Method::has_two_phases);
     row("--hidden", &|options| hidden_in_words(&options.hidden), &always);
     row("--steps", &|options| options.steps.to_string(), &always);
-    row("--labelled-steps", &|options| options.labelled_steps.to_string(), &has_two_phases);
+    row("--labelled-steps", &|options| options.labelled_steps.to_string(), &two_phases);
     row("--batch", &|options| limit_in_words(options.batch, "all"), &robust);
     row("--learning-rate", &|options| options.learning_rate.to_string(), &always);
     row("--schedule", &|options| schedule_name(options.schedule), &always);
@@ -63,22 +64,12 @@ fn defaults() -> String {
     row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
     row("--robust-weight", &|options| options.robust_weight.to_string(), &robust);
     row("--warm-up", &|options| options.warm_up.to_string(), &robust);
-    row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &has_hinge);
-    row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &has_two_phases);
-    row("--saturation", &|options| limit_in_words(options.saturation, "none"), &has_two_phases);
+    row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &hinge);
+    row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &two_phases);
+    row("--saturation", &|options| limit_in_words(options.saturation, "none"), &two_phases);
     row("--clip", &|options| limit_in_words(options.clip, "none"), &always);
     row("--patience", &|options| limit_in_words(options.patience, "none"), &always);
     text
-}
-
-/// Whether unlabelled nodes are part of the loss, after a phase without them.
-pub(crate) fn has_two_phases(method: Method) -> bool {
-    method == Method::RobustHingeUnlabelled
-}
-
-/// Whether a worst-case margin is asked for.
-pub(crate) fn has_hinge(method: Method) -> bool {
-    matches!(method, Method::RobustHinge | Method::RobustHingeUnlabelled)
 }
 
 fn limit_in_words(limit: Option<impl ToString>, none: &str) -> String {

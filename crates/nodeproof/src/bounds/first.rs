@@ -130,8 +130,7 @@ struct Problem<'a> {
     places_with: Pattern,
     /// Most flips at each node of level 0 that can be of use.
     capacities: Vec<usize>,
-    /// The largest of these.
-    capacity: usize,
+    largest_capacity: usize,
 }
 
 impl<'a> Problem<'a> {
@@ -147,7 +146,7 @@ impl<'a> Problem<'a> {
             neighbourhoods: Neighbourhoods::new(network, region),
             weights: network.layers()[0].weight().transposed(),
             places_with: network.graph().attributes().turned(nodes),
-            capacity: capacities.iter().copied().max().unwrap_or(0),
+            largest_capacity: capacities.iter().copied().max().unwrap_or(0),
             capacities,
         }
     }
@@ -289,7 +288,7 @@ const MOST: usize = 1 << 12;
 impl<'a> Column<'a> {
     fn new(problem: &'a Problem<'a>, unit: usize) -> Self {
         let weights = problem.weights.row(unit);
-        let top = largest_weights(problem.limits, weights, problem.capacity + SPARE);
+        let top = largest_weights(problem.limits, weights, problem.largest_capacity + SPARE);
         let words = top.len().div_ceil(64);
         let mut place_in_top = vec![NOWHERE; weights.len()];
         let mut positive = vec![0; words];
@@ -311,12 +310,12 @@ impl<'a> Column<'a> {
     fn select<T: Copy>(&mut self, item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(f64, f64, [&[(f64, T)]; 2])) {
         let Problem { neighbourhoods, limits, clean, network, .. } = self.problem;
         // Lines depend on nothing but the sign of a stable unit, deeper bounds on its bounds.
-        let signs_matter = network.model().hidden_layers() == 1;
+        let only_signs_matter = network.model().hidden_layers() == 1;
         let (mut up, mut down) = (Selection::new(limits.global()), Selection::new(limits.global()));
         for place in 0..neighbourhoods.len() {
             let z = clean.get(place, self.unit);
             let most = limits.global() as f64 * neighbourhoods.largest(place) * self.largest();
-            if signs_matter && (z >= most || z <= -most) {
+            if only_signs_matter && (z >= most || z <= -most) {
                 visit(most, most, [&[], &[]]);
                 continue;
             }

@@ -2,7 +2,7 @@
 
 mod attack;
 mod fast;
-mod reach;
+mod radius;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};

@@ -160,11 +160,11 @@ fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
     }
     let mut layers = Vec::new();
     for i in 0..count.max(1) {
-        let (shape, values) = floats(&tensors, &format!("W{i}"))?;
+        let (shape, values) = layer_floats(&tensors, &format!("W{i}"))?;
         let &[rows, columns] = &shape[..] else {
             return Err(format!("tensor W{i} must have two dimensions, inputs × outputs").into());
         };
-        let (shape, bias) = floats(&tensors, &format!("b{i}"))?;
+        let (shape, bias) = layer_floats(&tensors, &format!("b{i}"))?;
         if shape.len() != 1 {
             return Err(format!("tensor b{i} must have one dimension").into());
         }
@@ -180,6 +180,12 @@ fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
         }
     };
     Model::new(layers, propagation).map_err(Problem::Model)
+}
+
+/// Shape and values of a weight or bias.
+fn layer_floats(tensors: &SafeTensors, name: &str) -> Result<(Vec<usize>, Vec<f64>), String> {
+    tensor(tensors, name).map_err(|problem| format!("{problem}; a model needs W0, b0, W1, b1, …"))?;
+    floats(tensors, name)
 }
 
 fn custom_matrix(tensors: &SafeTensors) -> Result<SparseMatrix, String> {

@@ -29,7 +29,9 @@ pub enum CheckpointError {
         source: std::io::Error,
     },
     /// The file is not a checkpoint.
-    #[error("{path} is not a checkpoint that nodeproof can read: {problem}", path = path.display())]
+    #[error(
+        "{path} is not a checkpoint that nodeproof can read: {problem}; start anew without it", path = path.display()
+    )]
     Format {
         /// The file.
         path: PathBuf,
@@ -57,7 +59,7 @@ pub(super) fn key(graph: &Graph, split: &Split, options: &TrainOptions, initial:
         hash.update((nodes.len() as u64).to_le_bytes());
         nodes.iter().for_each(|node| hash.update(node.0.to_le_bytes()));
     }
-    hash.update(serde_json::to_string(options).unwrap_or_default());
+    hash.update(serde_json::to_string(options).expect("options are plain numbers and names"));
     hex(&hash.finalize())
 }
 

@@ -49,6 +49,16 @@ impl Method {
     pub fn is_robust(self) -> bool {
         self != Self::CrossEntropy
     }
+
+    /// Whether a worst-case margin is asked for.
+    pub fn has_hinge(self) -> bool {
+        matches!(self, Self::RobustHinge | Self::RobustHingeUnlabelled)
+    }
+
+    /// Whether unlabelled nodes are part of the loss, after a phase without them.
+    pub fn has_two_phases(self) -> bool {
+        self == Self::RobustHingeUnlabelled
+    }
 }
 
 impl fmt::Display for Method {
@@ -190,7 +200,7 @@ impl TrainOptions {
 
     /// Steps of a phase before the last one.
     pub(super) fn first_phase_steps(&self) -> usize {
-        if self.method == Method::RobustHingeUnlabelled { self.labelled_steps } else { 0 }
+        if self.method.has_two_phases() { self.labelled_steps } else { 0 }
     }
 
     /// What the robust methods have in common.

@@ -188,11 +188,8 @@ impl<'a> Trainer<'a> {
             targets: held_back.iter().map(|&(node, _)| target(graph, &options, node, true)).collect(),
         });
         let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
-        let phase = if options.method == Method::RobustHingeUnlabelled && options.labelled_steps == 0 {
-            Phase::All
-        } else {
-            Phase::Labelled
-        };
+        let straight_to_all = options.method.has_two_phases() && options.labelled_steps == 0;
+        let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
             key: super::checkpoint::key(graph, split, &options, &model),
             cross_entropy: CrossEntropy::new(graph, &propagation, &train, layers),
@@ -251,12 +248,14 @@ impl<'a> Trainer<'a> {
     /// If its layers or its propagation are not those that the options ask for.
     pub fn start_from(mut self, model: Model) -> Result<Self, ModelError> {
         if model.propagation() != &self.options.propagation {
-            let problem = format!("its propagation is {}, not that of the options", model.propagation().name());
+            let (found, expected) = (model.propagation().name(), self.options.propagation.name());
+            let problem = format!("its propagation is {found}, but the options ask for {expected}; change the options");
             return Err(ModelError::Mismatch { problem });
         }
         if sizes(&model) != sizes(&self.state.model) {
             let (found, expected) = (sizes(&model), sizes(&self.state.model));
-            let problem = format!("its layers have sizes {found:?}, but the options ask for {expected:?}");
+            let problem =
+                format!("its layers have sizes {found:?}, but the options ask for {expected:?}; change `hidden`");
             return Err(ModelError::Mismatch { problem });
         }
         self.key = super::checkpoint::key(self.graph, self.split, &self.options, &model);
@@ -275,7 +274,7 @@ impl<'a> Trainer<'a> {
         }
         let Progress { step: done, phase, .. } = self.state.progress;
         let mut times = StepTimes::default();
-        let cross_entropy = self.add_cross_entropy(&mut times);
+        let cross_entropy = self.put_cross_entropy(&mut times);
         let robust = self.options.method.is_robust().then(|| self.add_robust(&mut times));
         let loss = self.options.cross_entropy_weight * cross_entropy.unwrap_or(0.0)
             + self.robust_weight() * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
@@ -316,7 +315,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Puts the gradient of the weighted cross entropy into `self.gradient`, and returns its value.
-    fn add_cross_entropy(&mut self, times: &mut StepTimes) -> Option<f64> {
+    fn put_cross_entropy(&mut self, times: &mut StepTimes) -> Option<f64> {
         let start = Instant::now();
         let weight = self.options.cross_entropy_weight;
         if weight == 0.0 {
@@ -398,14 +397,12 @@ impl<'a> Trainer<'a> {
         let looked = self.validation.is_none() || validation_loss.is_some();
         let out_of_patience =
             looked && self.options.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
-        let last_step = match progress.phase {
-            Phase::Labelled if self.options.method == Method::RobustHingeUnlabelled => self.options.labelled_steps,
-            _ => self.options.all_steps(),
-        };
+        let another_phase = progress.phase == Phase::Labelled && self.options.method.has_two_phases();
+        let last_step = if another_phase { self.options.labelled_steps } else { self.options.all_steps() };
         if !out_of_patience && progress.step < last_step {
             return;
         }
-        if progress.phase == Phase::Labelled && self.options.method == Method::RobustHingeUnlabelled {
+        if another_phase {
             let step = progress.step;
             *progress = Progress { phase: Phase::All, smoothed: None, best_loss: None, best_step: step, ..*progress };
             *best = None;

@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 use serde::Serialize;
 
 use crate::budget::CheckedBudget;
-use crate::cli::{BenchTrainArguments, has_two_phases};
+use crate::cli::BenchTrainArguments;
 use crate::commands::train::thread_pool;
 use crate::outcome::Outcome;
 use crate::{inputs, terminal};
@@ -217,7 +217,7 @@ impl Report {
             }
         }
         let table = terminal::table(&format!("l{}", "r".repeat(self.rows.len())), Some(header), lines);
-        let phase = if has_two_phases(self.method) { ", second phase" } else { "" };
+        let phase = if self.method.has_two_phases() { ", second phase" } else { "" };
         let counted = |steps: u32| terminal::counted(steps as usize, "step");
         let steps = counted(self.measured_steps);
         let (one, many) = (self.wall_seconds_per_step_one_thread, self.wall_seconds_per_step_all_threads);

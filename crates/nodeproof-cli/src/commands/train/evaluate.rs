@@ -86,7 +86,7 @@ pub(super) fn evaluate(
     }
     let most = arguments.output.max_budget;
     let progress = Progress::new(most as usize, 0, arguments.output.quiet);
-    let largest = certifier.largest_global_budgets(&nodes, most, |global, left| {
+    let largest = certifier.certified_radii(&nodes, most, |global, left| {
         progress.scanning(global, left);
         go_on()
     });

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.output.quiet);
     let plans = plan::make(arguments, &graph, &options, files)?;
-    for plan in plans.iter().take(1) {
+    for plan in &plans {
         Trainer::new(&graph, &plan.split, plan.options.clone()).map_err(options::in_words)?;
     }
 

@@ -6,7 +6,6 @@ use nodeproof::{Graph, Model, NodeId, Part};
 use super::log::Accuracies;
 use super::plan::Plan;
 use super::sample::Sample;
-use crate::cli::has_two_phases;
 use crate::progress::{GroupSight, Sight, TrainingProgress};
 
 /// Nodes that are certified where the method itself tells nothing of margins.
@@ -42,7 +41,7 @@ impl<'a> Monitor<'a> {
             graph,
             labelled: plan.split.part(Part::Train),
             unlabelled: plan.split.part(Part::Unlabelled),
-            two_phases: has_two_phases(method),
+            two_phases: method.has_two_phases(),
             sample: sampled.then(|| Sample::of_all(graph, plan, threads, SAMPLED)),
             progress,
             run,

@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use nodeproof::train::{Method, TrainError, TrainOptions};
 
-use crate::cli::{OptionArguments, has_hinge, has_two_phases};
+use crate::cli::OptionArguments;
 
 /// The options of `method`, less those that were given. The budget is yet to be set.
 ///
@@ -52,10 +52,10 @@ fn refuse_unused(method: Method, given: &OptionArguments) -> anyhow::Result<()> 
     refuse("--batch", given.batch.is_some(), Method::is_robust)?;
     refuse("--robust-weight", given.robust_weight.is_some(), Method::is_robust)?;
     refuse("--warm-up", given.warm_up.is_some(), Method::is_robust)?;
-    refuse("--saturation", given.saturation.is_some(), has_two_phases)?;
-    refuse("--labelled-margin", given.labelled_margin.is_some(), has_hinge)?;
-    refuse("--unlabelled-margin", given.unlabelled_margin.is_some(), has_two_phases)?;
-    refuse("--labelled-steps", given.labelled_steps.is_some(), has_two_phases)
+    refuse("--saturation", given.saturation.is_some(), Method::has_two_phases)?;
+    refuse("--labelled-margin", given.labelled_margin.is_some(), Method::has_hinge)?;
+    refuse("--unlabelled-margin", given.unlabelled_margin.is_some(), Method::has_two_phases)?;
+    refuse("--labelled-steps", given.labelled_steps.is_some(), Method::has_two_phases)
 }
 
 /// `a, b or c`.

@@ -1,4 +1,4 @@
-//! How large a global budget each node withstands.
+//! The radius that the engine certifies: the largest global budget that a node is proven to withstand.
 
 use std::ops::ControlFlow;
 
@@ -6,8 +6,8 @@ use super::{Certifier, CertifyError, Event, Finish};
 use crate::graph::NodeId;
 
 impl Certifier<'_> {
-    /// For each of `nodes` the largest global budget that it is certified to withstand, with all else in the budget as it
-    /// is: scans upwards from 1, each time over the nodes that were robust before, until none is or `most` is reached. A
+    /// For each of `nodes` its certified radius, the largest global budget under which it is proven robust, with all else
+    /// in the budget as it is: scans upwards from 1, each time over the nodes that were robust before, until none is or `most` is reached. A
     /// node that is not robust against a single flip has 0.
     ///
     /// The observer hears the global budget in question and how many nodes are tried under it, again and again while
@@ -15,7 +15,7 @@ impl Certifier<'_> {
     ///
     /// # Errors
     /// If a node does not exist or the settings do not fit the graph.
-    pub fn largest_global_budgets(
+    pub fn certified_radii(
         &self,
         nodes: &[NodeId],
         most: u32,
@@ -59,7 +59,7 @@ mod tests {
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         let budget = Budget::new(1, 1.into()).direction(Direction::AddOnly);
         let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone());
-        let largest = certifier.largest_global_budgets(&nodes, 9, |_, _| ControlFlow::Continue(())).unwrap().unwrap();
+        let largest = certifier.certified_radii(&nodes, 9, |_, _| ControlFlow::Continue(())).unwrap().unwrap();
         for global in 1..=9 {
             let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone().with_global(global));
             for (certificate, &largest) in certifier.certify(&nodes).unwrap().iter().zip(&largest) {
@@ -77,7 +77,7 @@ mod tests {
         let scan = |most, stop_at: u32| {
             let observer =
                 |global, _| if global == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-            certifier.largest_global_budgets(&nodes, most, observer).unwrap()
+            certifier.certified_radii(&nodes, most, observer).unwrap()
         };
         assert!(scan(1, 0).unwrap().iter().all(|&largest| largest <= 1));
         assert_eq!(scan(0, 0).unwrap(), vec![0; 40]);
