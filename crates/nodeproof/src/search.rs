@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::budget::Limits;
 use crate::dense::{Matrix, dot};
 use crate::graph::NodeId;
-use crate::kernels::{InnerProduct, LANES, Work, dispatch};
+use crate::kernels::{InnerProduct, LANES, Work, dispatch, vectorised};
 use crate::network::Network;
 use crate::selection::Selection;
 use crate::slice::SlicedFlip;
@@ -75,7 +75,6 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(limits: &Limits, reaches: Reaches) -> Self {
-        let largest = |values: &[f32]| values.iter().fold(0.0f32, |largest, &x| if x > largest { x } else { largest });
         let largest_norm = largest(&reaches.norms);
         let largest_deletion = if limits.deletions() { largest(&reaches.deletions) } else { 0.0 };
         let largest_addition = if limits.additions() { largest(&reaches.additions) } else { 0.0 };
@@ -139,6 +138,13 @@ impl Order {
     }
 }
 
+/// The largest of `values` and 0. The bits of numbers from 0 on are ordered as they are, those of others are negative.
+fn largest(values: &[f32]) -> f32 {
+    let mut largest = 0;
+    vectorised(|| values.iter().for_each(|x| largest = largest.max(x.to_bits() as i32)));
+    f32::from_bits(largest as u32)
+}
+
 /// A number that is ordered as `x` is, with −0 below 0.
 fn ordered(x: f32) -> u32 {
     let bits = x.to_bits();
@@ -157,17 +163,21 @@ pub(crate) fn round_up(x: f64) -> f32 {
     if f64::from(single) < x { single.next_up() } else { single }
 }
 
+/// How far an inner product of two vectors of length h and of norm at most 1 may be off in single precision, with
+/// something to spare: `(h + 8) 2⁻²⁴` is half an ulp for each rounding of an input, a product or a sum and for a few
+/// operations with the result, and underflow does next to nothing.
+pub(crate) fn rough_slack(length: usize) -> f64 {
+    1.25 * (length + 8) as f64 * f64::from(f32::EPSILON) / 2.0
+}
+
 /// The first layer's weights in single precision, scaled so that no row is longer than 1.
-///
-/// For a query of length 1 an inner product of h terms is then off by at most `(h + 8) 2⁻²⁴`: half an ulp for each
-/// rounding of an input, a product or a sum, and next to nothing for underflow.
 #[derive(Debug)]
 pub(crate) struct RoughWeights {
     width: usize,
     rows: Vec<f32>,
     /// Length of the longest row, the unit in which they are stored.
     unit: f64,
-    /// How far an inner product may be off, with something to spare.
+    /// [`rough_slack`] of inner products with queries of length 1.
     slack: f64,
 }
 
@@ -181,7 +191,7 @@ impl RoughWeights {
                 *rough = (w / unit) as f32;
             }
         }
-        Self { width, rows, unit, slack: 1.25 * (weight.columns() + 8) as f64 * f64::from(f32::EPSILON) / 2.0 }
+        Self { width, rows, unit, slack: rough_slack(weight.columns()) }
     }
 
     #[inline(always)]

@@ -17,6 +17,7 @@
 mod any_depth;
 mod derivative;
 mod one_hidden;
+mod pair_tables;
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ use crate::slice::{Region, Slice, SlicedFlip};
 
 use any_depth::AnyDepth;
 pub(crate) use derivative::{Derivative, TargetDerivative, Term};
-use one_hidden::{OneHidden, PairTables};
+use one_hidden::OneHidden;
+use pair_tables::PairTables;
 
 /// Slopes of the lower lines of unstable ReLUs (the paper's Ω): `relu(x) ≥ slope · x`.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -22,191 +22,14 @@
 //! it leaves out only what the rounded product of norms puts below a gain that was selected. Underflow of the products
 //! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
 
-use std::sync::Arc;
-
-use rayon::prelude::*;
-
-use super::{Lines, Relaxation, TargetDerivative, Term};
-use crate::bounds::Bounds;
-use crate::budget::Limits;
+use super::pair_tables::PairTables;
+use super::{Relaxation, TargetDerivative, Term};
 use crate::dense::{Matrix, add_scaled, dot};
-use crate::graph::{AttributeId, ClassId};
-use crate::kernels::{InnerProduct, Work, dispatch};
-use crate::network::{Network, largest};
+use crate::graph::ClassId;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
-use crate::search::{Reaches, Row, SAFE_SQUARE, Search, Table, norm_above, round_up, sort_rows};
+use crate::search::{Row, Search, sort_rows};
 use crate::selection::Selection;
-use crate::slice::{Region, Slice, SlicedFlip};
-
-/// Tables of all ordered pairs of classes take at most this many bytes; with more the common table is used.
-const MAX_TABLE_BYTES: usize = 256 << 20;
-
-/// For each ordered pair of classes the attributes by their gain for the mean query of targets of the first class.
-#[derive(Debug)]
-pub(crate) struct PairTables {
-    /// ȳ of each class, of length 1.
-    means: Vec<Vec<f64>>,
-    /// For each pair y < k, in the order of k, those of (y, k) and of (k, y).
-    tables: Vec<[Table; 2]>,
-}
-
-impl PairTables {
-    /// The tables, or `None` if they would be too large.
-    pub(super) fn new(
-        network: &Network,
-        limits: &Limits,
-        region: &Region,
-        bounds: &Bounds,
-        lines: &Lines,
-    ) -> Option<Self> {
-        let classes = network.model().classes();
-        let bytes_each = network.model().attributes() * Reaches::BYTES_EACH;
-        let bytes = classes.checked_mul(classes).and_then(|pairs| pairs.checked_mul(bytes_each));
-        if bytes.is_none_or(|bytes| bytes > MAX_TABLE_BYTES) {
-            return None;
-        }
-        let means = mean_slopes(network, region, &bounds.clean[1], lines);
-        let pairs: Vec<(usize, usize)> = (0..classes).flat_map(|k| (0..k).map(move |y| (y, k))).collect();
-        let weight = network.layers()[0].weight();
-        let squares = Squares::new(weight);
-        let tables = pairs.into_par_iter().map(|(y, k)| pair_tables(network, limits, &means, &squares, y, k));
-        let tables = tables.collect();
-        Some(Self { means, tables })
-    }
-
-    fn of(&self, y: ClassId, k: ClassId) -> &Table {
-        let (smaller, larger) = (y.min(k).index(), y.max(k).index());
-        &self.tables[larger * (larger - 1) / 2 + smaller][usize::from(y > k)]
-    }
-}
-
-/// For each class the sum of `Σ_m P_tm s_m` over all targets that are predicted to have it, or over all targets if none
-/// is, scaled to length 1.
-fn mean_slopes(network: &Network, region: &Region, logits: &Matrix, lines: &Lines) -> Vec<Vec<f64>> {
-    let units = lines.upper.columns();
-    let mut sums = vec![vec![0.0; units]; network.model().classes()];
-    for (row, &target) in region.level(2).nodes().iter().enumerate() {
-        let sum = &mut sums[largest(logits.row(row)).index()];
-        let (neighbours, weights) = network.propagation().row(target as usize);
-        for (&m, &p) in neighbours.iter().zip(weights) {
-            add_scaled(sum, p, lines.upper.row(region.level(1).place(m)));
-        }
-    }
-    let mut all = vec![0.0; units];
-    sums.iter().for_each(|sum| add_scaled(&mut all, 1.0, sum));
-    for sum in &mut sums {
-        if sum.iter().all(|&slope| slope == 0.0) {
-            sum.copy_from_slice(&all);
-        }
-        let length = dot(sum, sum).sqrt();
-        if length > 0.0 && length.is_finite() {
-            sum.iter_mut().for_each(|slope| *slope /= length);
-        } else {
-            sum.fill(0.0);
-        }
-    }
-    sums
-}
-
-/// The tables of (y, k) and of (k, y): what adding gains in one, removing gains in the other.
-fn pair_tables(
-    network: &Network,
-    limits: &Limits,
-    means_of: &[Vec<f64>],
-    squares: &Squares,
-    y: usize,
-    k: usize,
-) -> [Table; 2] {
-    let (first, last) = (network.layers()[0].weight(), network.layers()[1].weight());
-    let v: Vec<f64> = (0..last.rows()).map(|j| last.get(j, k) - last.get(j, y)).collect();
-    let times_v = |mean: &[f64]| -> Vec<f64> { mean.iter().zip(&v).map(|(mean, v)| mean * v).collect() };
-    let mut means = PairMeans::default();
-    dispatch(PairReaches {
-        first,
-        squares,
-        v: &v,
-        v_squares: &times_v(&v),
-        mean_y: &times_v(&means_of[y]),
-        mean_k: &times_v(&means_of[k]),
-        means: &mut means,
-    });
-    for (d, norm) in means.norms.iter_mut().enumerate() {
-        if !limits.flippable(AttributeId(d as u32)) {
-            *norm = Reaches::NOT_ALLOWED;
-        }
-    }
-    let PairMeans { gains_y, losses_y, gains_k, losses_k, norms } = means;
-    let norms = Arc::new(norms);
-    [
-        Table::new(limits, Reaches { additions: gains_y, deletions: losses_y, norms: Arc::clone(&norms) }),
-        Table::new(limits, Reaches { additions: losses_k, deletions: gains_k, norms }),
-    ]
-}
-
-/// For each attribute d `(v ∘ ȳ) · W⁰_d` and minus that, for the means of both classes, and `‖v ∘ W⁰_d‖`, all rounded up.
-#[derive(Default)]
-struct PairMeans {
-    gains_y: Vec<f32>,
-    losses_y: Vec<f32>,
-    gains_k: Vec<f32>,
-    losses_k: Vec<f32>,
-    norms: Vec<f32>,
-}
-
-/// The squares of W⁰, and whether products with them are to be trusted.
-struct Squares {
-    of: Matrix,
-    hold: bool,
-}
-
-impl Squares {
-    fn new(weight: &Matrix) -> Self {
-        let values = weight.values().iter().map(|w| w * w).collect();
-        Self { of: Matrix::from_values(weight.rows(), weight.columns(), values), hold: squares_hold(weight.values()) }
-    }
-}
-
-/// Whether no square underflows: the product of two squares is lost where one of them does, however large the other is.
-fn squares_hold(values: &[f64]) -> bool {
-    values.iter().all(|&x| x == 0.0 || x.abs() > 1e-140)
-}
-
-/// Computes [`PairMeans`].
-struct PairReaches<'a> {
-    first: &'a Matrix,
-    squares: &'a Squares,
-    v: &'a [f64],
-    v_squares: &'a [f64],
-    mean_y: &'a [f64],
-    mean_k: &'a [f64],
-    means: &'a mut PairMeans,
-}
-
-impl Work for PairReaches<'_> {
-    #[inline(always)]
-    fn run(self, inner_product: impl InnerProduct) {
-        let PairMeans { gains_y, losses_y, gains_k, losses_k, norms } = self.means;
-        for all in [&mut *gains_y, losses_y, gains_k, losses_k, norms] {
-            all.reserve(self.first.rows());
-        }
-        let squares_hold = self.squares.hold && squares_hold(self.v);
-        for d in 0..self.first.rows() {
-            let weights = self.first.row(d);
-            let (by_y, by_k) = (inner_product.of(self.mean_y, weights), inner_product.of(self.mean_k, weights));
-            gains_y.push(round_up(by_y));
-            losses_y.push(round_up(-by_y));
-            gains_k.push(round_up(by_k));
-            losses_k.push(round_up(-by_k));
-            let square = inner_product.of(self.v_squares, self.squares.of.row(d));
-            let norm = if squares_hold && square > SAFE_SQUARE {
-                square.sqrt()
-            } else {
-                norm_above(&self.v.iter().zip(weights).map(|(v, w)| v * w).collect::<Vec<_>>())
-            };
-            norms.push(round_up(norm));
-        }
-    }
-}
+use crate::slice::{Slice, SlicedFlip};
 
 /// The dual of one target after the other.
 pub(crate) struct OneHidden<'a> {
@@ -300,7 +123,7 @@ impl<'a> OneHidden<'a> {
         let floor = flips as f64 * FLOOR * (1.0 + first_error.weight.iter().sum::<f64>() + units * total * largest);
         self.magnitudes = Magnitudes { gamma, weights: weights + FLOOR, biases: biases + FLOOR, floor };
         self.rows.clear();
-        let mean = &self.tables.means[y.index()];
+        let mean = self.tables.mean(y);
         let row = |position: usize| Row::with_mean(position as u32, self.y.row(position), mean);
         self.rows.extend((0..self.y.rows()).map(row));
         sort_rows(&mut self.rows);
