@@ -38,6 +38,7 @@ pub mod train;
 
 mod bounds;
 mod dense;
+mod exact;
 mod files;
 mod kernels;
 mod npz;

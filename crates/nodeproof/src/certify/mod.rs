@@ -1,8 +1,10 @@
 //! Verdicts: which predictions hold under every admissible set of flips, and a witness where one does not.
 
 mod attack;
-mod fast;
+mod best;
+mod complete;
 mod radius;
+mod worker;
 
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +22,7 @@ use crate::network::Network;
 use crate::relaxation::Relaxation;
 use crate::slice::Region;
 
-use fast::Worker;
+use worker::{Settings, Worker};
 
 pub use crate::relaxation::Slopes;
 
@@ -38,13 +40,22 @@ const PIECE: usize = 4;
 pub enum Engine {
     /// The paper's dual bound, evaluated once, and the witness that falls out of it.
     Fast,
+    /// Additive bounds with optimised parameters.
+    Tight,
+    /// Branch and bound until every node is decided, or out of time.
+    Complete,
 }
 
 impl Engine {
-    /// `fast`.
+    /// All engines, from the fastest to the strongest.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Tight, Self::Complete];
+
+    /// `fast`, `tight` or `complete`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fast => "fast",
+            Self::Tight => "tight",
+            Self::Complete => "complete",
         }
     }
 }
@@ -69,7 +80,8 @@ pub struct Witness {
     pub flips: Vec<Flip>,
     /// The class that overtakes.
     pub class: ClassId,
-    /// `logit_y − logit_class` under the flips, rounded up: negative.
+    /// `logit_y − logit_class` under the flips, rounded up: negative, or 0 where it is 0 or too close to 0 for a double:
+    /// a tie, which [`Engine::Fast`] leaves undecided.
     pub margin: f64,
 }
 
@@ -135,6 +147,8 @@ pub struct Certificate {
     pub worst_class: ClassId,
     /// The engine that settled the verdict.
     pub engine: Engine,
+    /// Parts that branch and bound looked at.
+    pub branches: u64,
     /// Time spent on this node alone.
     pub time: Duration,
 }
@@ -228,11 +242,15 @@ pub struct Certifier<'a> {
     budget: Budget,
     target_class: TargetClass,
     slopes: Slopes,
+    engine: Engine,
+    time_limit: Option<Duration>,
+    total_time_limit: Option<Duration>,
     threads: usize,
 }
 
 impl<'a> Certifier<'a> {
-    /// A certifier with a budget of one flip, the predicted classes, default slopes and as many threads as cores.
+    /// A certifier with a budget of one flip, the predicted classes, engine [`Engine::Fast`], default slopes, no limits of
+    /// time and as many threads as cores.
     ///
     /// # Errors
     /// If the model does not fit the graph.
@@ -242,6 +260,9 @@ impl<'a> Certifier<'a> {
             budget: Budget::new(1, LocalBudget::Count(1)),
             target_class: TargetClass::default(),
             slopes: Slopes::default(),
+            engine: Engine::Fast,
+            time_limit: None,
+            total_time_limit: None,
             threads: 0,
         })
     }
@@ -261,6 +282,25 @@ impl<'a> Certifier<'a> {
     /// Sets the slopes of the lower lines.
     pub fn slopes(mut self, slopes: Slopes) -> Self {
         self.slopes = slopes;
+        self
+    }
+
+    /// Sets the strongest engine that is tried; each target goes from the fastest to this one until it is decided.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// Sets the most time that one target may take; one that is not decided by then stays undecided, with the best bounds
+    /// that were found.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Sets the time after which no target gets more than the fast engine.
+    pub fn total_time_limit(mut self, limit: Duration) -> Self {
+        self.total_time_limit = Some(limit);
         self
     }
 
@@ -304,6 +344,7 @@ impl<'a> Certifier<'a> {
         nodes: &[NodeId],
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
+        let started = Instant::now();
         let limits = budget.limits(self.network.graph())?;
         self.check_nodes(nodes)?;
         self.check_slopes()?;
@@ -316,11 +357,17 @@ impl<'a> Certifier<'a> {
         let Some(bounds) = prepared else { return Ok(Finish::Cancelled) };
         let relaxation = pool.install(|| Relaxation::new(&self.network, &limits, &region, &bounds, &self.slopes));
 
+        let settings = Settings {
+            target_class: self.target_class,
+            engine: self.engine,
+            time_limit: self.time_limit,
+            deadline: self.total_time_limit.and_then(|limit| started.checked_add(limit)),
+        };
         let workers: Vec<Mutex<Option<Worker>>> = (0..pool.current_num_threads()).map(|_| Mutex::default()).collect();
         let certify = |&node: &NodeId| {
             let thread = rayon::current_thread_index().unwrap_or(0);
             let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            worker.get_or_insert_with(|| Worker::new(&relaxation, self.target_class)).certify(node)
+            worker.get_or_insert_with(|| Worker::new(&relaxation, settings)).certify(node)
         };
         let (mut rest, mut size) = (nodes, FIRST_CHUNK);
         while !rest.is_empty() {

@@ -14,6 +14,7 @@
 //! constant minus the gain of each flip. Its minimum over the budget is one greedy selection. This is the paper's dual
 //! with its optimal η and ρ (theorems 2 and 3): Ψ, η and ρ together charge exactly the selected Δ.
 
+pub(crate) mod additive;
 mod any_depth;
 mod derivative;
 mod one_hidden;
@@ -91,7 +92,7 @@ impl Lines {
 
 /// Slope and offset of the upper line of a unit in [lo, hi].
 #[inline]
-fn chord(lo: f64, hi: f64) -> (f64, f64) {
+pub(crate) fn chord(lo: f64, hi: f64) -> (f64, f64) {
     if lo >= 0.0 {
         (1.0, 0.0)
     } else if hi <= 0.0 {

@@ -6,8 +6,8 @@ pub mod exact;
 use std::fmt;
 
 use nodeproof::{
-    Budget, Certificate, Certifier, ClassId, Direction, Flip, Graph, GraphOptions, Layer, LocalBudget, Matrix, Model,
-    NodeId, Propagation, Slopes, SparseMatrix, TargetClass,
+    Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions, Layer, LocalBudget, Matrix,
+    Model, NodeId, Propagation, Slopes, SparseMatrix, TargetClass,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -162,10 +162,15 @@ impl Problem {
 
     /// What the library says of all nodes.
     pub fn certify(&self, slopes: Slopes) -> Vec<Certificate> {
+        self.certify_with(Engine::Fast, slopes)
+    }
+
+    /// What an engine of the library says of all nodes.
+    pub fn certify_with(&self, engine: Engine, slopes: Slopes) -> Vec<Certificate> {
         let (graph, model) = (self.graph(), self.model());
         let nodes: Vec<_> = graph.node_ids().collect();
         let certifier = Certifier::new(&graph, &model).unwrap().budget(self.budget());
-        let certifier = certifier.target_class(self.target_class()).slopes(slopes).threads(1);
+        let certifier = certifier.target_class(self.target_class()).slopes(slopes).engine(engine).threads(1);
         certifier.certify(&nodes).unwrap()
     }
 

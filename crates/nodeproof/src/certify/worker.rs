@@ -1,33 +1,56 @@
-//! Engine `fast`: the dual once for every class, and the attack that falls out of it.
+//! One target after the other: engine `fast`, the dual once for every class and the attack that falls out of it, and the
+//! others where it leaves a target open.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::attack::{Attack, AttackMargin};
-use super::{Certificate, Engine, TargetClass, Verdict, Witness};
-use crate::budget::Flip;
-use crate::graph::{AttributeId, ClassId, NodeId};
+use super::attack::Attack;
+use super::best::BestAttack;
+use super::complete::{Attacks, Decider, Effort};
+use super::{Certificate, Engine, TargetClass, Verdict};
+use crate::graph::{ClassId, NodeId};
 use crate::network::largest;
 use crate::relaxation::{Dual, Relaxation};
-use crate::slice::{Slice, SlicedFlip, Slicer};
+use crate::slice::Slicer;
 
 /// Certifies one target after the other, with scratch space of its own.
 pub(super) struct Worker<'a> {
     shared: &'a Relaxation<'a>,
-    target_class: TargetClass,
     slicer: Slicer<'a>,
     dual: Dual<'a>,
     attack: Attack<'a>,
+    decider: Decider<'a>,
+    settings: Settings,
+}
+
+/// How far to go for each target.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) target_class: TargetClass,
+    pub(super) engine: Engine,
+    /// Most time for one target.
+    pub(super) time_limit: Option<Duration>,
+    /// When all targets must be done.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Settings {
+    fn effort(&self, start: Instant) -> Effort {
+        let own = self.time_limit.and_then(|limit| start.checked_add(limit));
+        let deadline = [own, self.deadline].into_iter().flatten().min();
+        Effort { branch: self.engine == Engine::Complete, deadline }
+    }
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(shared: &'a Relaxation<'a>, target_class: TargetClass) -> Self {
+    pub(super) fn new(shared: &'a Relaxation<'a>, settings: Settings) -> Self {
         let layers = shared.network.layers().len();
         Self {
             shared,
-            target_class,
             slicer: Slicer::new(shared.network.propagation(), layers),
             dual: shared.dual(),
             attack: Attack::new(shared),
+            decider: Decider::new(shared),
+            settings,
         }
     }
 
@@ -38,7 +61,7 @@ impl<'a> Worker<'a> {
         let logits = bounds.clean[layers - 1].row(region.level(layers).place(node.0));
         let predicted = largest(logits);
         let label = network.graph().label(node);
-        let class = match (self.target_class, label) {
+        let class = match (self.settings.target_class, label) {
             (TargetClass::Label, Some(label)) => label,
             _ => predicted,
         };
@@ -55,18 +78,28 @@ impl<'a> Worker<'a> {
                 if !best.succeeds_without_flips() {
                     let selection = self.dual.selection().best();
                     let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
-                    best.improve(margin, selection);
+                    best.improve(margin, selection.iter().map(|&(_, flip)| flip));
                 }
             }
         }
+        let (mut engine, mut branches) = (Engine::Fast, 0);
+        if let Some(best) = &mut best
+            && !best.succeeds()
+            && self.settings.engine != Engine::Fast
+        {
+            let attacks = Attacks { shared: self.shared, slice, y: class, attack: &mut self.attack, best };
+            let decision = self.decider.decide(slice, &mut margins, attacks, self.settings.effort(start));
+            engine = if decision.branched { Engine::Complete } else { Engine::Tight };
+            branches = decision.branches;
+        }
         let (worst_class, margin) = smallest(&margins);
         let verdict = match best {
-            None => Verdict::Robust { margin },
-            Some(best) if best.margin() < 0.0 => Verdict::Nonrobust { witness: best.witness(slice) },
-            Some(best) => Verdict::Undecided { lower: margin, upper: best.margin() },
+            Some(best) if best.succeeds() => Verdict::Nonrobust { witness: best.witness(slice) },
+            Some(best) if margin <= 0.0 => Verdict::Undecided { lower: margin, upper: best.margin() },
+            _ => Verdict::Robust { margin },
         };
-        let engine = Engine::Fast;
-        Certificate { node, label, predicted, class, verdict, margins, worst_class, engine, time: start.elapsed() }
+        let time = start.elapsed();
+        Certificate { node, label, predicted, class, verdict, margins, worst_class, engine, branches, time }
     }
 }
 
@@ -81,43 +114,4 @@ fn smallest(margins: &[Option<f64>]) -> (ClassId, f64) {
         }
     }
     worst
-}
-
-/// The flips with the smallest margin found so far.
-struct BestAttack {
-    found: AttackMargin,
-    flips: Vec<SlicedFlip>,
-}
-
-impl BestAttack {
-    fn new(clean: AttackMargin) -> Self {
-        Self { found: clean, flips: Vec::new() }
-    }
-
-    fn margin(&self) -> f64 {
-        self.found.margin.upper()
-    }
-
-    /// Whether the class is not even the predicted one without any flip.
-    fn succeeds_without_flips(&self) -> bool {
-        self.flips.is_empty() && self.margin() < 0.0
-    }
-
-    fn improve(&mut self, found: AttackMargin, selection: &[(f64, SlicedFlip)]) {
-        if found.margin.upper() < self.margin() {
-            self.found = found;
-            self.flips.clear();
-            self.flips.extend(selection.iter().map(|&(_, flip)| flip));
-        }
-    }
-
-    fn witness(&self, slice: &Slice) -> Witness {
-        let flip = |&(position, attribute): &SlicedFlip| Flip {
-            node: NodeId(slice.level(0)[position as usize]),
-            attribute: AttributeId(attribute),
-        };
-        let mut flips: Vec<Flip> = self.flips.iter().map(flip).collect();
-        flips.sort_unstable();
-        Witness { flips, class: self.found.class, margin: self.margin() }
-    }
 }

@@ -1,0 +1,65 @@
+//! The best attack so far.
+
+use super::Witness;
+use super::attack::AttackMargin;
+use crate::budget::Flip;
+use crate::graph::{AttributeId, ClassId, NodeId};
+use crate::slice::{Slice, SlicedFlip};
+
+/// The flips with the smallest margin found so far.
+pub(super) struct BestAttack {
+    class: ClassId,
+    /// The margin, rounded up.
+    margin: f64,
+    flips: Vec<SlicedFlip>,
+    /// Whether the margin is not positive in exact arithmetic, whatever rounding leaves of it.
+    settled: bool,
+}
+
+impl BestAttack {
+    pub(super) fn new(clean: AttackMargin) -> Self {
+        Self { class: clean.class, margin: clean.margin.upper(), flips: Vec::new(), settled: false }
+    }
+
+    /// The smallest margin found, rounded up.
+    pub(super) fn margin(&self) -> f64 {
+        self.margin
+    }
+
+    /// Whether the flips are a witness.
+    pub(super) fn succeeds(&self) -> bool {
+        self.margin < 0.0 || self.settled
+    }
+
+    /// Whether the class is not even the predicted one without any flip.
+    pub(super) fn succeeds_without_flips(&self) -> bool {
+        self.flips.is_empty() && self.succeeds()
+    }
+
+    /// Keeps `flips` if they lead to a smaller margin.
+    pub(super) fn improve(&mut self, found: AttackMargin, flips: impl Iterator<Item = SlicedFlip>) {
+        if found.margin.upper() < self.margin && !self.settled {
+            self.class = found.class;
+            self.margin = found.margin.upper();
+            self.flips.clear();
+            self.flips.extend(flips);
+        }
+    }
+
+    /// Keeps `flips`, with which the margin over `class` is not positive in exact arithmetic.
+    pub(super) fn settle(&mut self, class: ClassId, flips: Vec<SlicedFlip>) {
+        if !self.succeeds() {
+            *self = Self { class, margin: 0.0, flips, settled: true };
+        }
+    }
+
+    pub(super) fn witness(&self, slice: &Slice) -> Witness {
+        let flip = |&(position, attribute): &SlicedFlip| Flip {
+            node: NodeId(slice.level(0)[position as usize]),
+            attribute: AttributeId(attribute),
+        };
+        let mut flips: Vec<Flip> = self.flips.iter().map(flip).collect();
+        flips.sort_unstable();
+        Witness { flips, class: self.class, margin: self.margin }
+    }
+}

@@ -1,0 +1,173 @@
+//! Engines `tight` and `complete`: what the fast engine leaves open.
+//!
+//! `tight` climbs to better parameters of the additive bounds of a target and a pair of classes, and tries every set of
+//! flips that attains a bound as an attack. `complete` goes on by branch and bound: it splits the admissible sets into
+//! parts (a flip is in or out; a concave unit is linear or 0), drops parts whose bound is positive, and excludes flips
+//! that no counterexample of a part can have.
+
+mod branch;
+mod part;
+mod potential;
+mod problem;
+mod root;
+mod tail;
+
+use std::cmp::Ordering;
+use std::time::Instant;
+
+use super::attack::Attack;
+use super::best::BestAttack;
+use crate::budget::Flip;
+use crate::exact::compare_logits;
+use crate::graph::{AttributeId, ClassId, NodeId};
+use crate::relaxation::Relaxation;
+use crate::slice::{Slice, SlicedFlip};
+
+use branch::Search;
+use potential::{Parts, Potentials};
+use problem::Surroundings;
+
+/// Parts that are looked at for one class before it is the next one's turn.
+const TURN: usize = 16;
+
+/// When to give up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    /// Whether to branch.
+    pub(super) branch: bool,
+    /// No part is begun after this.
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Effort {
+    fn is_spent(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+/// What became of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decision {
+    /// Whether branching was needed for what was found.
+    pub(super) branched: bool,
+    /// Parts that were looked at.
+    pub(super) branches: u64,
+}
+
+/// Decides one target after the other, with scratch space of its own.
+pub(super) struct Decider<'a> {
+    shared: &'a Relaxation<'a>,
+    parts: Option<Parts>,
+    potentials: Potentials,
+}
+
+/// Tries flips on the network itself, and remembers the best.
+pub(super) struct Attacks<'b, 'a> {
+    pub(super) shared: &'a Relaxation<'a>,
+    pub(super) slice: &'b Slice,
+    pub(super) y: ClassId,
+    pub(super) attack: &'b mut Attack<'a>,
+    pub(super) best: &'b mut BestAttack,
+}
+
+impl Attacks<'_, '_> {
+    /// Tries flips; true if they are a witness.
+    fn attempt(&mut self, flips: impl Iterator<Item = SlicedFlip> + Clone) -> bool {
+        let found = self.attack.margin(self.slice, self.y, flips.clone());
+        self.best.improve(found, flips);
+        self.best.succeeds()
+    }
+
+    /// Whether the margin of y over k under flips is positive, in exact arithmetic; otherwise remembers them, without
+    /// those that it does not take.
+    fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {
+        let mut flips: Vec<SlicedFlip> = flips.collect();
+        if self.exactly(k, &flips) == Ordering::Greater {
+            return true;
+        }
+        for i in (0..flips.len()).rev() {
+            let flip = flips.remove(i);
+            if self.exactly(k, &flips) == Ordering::Greater {
+                flips.insert(i, flip);
+            }
+        }
+        self.best.settle(k, flips);
+        false
+    }
+
+    /// How the margin of y over k under flips compares with 0.
+    fn exactly(&self, k: ClassId, flips: &[SlicedFlip]) -> Ordering {
+        let node = NodeId(self.slice.level(self.shared.network.layers().len())[0]);
+        let flip = |&(position, attribute): &SlicedFlip| Flip {
+            node: NodeId(self.slice.level(0)[position as usize]),
+            attribute: AttributeId(attribute),
+        };
+        let flips: Vec<Flip> = flips.iter().map(flip).collect();
+        compare_logits(self.shared.network, node, &flips, self.y, k)
+    }
+}
+
+impl<'a> Decider<'a> {
+    pub(super) fn new(shared: &'a Relaxation<'a>) -> Self {
+        Self { shared, parts: None, potentials: Potentials::default() }
+    }
+
+    /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
+    pub(super) fn decide(
+        &mut self,
+        slice: &Slice,
+        margins: &mut [Option<f64>],
+        mut attacks: Attacks<'_, 'a>,
+        effort: Effort,
+    ) -> Decision {
+        let mut decision = Decision { branched: false, branches: 0 };
+        if !self.shared.overflow_error.is_finite() {
+            return decision;
+        }
+        let y = attacks.y;
+        let around = Surroundings::new(self.shared, slice);
+        let parts = self.parts.get_or_insert_with(|| Parts::new(self.shared.network.layers()[0].weight()));
+        let mut searches: Vec<Search> = Vec::new();
+        let mut open: Vec<usize> =
+            (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| margin <= 0.0)).collect();
+        open.sort_by(|&a, &b| margins[a].unwrap_or(0.0).total_cmp(&margins[b].unwrap_or(0.0)));
+        for k in open {
+            let pair = (y, ClassId(k as u32));
+            let Some(search) = Search::begin(&around, parts, &mut self.potentials, pair, &mut attacks) else {
+                continue;
+            };
+            margins[k] = margins[k].map(|known| known.max(search.lower()));
+            if attacks.best.succeeds() {
+                return decision;
+            }
+            if !search.is_closed() {
+                searches.push(search);
+            }
+            if effort.is_spent() {
+                break;
+            }
+        }
+        if !effort.branch {
+            return decision;
+        }
+        decision.branched = !searches.is_empty();
+        while !searches.is_empty() && !effort.is_spent() {
+            for search in &mut searches {
+                for _ in 0..TURN {
+                    if search.is_closed() || attacks.best.succeeds() || effort.is_spent() {
+                        break;
+                    }
+                    search.branch(&mut attacks);
+                    decision.branches += 1;
+                }
+                let k = search.pair().1.index();
+                margins[k] = margins[k].map(|known| known.max(search.lower()));
+                if attacks.best.succeeds() {
+                    return decision;
+                }
+            }
+            searches.retain(|search| !search.is_closed());
+        }
+        decision
+    }
+}

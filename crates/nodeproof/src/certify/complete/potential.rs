@@ -1,0 +1,197 @@
+//! An upper bound on what a flip can take from the margin, in whatever company: its *potential*.
+//!
+//! With one hidden layer a ReLU moves by at most as much as its input, so that a flip with moves a_i takes at most
+//!
+//! ```text
+//! Σ_{c_i > 0} c_i relu(−a_i) + Σ_{c_i < 0} −c_i relu(a_i)
+//! ```
+//!
+//! from the margin and from any of its additive bounds. Only units that can be active count. For a node n the moves are
+//! `P_mn σ W⁰_dj`, and the sum is an inner product of positive and negative parts of `W⁰_d` with
+//! `Σ_m P_mn |c_mj|` over positive and over negative c. It is computed in single precision, for all attributes at once,
+//! and rounded up.
+
+use super::problem::Surroundings;
+use crate::dense::Matrix;
+use crate::graph::AttributeId;
+use crate::kernels::vectorised;
+use crate::slice::SlicedFlip;
+
+/// Positive and negative parts of the columns of W⁰, in single precision, scaled by the largest weight.
+#[derive(Debug)]
+pub(super) struct Parts {
+    attributes: usize,
+    /// For each unit j the positive parts of column j, then the negative ones.
+    columns: Vec<f32>,
+    largest: f64,
+}
+
+impl Parts {
+    pub(super) fn new(weight: &Matrix) -> Self {
+        let (attributes, units) = (weight.rows(), weight.columns());
+        let largest = weight.values().iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
+        let mut columns = vec![0.0; 2 * attributes * units];
+        for (d, j) in (0..attributes).flat_map(|d| (0..units).map(move |j| (d, j))) {
+            let w = weight.get(d, j) / largest.max(f64::MIN_POSITIVE);
+            if w != 0.0 {
+                columns[(2 * j + usize::from(w < 0.0)) * attributes + d] = w.abs() as f32;
+            }
+        }
+        Self { attributes, columns, largest }
+    }
+
+    /// Adds to `values` the inner products of additions with the query, scaled to a largest entry of 1.
+    fn add_products(&self, query: &[[f64; 2]], longest: f64, values: &mut [f32]) {
+        vectorised(|| {
+            for (values, first) in values.chunks_mut(BLOCK).zip((0..).step_by(BLOCK)) {
+                for (j, query) in query.iter().enumerate() {
+                    for (factor, negative) in [(query[0], true), (query[1], false)] {
+                        let factor = (factor / longest) as f32;
+                        if factor != 0.0 {
+                            let column = &self.column(j, negative)[first..];
+                            values.iter_mut().zip(column).for_each(|(value, w)| *value += factor * w);
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    fn column(&self, unit: usize, negative: bool) -> &[f32] {
+        &self.columns[(2 * unit + usize::from(negative)) * self.attributes..][..self.attributes]
+    }
+}
+
+/// The potential of every flip around one target, for one pair of classes.
+#[derive(Debug, Default)]
+pub(super) struct Potentials {
+    attributes: usize,
+    /// A row for each node of level 0; 0 for flips that are not allowed or gain nothing.
+    values: Vec<f32>,
+}
+
+/// Attributes whose potentials are computed together.
+const BLOCK: usize = 256;
+/// Far more than what rounding to singles takes from a sum of a few hundred terms, none of them negative.
+const RAISE: f64 = 1.0 + 1e-4;
+/// Scales in this range are far from where singles overflow or underflow.
+const SAFE: std::ops::Range<f64> = 1e-30..1e30;
+
+impl Potentials {
+    /// For coefficients c of all units; `active` tells whether a unit can be active.
+    pub(super) fn compute(
+        &mut self,
+        around: &Surroundings,
+        parts: &Parts,
+        coefficients: &[f64],
+        active: impl Fn(usize) -> bool,
+    ) {
+        let (width, attributes) = (around.width, parts.attributes);
+        self.attributes = attributes;
+        self.values.clear();
+        self.values.resize(around.slice.level(0).len() * attributes, 0.0);
+        // Per unit j the weight of moves that lower it and of those that raise it.
+        let mut query = vec![[0.0f64; 2]; width];
+        for position in 0..around.slice.level(0).len() as u32 {
+            if around.capacities[position as usize] == 0 {
+                continue;
+            }
+            query.fill([0.0; 2]);
+            for &(m, p) in around.aggregators.of(position) {
+                for (j, query) in query.iter_mut().enumerate() {
+                    let unit = m as usize * width + j;
+                    if active(unit) {
+                        let c = coefficients[unit];
+                        query[usize::from(c < 0.0)] += p * c.abs();
+                    }
+                }
+            }
+            let longest = query.iter().flatten().copied().fold(0.0, f64::max);
+            if longest == 0.0 {
+                continue;
+            }
+            self.fill_row(around, parts, position, &query, longest);
+        }
+    }
+
+    /// The potentials of the flips of one node; `query` has per unit j the weight of moves that lower it and of those
+    /// that raise it.
+    fn fill_row(&mut self, around: &Surroundings, parts: &Parts, position: u32, query: &[[f64; 2]], longest: f64) {
+        let values = &mut self.values[position as usize * self.attributes..][..self.attributes];
+        let (limits, network) = (around.shared.limits, around.shared.network);
+        let weight = network.layers()[0].weight();
+        let exact = |lowered: usize, attribute: usize| -> f64 {
+            let terms = query.iter().zip(weight.row(attribute));
+            terms.map(|(query, &w)| query[if w < 0.0 { lowered } else { 1 - lowered }] * w.abs()).sum()
+        };
+        let scale = longest * parts.largest * RAISE;
+        if limits.additions() {
+            if SAFE.contains(&scale) {
+                parts.add_products(query, longest, values);
+                let scale = (scale as f32).next_up();
+                values.iter_mut().for_each(|value| *value *= scale);
+            } else {
+                values.fill(f32::INFINITY);
+            }
+            for (attribute, value) in values.iter_mut().enumerate().filter(|(_, value)| **value == 0.0) {
+                // Nothing, or less than singles can hold: an addition lowers units by negative weights.
+                let moves = query.iter().zip(weight.row(attribute));
+                if moves.into_iter().any(|(query, &w)| w != 0.0 && query[usize::from(w > 0.0)] != 0.0) {
+                    *value = f32::MIN_POSITIVE;
+                }
+            }
+        }
+        let node = around.slice.level(0)[position as usize] as usize;
+        for &attribute in network.graph().attributes().row(node) {
+            // A deletion lowers units by positive weights.
+            let potential = if limits.deletions() { exact(1, attribute as usize) } else { 0.0 };
+            let moves = limits.deletions() && weight.row(attribute as usize).iter().any(|&w| w != 0.0);
+            values[attribute as usize] = if moves { ((potential * RAISE) as f32).next_up() } else { 0.0 };
+        }
+        for (attribute, value) in (0u32..).zip(values) {
+            if !limits.flippable(AttributeId(attribute)) {
+                *value = 0.0;
+            }
+        }
+    }
+
+    pub(super) fn of(&self, (position, attribute): SlicedFlip) -> f64 {
+        self.values[position as usize * self.attributes + attribute as usize].into()
+    }
+
+    /// About `count` flips with the largest potentials, no more of a node than a few times what it may have; in the
+    /// order of nodes.
+    pub(super) fn best(&self, around: &Surroundings, count: usize) -> Vec<SlicedFlip> {
+        let mut all: Vec<(f32, SlicedFlip)> = Vec::new();
+        let falling = |a: &(f32, SlicedFlip), b: &(f32, SlicedFlip)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        for (position, values) in (0u32..).zip(self.values.chunks_exact(self.attributes.max(1))) {
+            let start = all.len();
+            let positive = (0u32..).zip(values).filter(|&(_, &value)| value > 0.0);
+            all.extend(positive.map(|(attribute, &value)| (value, (position, attribute))));
+            let most = 2 * around.capacities[position as usize].min(around.most as u32) as usize + 20;
+            if all.len() - start > most {
+                all[start..].select_nth_unstable_by(most, falling);
+                all.truncate(start + most);
+            }
+        }
+        if all.len() > count {
+            all.select_nth_unstable_by(count, falling);
+            all.truncate(count);
+        }
+        let mut flips: Vec<SlicedFlip> = all.into_iter().map(|(_, flip)| flip).collect();
+        flips.sort_unstable();
+        flips
+    }
+
+    /// Flips with a potential above the cut of their node, in the order of nodes.
+    pub(super) fn above(&self, cut: impl Fn(u32) -> f64) -> Vec<SlicedFlip> {
+        let mut flips = Vec::new();
+        for (position, values) in (0u32..).zip(self.values.chunks_exact(self.attributes.max(1))) {
+            let flip = |attribute: u32| (position, attribute);
+            let cut = cut(position);
+            let above = (0u32..).zip(values).filter(|&(_, &value)| value > 0.0 && f64::from(value) > cut);
+            flips.extend(above.map(|(attribute, _)| flip(attribute)));
+        }
+        flips
+    }
+}

@@ -1,0 +1,129 @@
+//! The first part of a search: which flips are worth listing, and the bound over all of them.
+
+use std::rc::Rc;
+
+use super::part::{Bounding, Evaluation, Parameters, Part};
+use super::potential::{Parts, Potentials};
+use super::problem::{Flips, Surroundings};
+use super::tail::Tail;
+use crate::graph::ClassId;
+use crate::slice::SlicedFlip;
+
+/// Flips that are listed at first, and for each flip of the budget.
+const FEW: (usize, usize) = (200, 16);
+/// Steps of the ascent.
+const STEPS: usize = 12;
+/// With more flips than this behind more than one hidden layer nothing is attempted.
+const MOST_FLIPS: usize = 400_000;
+
+/// What the root leaves to be searched.
+pub(super) struct Root<'a> {
+    pub(super) bounding: Bounding<'a>,
+    pub(super) part: Part,
+    /// The smallest bound over sets that were left out.
+    pub(super) least: f64,
+}
+
+/// The root with one hidden layer: flips are listed by their potential, until those left out can neither change the bound
+/// nor be part of a counterexample. `visit` hears of evaluations and may end the search.
+pub(super) fn listed<'a>(
+    around: &'a Surroundings<'a>,
+    parts: &Parts,
+    potentials: &mut Potentials,
+    pair: (ClassId, ClassId),
+    error: f64,
+    mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
+) -> Root<'a> {
+    let tail = Tail::new(around, pair, &[], &[]);
+    let hidden = &around.shared.bounds.hidden[0];
+    let matters = |unit: usize| {
+        let (m, j) = (unit / around.width, unit % around.width);
+        tail.coefficients[unit] != 0.0 && hidden.hi.get(around.place(m), j) > 0.0
+    };
+    let active: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
+    potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
+    let few = FEW.0 + FEW.1 * around.most;
+    let mut listed = potentials.best(around, few);
+    let mut parameters = vec![Parameters::START; tail.coefficients.len()];
+    loop {
+        let potential = |flip| potentials.of(flip);
+        let flips = Rc::new(Flips::new(around, listed.clone(), potential, |unit| active[unit]));
+        let mut bounding = Bounding::new(around, Rc::clone(&flips), pair);
+        let free: Vec<u32> = (0..flips.len() as u32).collect();
+        bounding.take_all();
+        let mut go_on = true;
+        let best = bounding.climb(&mut parameters, &free, STEPS, error, |evaluation| {
+            go_on = visit(evaluation, &flips);
+            go_on
+        });
+        let part = |flips: &Rc<Flips>, parameters: Vec<Parameters>| Part {
+            flips: Rc::clone(flips),
+            fixed: Vec::new(),
+            free: (0..flips.len() as u32).collect(),
+            phases: Vec::new(),
+            parameters: Rc::new(parameters),
+            bound: best.bound,
+        };
+        if !go_on {
+            return Root { part: part(&flips, parameters), bounding, least: f64::NEG_INFINITY };
+        }
+        // The bound holds if no other flip would have been selected.
+        let mut others: Vec<(f64, SlicedFlip)> = Vec::new();
+        for flip in potentials.above(|node| bounding.threshold(node)) {
+            let gain = bounding.gain_anywhere(flip);
+            if gain > bounding.threshold(flip.0) && listed.binary_search(&flip).is_err() {
+                others.push((gain, flip));
+            }
+        }
+        if !others.is_empty() {
+            others.sort_by(|a, b| b.0.total_cmp(&a.0));
+            listed.extend(others.into_iter().take(few).map(|(_, flip)| flip));
+            listed.sort_unstable();
+            continue;
+        }
+        if best.bound > error {
+            return Root { part: part(&flips, parameters), bounding, least: best.bound };
+        }
+        // A counterexample with a flip that gains less than this would have a positive bound.
+        let needed = |node: u32| bounding.threshold(node) + best.bound - error;
+        let mut least = f64::INFINITY;
+        let mut kept = potentials.above(|node| needed(node).max(0.0));
+        kept.retain(|&flip| {
+            let gain = bounding.gain_anywhere(flip);
+            let keep = gain >= needed(flip.0);
+            if !keep {
+                least = least.min(best.bound + bounding.threshold(flip.0) - gain);
+            }
+            keep
+        });
+        // What was not even looked at has a smaller potential; a flip without any only helps.
+        if (0..around.capacities.len() as u32).any(|node| needed(node) > 0.0) {
+            least = least.min(error);
+        }
+        let mut flips = Flips::new(around, kept, potential, |unit| active[unit]);
+        flips.sort_by_unit();
+        let flips = Rc::new(flips);
+        return Root { part: part(&flips, parameters), bounding: Bounding::new(around, flips, pair), least };
+    }
+}
+
+/// The root of any network: all flips are listed. `None` if there are too many.
+pub(super) fn everything<'a>(around: &'a Surroundings<'a>, pair: (ClassId, ClassId)) -> Option<Root<'a>> {
+    let flips = around.all_flips();
+    if flips.len() > MOST_FLIPS {
+        return None;
+    }
+    let mut flips = Flips::new(around, flips, |_| f64::INFINITY, |_| true);
+    flips.sort_by_unit();
+    let flips = Rc::new(flips);
+    let units = around.slice.level(1).len() * around.width;
+    let part = Part {
+        flips: Rc::clone(&flips),
+        fixed: Vec::new(),
+        free: (0..flips.len() as u32).collect(),
+        phases: Vec::new(),
+        parameters: Rc::new(vec![Parameters::START; units]),
+        bound: f64::NEG_INFINITY,
+    };
+    Some(Root { bounding: Bounding::new(around, flips, pair), part, least: f64::INFINITY })
+}
