@@ -50,7 +50,9 @@ mod slice;
 mod tensors;
 
 pub use budget::{Budget, BudgetError, Direction, Flip, Limits, LocalBudget, Percent};
-pub use certify::{Certificate, Certifier, CertifyError, Engine, Event, Finish, Slopes, TargetClass, Verdict, Witness};
+pub use certify::{
+    Certificate, Certifier, CertifyError, Engine, Event, Finish, Radius, Slopes, TargetClass, Verdict, Witness,
+};
 pub use dense::Matrix;
 pub use graph::{
     AttributeId, ClassId, Cleaning, Graph, GraphError, GraphOptions, GraphStatistics, Names, NodeId, Part, Split,

@@ -25,6 +25,7 @@ use crate::slice::Region;
 use worker::{Settings, Worker};
 
 pub use crate::relaxation::Slopes;
+pub use radius::Radius;
 
 /// Nodes in the first chunk; the observer hears of a chunk once all of it is done.
 const FIRST_CHUNK: usize = 64;

@@ -68,8 +68,7 @@ impl Tail {
 fn deeper_bounds(around: &Surroundings, lo: &[f64], hi: &[f64]) -> Vec<(Matrix, Matrix)> {
     let (layers, slice) = (around.shared.network.layers(), around.slice);
     let mut all: Vec<(Matrix, Matrix)> = Vec::new();
-    for layer in 1..layers.len() - 1 {
-        let weights = &layers[layer];
+    for (layer, weights) in layers.iter().enumerate().take(layers.len() - 1).skip(1) {
         let (inputs, rows) = (weights.weight().rows(), slice.level(layer + 1).len());
         let mut bounds = (Matrix::zeros(rows, weights.bias().len()), Matrix::zeros(rows, weights.bias().len()));
         for m in 0..rows {
