@@ -32,6 +32,14 @@ Examples:
   nodeproof bench train --graph g.npz --global-budget 12 --method rh \\
       --steps 20 --json";
 
+/// How weights suit a graph: see [`TrainOptions::suited_to`].
+const SUITED: &str = "\
+Weights suited to the graph, with few = 300 / labelled nodes, at most 1:
+  weight decay    ce 0.01, rce and rh 0.03 few,
+                  rh-u 0.1 times the share of ones among the attributes
+  robust weight   rce 1, rh 0.2, rh-u 0.6 few
+";
+
 /// What stands below the options: the defaults of each method, and examples.
 pub(super) fn after_help() -> String {
     format!("{}\n{EXAMPLES}", defaults())
@@ -59,17 +67,17 @@ fn defaults() -> String {
     row("--batch", &|options| limit_in_words(options.batch, "all"), &robust);
     row("--learning-rate", &|options| options.learning_rate.to_string(), &always);
     row("--schedule", &|options| schedule_name(options.schedule), &always);
-    row("--weight-decay", &|options| options.weight_decay.to_string(), &always);
+    row("--weight-decay", &|options| limit_in_words(options.weight_decay, "suited"), &always);
     row("--dropout", &|options| options.dropout.to_string(), &always);
     row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
-    row("--robust-weight", &|options| options.robust_weight.to_string(), &robust);
+    row("--robust-weight", &|options| limit_in_words(options.robust_weight, "suited"), &robust);
     row("--warm-up", &|options| options.warm_up.to_string(), &robust);
     row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &hinge);
     row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &two_phases);
     row("--saturation", &|options| limit_in_words(options.saturation, "none"), &two_phases);
     row("--clip", &|options| limit_in_words(options.clip, "none"), &always);
     row("--patience", &|options| limit_in_words(options.patience, "none"), &always);
-    text
+    text + SUITED
 }
 
 fn limit_in_words(limit: Option<impl ToString>, none: &str) -> String {
@@ -130,7 +138,7 @@ pub(crate) struct OptionArguments {
     /// How the learning rate changes
     #[arg(long, value_name = "WHICH", value_enum)]
     pub(crate) schedule: Option<ScheduleChoice>,
-    /// Weight of the L2 term on weights; it shrinks in proportion with more than 300 labelled nodes
+    /// Weight of the L2 term on weights
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) weight_decay: Option<f64>,
     /// Share of hidden activations left out of the cross entropy in each step, such as 0.5

@@ -119,15 +119,14 @@ pub struct TrainOptions {
     pub learning_rate: f64,
     /// How the learning rate changes.
     pub schedule: Schedule,
-    /// Weight of the L2 term on weights. With more than 300 labelled nodes it shrinks in proportion, as a prior does
-    /// against more evidence.
-    pub weight_decay: f64,
+    /// Weight of the L2 term on weights; `None` for one that suits method and graph, see [`TrainOptions::suited_to`].
+    pub weight_decay: Option<f64>,
     /// Share of hidden activations left out of the cross entropy in each step.
     pub dropout: f64,
     /// Weight of the cross entropy of the exact network.
     pub cross_entropy_weight: f64,
-    /// Weight of the worst-case loss.
-    pub robust_weight: f64,
+    /// Weight of the worst-case loss; `None` for one that suits method and graph, see [`TrainOptions::suited_to`].
+    pub robust_weight: Option<f64>,
     /// Steps over which the weight of the worst-case loss grows to what it is.
     pub warm_up: usize,
     /// The worst-case margin asked for at labelled nodes, the paper's M₁; default log(0.9 / 0.1).
@@ -161,10 +160,10 @@ impl TrainOptions {
             batch: None,
             learning_rate: 0.01,
             schedule: Schedule::Constant,
-            weight_decay: 5e-4,
+            weight_decay: None,
             dropout: 0.5,
             cross_entropy_weight: 1.0,
-            robust_weight: 1.0,
+            robust_weight: None,
             warm_up: 0,
             labelled_margin: (0.9f64 / 0.1).ln(),
             unlabelled_margin: (0.6f64 / 0.4).ln(),
@@ -176,21 +175,44 @@ impl TrainOptions {
         };
         match method {
             Method::CrossEntropy => common,
+            // A little cross entropy of the exact network and a slow start keep classes from being given up.
             Method::RobustCrossEntropy => {
-                // A little cross entropy of the exact network and a slow start keep classes from being given up.
-                Self { steps: 400, weight_decay: 0.02, cross_entropy_weight: 0.1, warm_up: 150, ..common.robust() }
+                Self { steps: 400, cross_entropy_weight: 0.1, warm_up: 150, ..common.robust() }
             }
-            // Robustness of the labelled nodes carries over to the others only with small weights.
-            Method::RobustHinge => Self { steps: 200, weight_decay: 0.03, robust_weight: 0.2, ..common.robust() },
+            Method::RobustHinge => Self { steps: 200, ..common.robust() },
             Method::RobustHingeUnlabelled => {
-                Self { steps: 800, labelled_steps: 100, robust_weight: 0.2, saturation: Some(1.0), ..common.robust() }
+                Self { steps: 800, labelled_steps: 100, warm_up: 200, saturation: Some(1.0), ..common.robust() }
             }
         }
     }
 
-    /// The weight of the L2 term on weights when there are this many labelled nodes.
-    pub(super) fn weight_decay_for(&self, labelled: usize) -> f64 {
-        self.weight_decay * (FEW_LABELLED / labelled.max(1) as f64).min(1.0)
+    /// The options with weights in place of those that are `None`, for `graph` with so many labelled nodes.
+    ///
+    /// With n labelled nodes and `few = min(1, 300 / n)`:
+    ///
+    /// | method | weight decay | weight of the worst-case loss |
+    /// |---|---|---|
+    /// | CE | 0.01 | |
+    /// | RCE | 0.03 few | 1 |
+    /// | RH | 0.03 few | 0.2 |
+    /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few |
+    ///
+    /// Robustness of labelled nodes carries over to others only with small weights, and the more labels there are, the less
+    /// they are to be outweighed. With unlabelled nodes in the loss, what weights have to be kept from is fitting an
+    /// attribute to the few nodes that have it.
+    pub fn suited_to(mut self, graph: &Graph, labelled: usize) -> Self {
+        let few = (FEW_LABELLED / labelled.max(1) as f64).min(1.0);
+        let cells = (graph.nodes() * graph.attribute_count()).max(1);
+        let density = graph.attributes().entries() as f64 / cells as f64;
+        let (weight_decay, robust_weight) = match self.method {
+            Method::CrossEntropy => (0.01, 1.0),
+            Method::RobustCrossEntropy => (0.03 * few, 1.0),
+            Method::RobustHinge => (0.03 * few, 0.2),
+            Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few),
+        };
+        self.weight_decay.get_or_insert(weight_decay);
+        self.robust_weight.get_or_insert(robust_weight);
+        self
     }
 
     /// Steps of all phases together.
@@ -226,20 +248,20 @@ impl TrainOptions {
         if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
             return fail("learning_rate", self.learning_rate, "give a positive number such as 0.01");
         }
-        if !not_negative(self.weight_decay) {
-            return fail("weight_decay", self.weight_decay, "give 0 or a positive number such as 0.0005");
+        if let Some(weight) = self.weight_decay.filter(|&weight| !not_negative(weight)) {
+            return fail("weight_decay", weight, "give 0 or a positive number such as 0.0005");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return fail("dropout", self.dropout, "give a share from 0 to below 1, such as 0.5");
         }
-        for (option, weight) in
-            [("cross_entropy_weight", self.cross_entropy_weight), ("robust_weight", self.robust_weight)]
+        let robust_weight = self.robust_weight.unwrap_or(1.0);
+        for (option, weight) in [("cross_entropy_weight", self.cross_entropy_weight), ("robust_weight", robust_weight)]
         {
             if !not_negative(weight) {
                 return fail(option, weight, "give 0 or a positive number such as 1");
             }
         }
-        let weights = (self.cross_entropy_weight, self.robust_weight);
+        let weights = (self.cross_entropy_weight, robust_weight);
         if weights.0 == 0.0 && (weights.1 == 0.0 || !self.method.is_robust()) {
             return fail("the weight of every part of the loss", 0.0, "give at least one part a weight");
         }

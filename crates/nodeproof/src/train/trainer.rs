@@ -125,7 +125,6 @@ pub struct Trainer<'a> {
     validation: Option<Validation>,
     labelled_batches: Batches,
     all_batches: Batches,
-    weight_decay: f64,
     gradient: Gradient,
     pub(super) state: State,
     /// Fingerprint of everything that a run depends on.
@@ -176,6 +175,7 @@ impl<'a> Trainer<'a> {
         }
         let train = labelled(graph, &split.part(Part::Train));
         check_labels(graph, &train)?;
+        let options = options.suited_to(graph, train.len());
         let limits = options.budget.limits(graph)?;
         let propagation = options.propagation.matrix(graph)?;
         let sizes = [&[graph.attribute_count()], &options.hidden[..], &[graph.classes()]].concat();
@@ -196,7 +196,6 @@ impl<'a> Trainer<'a> {
             validation,
             labelled_batches: Batches::new(nodes, options.batch, options.seed),
             all_batches: Batches::new(graph.node_ids().collect(), options.batch, options.seed),
-            weight_decay: options.weight_decay_for(train.len()),
             gradient: Gradient::zeros(&model),
             state: State {
                 adam: Adam::new(&model),
@@ -287,7 +286,7 @@ impl<'a> Trainer<'a> {
         let factor = self.options.schedule.factor(done, self.options.all_steps());
         let learning_rate = self.options.learning_rate * factor;
         let State { model, adam, .. } = &mut self.state;
-        adam.step(model, &self.gradient, learning_rate, self.weight_decay);
+        adam.step(model, &self.gradient, learning_rate, self.options.weight_decay.unwrap_or(0.0));
         times.optimiser = start.elapsed();
 
         self.state.progress.step += 1;
@@ -330,8 +329,12 @@ impl<'a> Trainer<'a> {
     }
 
     /// The weight of the worst-case loss in this step.
+    fn full_robust_weight(&self) -> f64 {
+        self.options.robust_weight.unwrap_or(1.0)
+    }
+
     fn robust_weight(&self) -> f64 {
-        let TrainOptions { robust_weight, warm_up, .. } = self.options;
+        let (robust_weight, warm_up) = (self.full_robust_weight(), self.options.warm_up);
         let done = self.state.progress.step + 1;
         if done < warm_up { robust_weight * done as f64 / warm_up as f64 } else { robust_weight }
     }
@@ -368,7 +371,7 @@ impl<'a> Trainer<'a> {
         }
         if robust {
             let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
-            loss += self.options.robust_weight * term.evaluate(&self.state.model, &validation.targets, None).loss;
+            loss += self.full_robust_weight() * term.evaluate(&self.state.model, &validation.targets, None).loss;
         }
         times.validation = start.elapsed();
         Some(loss)

@@ -20,10 +20,10 @@ pub(super) fn chosen(method: Method, given: &OptionArguments) -> anyhow::Result<
     set(&mut options.batch, given.batch.map(|batch| batch.0));
     set(&mut options.learning_rate, given.learning_rate);
     set(&mut options.schedule, given.schedule.map(Into::into));
-    set(&mut options.weight_decay, given.weight_decay);
+    options.weight_decay = given.weight_decay;
     set(&mut options.dropout, given.dropout);
     set(&mut options.cross_entropy_weight, given.cross_entropy_weight);
-    set(&mut options.robust_weight, given.robust_weight);
+    options.robust_weight = given.robust_weight;
     set(&mut options.labelled_margin, given.labelled_margin);
     set(&mut options.unlabelled_margin, given.unlabelled_margin);
     set(&mut options.warm_up, given.warm_up);

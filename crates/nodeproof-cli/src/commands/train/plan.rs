@@ -62,7 +62,8 @@ pub(super) fn make(
     let plan = |(run, files): (usize, RunFiles)| {
         let (split, split_facts) = split(arguments, graph, run as u64)?;
         let budget = CheckedBudget::new(&arguments.budget, graph, Some(&split))?;
-        let mut options = options.clone();
+        let labelled = split.part(Part::Train).iter().filter(|&&node| graph.label(node).is_some()).count();
+        let mut options = options.clone().suited_to(graph, labelled);
         options.budget = budget.budget().clone();
         options.seed = options.seed.wrapping_add(run as u64);
         Ok(Plan { split, split_facts, budget, options, files })

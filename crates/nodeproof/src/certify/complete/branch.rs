@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Attacks;
 use super::part::{Bounding, Evaluation, Part};
-use super::potential::{Parts, Potentials};
+use super::potential::Listing;
 use super::problem::{Flips, Surroundings};
 use super::root::{self, Root};
 use super::tail::rounding_error;
@@ -55,15 +55,14 @@ impl<'a> Search<'a> {
     /// The bound over all sets, as good as it gets without branching; `None` where the problem is too large.
     pub(super) fn begin(
         around: &'a Surroundings<'a>,
-        parts: &Parts,
-        potentials: &mut Potentials,
+        listing: &mut Listing,
         pair: (ClassId, ClassId),
         attacks: &mut Attacks,
     ) -> Option<Self> {
         let error = rounding_error(around, pair);
         let one_hidden = around.shared.network.layers().len() == 2;
         let Root { bounding, part, least } = if one_hidden {
-            root::listed(around, parts, potentials, pair, error, |evaluation, flips| {
+            root::listed(around, listing, pair, error, |evaluation, flips| {
                 !attempt(attacks, flips, &[], evaluation, error)
             })
         } else {
@@ -71,7 +70,7 @@ impl<'a> Search<'a> {
         };
         let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error };
         if !one_hidden {
-            let part = search.tightened(part, 3 * STEPS, attacks);
+            let part = search.tightened(part, 3 * STEPS, listing, attacks);
             search.push(part);
         } else if part.bound <= error {
             search.push(Some(part));
@@ -101,10 +100,10 @@ impl<'a> Search<'a> {
     }
 
     /// Takes up the part with the lowest bound and splits it.
-    pub(super) fn branch(&mut self, attacks: &mut Attacks) {
+    pub(super) fn branch(&mut self, listing: &mut Listing, attacks: &mut Attacks) {
         let Some(Open(part)) = self.open.pop() else { return };
         let bound = part.bound;
-        if let Some(part) = self.tightened(part, STEPS, attacks)
+        if let Some(part) = self.tightened(part, STEPS, listing, attacks)
             && !attacks.best.succeeds()
         {
             self.split(part);
@@ -116,7 +115,13 @@ impl<'a> Search<'a> {
     }
 
     /// The part with a better bound and fewer flips; `None` if nothing is left of it.
-    fn tightened(&mut self, mut part: Part, steps: usize, attacks: &mut Attacks) -> Option<Part> {
+    fn tightened(
+        &mut self,
+        mut part: Part,
+        steps: usize,
+        listing: &mut Listing,
+        attacks: &mut Attacks,
+    ) -> Option<Part> {
         loop {
             self.bounding.take(&part);
             let flips = Rc::clone(&part.flips);
@@ -135,8 +140,12 @@ impl<'a> Search<'a> {
                 self.least = self.least.min(part.bound);
                 return None;
             }
-            if part.free.is_empty() || self.bounding.left() == 0 {
+            if self.bounding.left() == 0 || (part.free.is_empty() && part.unlisted.is_none()) {
                 return self.leaf(part, attacks);
+            }
+            if part.unlisted.is_some() && (best.incomplete || part.free.is_empty()) {
+                part = root::complete(self.around, listing, self.pair, part);
+                continue;
             }
             if !self.fix(&mut part, &best) {
                 return Some(part);
@@ -170,7 +179,7 @@ impl<'a> Search<'a> {
             keep
         });
         let next = part.free.iter().filter(|flip| !selected.contains(flip)).map(|&flip| bounding.gain_of(flip));
-        let next = next.fold(0.0, f64::max);
+        let next = next.chain(part.unlisted.iter().flat_map(|gains| gains.iter().copied())).fold(0.0, f64::max);
         let mut fixed = 0;
         for &(gain, flip) in &best.selected {
             let bound = best.bound + gain - next;
@@ -181,8 +190,8 @@ impl<'a> Search<'a> {
             }
         }
         self.least = least;
-        if 3 * (part.free.len() + part.fixed.len()) < part.flips.len() {
-            part.compact();
+        if part.unlisted.is_none() && 3 * (part.free.len() + part.fixed.len()) < part.flips.len() {
+            part.compact(self.around.most);
         }
         fixed > 0 || 5 * part.free.len() < 4 * before
     }
@@ -200,6 +209,7 @@ impl<'a> Search<'a> {
         }
         if part.fixed.len() >= self.around.most {
             part.free.clear();
+            part.unlisted = None;
         }
     }
 

@@ -24,7 +24,7 @@ use crate::relaxation::Relaxation;
 use crate::slice::{Slice, SlicedFlip};
 
 use branch::Search;
-use potential::{Parts, Potentials};
+use potential::{Listing, Parts, Potentials};
 use problem::Surroundings;
 
 /// Parts that are looked at for one class before it is the next one's turn.
@@ -57,8 +57,7 @@ pub(super) struct Decision {
 /// Decides one target after the other, with scratch space of its own.
 pub(super) struct Decider<'a> {
     shared: &'a Relaxation<'a>,
-    parts: Option<Parts>,
-    potentials: Potentials,
+    listing: Option<Listing>,
 }
 
 /// Tries flips on the network itself, and remembers the best.
@@ -109,7 +108,7 @@ impl Attacks<'_, '_> {
 
 impl<'a> Decider<'a> {
     pub(super) fn new(shared: &'a Relaxation<'a>) -> Self {
-        Self { shared, parts: None, potentials: Potentials::default() }
+        Self { shared, listing: None }
     }
 
     /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
@@ -126,14 +125,17 @@ impl<'a> Decider<'a> {
         }
         let y = attacks.y;
         let around = Surroundings::new(self.shared, slice);
-        let parts = self.parts.get_or_insert_with(|| Parts::new(self.shared.network.layers()[0].weight()));
+        let listing = self.listing.get_or_insert_with(|| Listing {
+            parts: Parts::new(self.shared.network.layers()[0].weight()),
+            potentials: Potentials::default(),
+        });
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =
             (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| margin <= 0.0)).collect();
         open.sort_by(|&a, &b| margins[a].unwrap_or(0.0).total_cmp(&margins[b].unwrap_or(0.0)));
         for k in open {
             let pair = (y, ClassId(k as u32));
-            let Some(search) = Search::begin(&around, parts, &mut self.potentials, pair, &mut attacks) else {
+            let Some(search) = Search::begin(&around, listing, pair, &mut attacks) else {
                 continue;
             };
             margins[k] = margins[k].map(|known| known.max(search.lower()));
@@ -157,7 +159,7 @@ impl<'a> Decider<'a> {
                     if search.is_closed() || attacks.best.succeeds() || effort.is_spent() {
                         break;
                     }
-                    search.branch(&mut attacks);
+                    search.branch(listing, &mut attacks);
                     decision.branches += 1;
                 }
                 let k = search.pair().1.index();

@@ -18,8 +18,10 @@ use crate::slice::SlicedFlip;
 /// What is known of a unit's flips and phase in a part.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
-    /// The flips that matter in it.
+    /// The flips that are listed.
     pub(super) flips: Rc<Flips>,
+    /// For each node of level 0 the most that a flip of it gains that is not listed, or nothing if all that matter are.
+    pub(super) unlisted: Option<Rc<Vec<f64>>>,
     /// Flips that every set has, as indices into [`Flips`].
     pub(super) fixed: Vec<u32>,
     /// Flips that a set may have.
@@ -34,14 +36,14 @@ pub(super) struct Part {
 
 impl Part {
     /// Forgets flips that are neither fixed nor free.
-    pub(super) fn compact(&mut self) {
+    pub(super) fn compact(&mut self, most: usize) {
         let mut kept: Vec<u32> = self.fixed.iter().chain(&self.free).copied().collect();
         kept.sort_unstable();
         let place = |flip: &u32| kept.binary_search(flip).unwrap_or(0) as u32;
         let fixed = self.fixed.iter().map(place).collect();
         let free = self.free.iter().map(place).collect();
         (self.fixed, self.free) = (fixed, free);
-        self.flips = Rc::new(self.flips.restricted(&kept));
+        self.flips = Rc::new(self.flips.restricted(&kept, most));
     }
 }
 
@@ -60,6 +62,9 @@ impl Parameters {
     /// The default slope, which depends on bounds, and the threshold bound.
     pub(super) const START: Self = Self { slope: f64::NAN, share: 1.0, place: 1.0 };
 }
+
+/// Stands for a flip that is not listed.
+const UNLISTED: u32 = u32::MAX;
 
 /// How one unit enters the bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,6 +104,7 @@ pub(super) struct Bounding<'a> {
     touched: Vec<u32>,
     /// For each node of level 0 the gain that another flip there has to exceed to be selected.
     thresholds: Vec<f64>,
+    unlisted: Option<Rc<Vec<f64>>>,
 }
 
 /// Sums over the selected flips at one unit.
@@ -118,6 +124,8 @@ pub(super) struct Evaluation {
     pub(super) selected: Vec<(f64, u32)>,
     /// `constant + Σ c_i relu(x_i)` under the selected flips: the margin itself with one hidden layer.
     pub(super) margin: f64,
+    /// Whether flips that are not listed had to be reckoned with.
+    pub(super) incomplete: bool,
 }
 
 impl<'a> Bounding<'a> {
@@ -146,6 +154,7 @@ impl<'a> Bounding<'a> {
             sums: vec![Sums::default(); units],
             touched: Vec::new(),
             thresholds: Vec::new(),
+            unlisted: None,
             flips,
         }
     }
@@ -174,9 +183,14 @@ impl<'a> Bounding<'a> {
         }
         self.free.fill(false);
         part.free.iter().for_each(|&flip| self.free[flip as usize] = true);
-        for unit in 0..self.z.len() {
-            self.hi[unit] = self.z[unit] + self.reach(unit, 0);
-            self.lo[unit] = self.z[unit] + self.reach(unit, 1);
+        self.unlisted.clone_from(&part.unlisted);
+        if self.unlisted.is_some() {
+            self.take_common_bounds();
+        } else {
+            for unit in 0..self.z.len() {
+                self.hi[unit] = self.z[unit] + self.reach(unit, 0);
+                self.lo[unit] = self.z[unit] + self.reach(unit, 1);
+            }
         }
         self.set_kinds(&part.phases);
     }
@@ -221,15 +235,23 @@ impl<'a> Bounding<'a> {
     /// Takes up all admissible sets, with the bounds that all targets share; of one hidden layer.
     pub(super) fn take_all(&mut self) {
         let around = self.around;
-        let bounds = &around.shared.bounds.hidden[0];
         self.left = around.most;
+        self.unlisted = None;
         self.capacities.clone_from(&around.capacities);
         self.z = around.clean();
+        self.take_common_bounds();
+        self.set_kinds(&[]);
+    }
+
+    /// Bounds that all targets share, moved by what is fixed.
+    fn take_common_bounds(&mut self) {
+        let around = self.around;
+        let (bounds, clean) = (&around.shared.bounds.hidden[0], &around.shared.bounds.clean[0]);
         for unit in 0..self.z.len() {
             let (place, j) = (around.place(unit / around.width), unit % around.width);
-            (self.lo[unit], self.hi[unit]) = (bounds.lo.get(place, j), bounds.hi.get(place, j));
+            let moved = self.z[unit] - clean.get(place, j);
+            (self.lo[unit], self.hi[unit]) = (bounds.lo.get(place, j) + moved, bounds.hi.get(place, j) + moved);
         }
-        self.set_kinds(&[]);
     }
 
     /// The sum of the largest moves of a unit that the part allows, up (0) or down (1).
@@ -237,7 +259,8 @@ impl<'a> Bounding<'a> {
         let mut sum = 0.0;
         let mut left = self.left;
         self.touched.clear();
-        for &(a, flip) in self.flips.of_unit(unit, way) {
+        let moves = self.flips.of_unit(unit, way);
+        for &(a, flip) in &moves.largest {
             if left == 0 {
                 break;
             }
@@ -250,7 +273,7 @@ impl<'a> Bounding<'a> {
             }
         }
         self.touched.iter().for_each(|&row| self.used[row as usize] = 0);
-        sum
+        sum + left as f64 * moves.next
     }
 
     /// Evaluates the bound for parameters.
@@ -273,7 +296,10 @@ impl<'a> Bounding<'a> {
         }
         self.select(free);
         bound -= self.selection.total();
-        let selected: Vec<(f64, u32)> = self.selection.best().to_vec();
+        let mut selected: Vec<(f64, u32)> = self.selection.best().to_vec();
+        let all = selected.len();
+        selected.retain(|&(_, flip)| flip != UNLISTED);
+        let incomplete = selected.len() < all;
         self.add_up(&selected);
         let margin = (0..self.z.len()).map(|unit| {
             let x = self.at(unit);
@@ -281,7 +307,7 @@ impl<'a> Bounding<'a> {
             self.coefficients[unit] * if no_relu { x } else { relu(x) }
         });
         let margin = self.constant + margin.sum::<f64>();
-        Evaluation { bound, selected, margin }
+        Evaluation { bound, selected, margin, incomplete }
     }
 
     /// The slope of a convex unit's line.
@@ -317,11 +343,35 @@ impl<'a> Bounding<'a> {
                     self.row.offer(gain, flip);
                 }
             }
+            self.offer_unlisted(flips.flips[row[0] as usize].0 as usize);
             self.row.settle();
             self.row.best().iter().for_each(|&(gain, flip)| self.selection.offer(gain, flip));
         }
+        if self.unlisted.is_some() {
+            let mut listed = vec![false; self.capacities.len()];
+            free.iter().for_each(|&flip| listed[flips.flips[flip as usize].0 as usize] = true);
+            for node in (0..listed.len()).filter(|&node| !listed[node]) {
+                self.row.reset((self.capacities[node] as usize).min(self.left));
+                self.offer_unlisted(node);
+                self.row.settle();
+                self.row.best().iter().for_each(|&(gain, flip)| self.selection.offer(gain, flip));
+            }
+        }
         self.selection.settle();
         self.set_thresholds();
+    }
+
+    /// Offers a node's selection as many flips that are not listed as it may have.
+    fn offer_unlisted(&mut self, node: usize) {
+        let Some(unlisted) = &self.unlisted else { return };
+        let gain = unlisted[node];
+        for _ in 0..self.left.min(self.capacities[node] as usize) {
+            self.row.settle();
+            if gain <= self.selection.threshold().max(self.row.threshold()) {
+                break;
+            }
+            self.row.offer(gain, UNLISTED);
+        }
     }
 
     /// A flip of a node with no budget left takes the place of one there, any other that of the last one selected.
@@ -330,14 +380,16 @@ impl<'a> Bounding<'a> {
         let last = if selected.len() < self.left { 0.0 } else { selected.last().map_or(0.0, |&(gain, _)| gain) };
         self.thresholds.clear();
         self.thresholds.resize(self.capacities.len(), last);
-        for &(gain, flip) in selected {
+        for &(gain, flip) in selected.iter().filter(|(_, flip)| *flip != UNLISTED) {
             let row = self.flips.flips[flip as usize].0 as usize;
             self.used[row] += 1;
             if self.used[row] == self.capacities[row] {
                 self.thresholds[row] = gain;
             }
         }
-        selected.iter().for_each(|&(_, flip)| self.used[self.flips.flips[flip as usize].0 as usize] = 0);
+        for &(_, flip) in selected.iter().filter(|(_, flip)| *flip != UNLISTED) {
+            self.used[self.flips.flips[flip as usize].0 as usize] = 0;
+        }
     }
 
     /// The gain that another flip at a node of level 0 has to exceed to be selected.

@@ -17,6 +17,13 @@ use crate::graph::AttributeId;
 use crate::kernels::vectorised;
 use crate::slice::SlicedFlip;
 
+/// What is needed to list the flips around a target.
+#[derive(Debug)]
+pub(super) struct Listing {
+    pub(super) parts: Parts,
+    pub(super) potentials: Potentials,
+}
+
 /// Positive and negative parts of the columns of W⁰, in single precision, scaled by the largest weight.
 #[derive(Debug)]
 pub(super) struct Parts {

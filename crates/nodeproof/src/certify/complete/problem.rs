@@ -114,8 +114,30 @@ pub(super) struct Flips {
     offsets: Vec<u32>,
     entries: Vec<(u32, f64)>,
     units: usize,
-    /// For each unit its moves up, largest first, and its moves down, largest first.
-    by_unit: Vec<[Vec<(f64, u32)>; 2]>,
+    /// For each unit its moves up and its moves down.
+    by_unit: Vec<[Moves; 2]>,
+}
+
+/// Moves of one unit in one direction, with the flips that make them.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Moves {
+    /// The largest, largest first.
+    pub(super) largest: Vec<(f64, u32)>,
+    /// The largest of the others, 0 if there are none.
+    pub(super) next: f64,
+}
+
+impl Moves {
+    /// Sorts the moves and keeps about `enough`.
+    fn sort(&mut self, enough: usize) {
+        let falling = |a: &(f64, u32), b: &(f64, u32)| b.0.abs().total_cmp(&a.0.abs()).then(a.1.cmp(&b.1));
+        if self.largest.len() > enough {
+            let (_, next, _) = self.largest.select_nth_unstable_by(enough, falling);
+            self.next = next.0;
+            self.largest.truncate(enough);
+        }
+        self.largest.sort_unstable_by(falling);
+    }
 }
 
 impl Flips {
@@ -148,7 +170,7 @@ impl Flips {
     }
 
     /// Some of the flips alone, given in their order.
-    pub(super) fn restricted(&self, to: &[u32]) -> Self {
+    pub(super) fn restricted(&self, to: &[u32], most: usize) -> Self {
         let mut all = Self { offsets: vec![0], units: self.units, ..Self::default() };
         for &flip in to {
             all.flips.push(self.flips[flip as usize]);
@@ -156,23 +178,20 @@ impl Flips {
             all.entries.extend_from_slice(self.moves(flip));
             all.offsets.push(all.entries.len() as u32);
         }
-        all.sort_by_unit();
+        all.sort_by_unit(most);
         all
     }
 
-    /// Makes the lists of each unit's moves, which bounds of parts need.
-    pub(super) fn sort_by_unit(&mut self) {
-        self.by_unit = vec![Default::default(); self.units];
+    /// Makes the lists of each unit's moves, which bounds of parts need, of those that matter with `most` flips.
+    pub(super) fn sort_by_unit(&mut self, most: usize) {
+        let mut lists: Vec<[Moves; 2]> = vec![Default::default(); self.units];
         for flip in 0..self.len() as u32 {
-            for &(unit, a) in
-                &self.entries[self.offsets[flip as usize] as usize..self.offsets[flip as usize + 1] as usize]
-            {
-                self.by_unit[unit as usize][usize::from(a < 0.0)].push((a, flip));
+            for &(unit, a) in self.moves(flip) {
+                lists[unit as usize][usize::from(a < 0.0)].largest.push((a, flip));
             }
         }
-        for lists in &mut self.by_unit {
-            lists.iter_mut().for_each(|list| list.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs())));
-        }
+        lists.iter_mut().flatten().for_each(|moves| moves.sort(4 * most + 32));
+        self.by_unit = lists;
     }
 
     pub(super) fn len(&self) -> usize {
@@ -185,8 +204,8 @@ impl Flips {
         &self.entries[self.offsets[flip as usize] as usize..self.offsets[flip as usize + 1] as usize]
     }
 
-    /// Moves of a unit up (0) or down (1), largest first.
-    pub(super) fn of_unit(&self, unit: usize, way: usize) -> &[(f64, u32)] {
+    /// Moves of a unit up (0) or down (1).
+    pub(super) fn of_unit(&self, unit: usize, way: usize) -> &Moves {
         &self.by_unit[unit][way]
     }
 }

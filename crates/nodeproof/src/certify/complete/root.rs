@@ -1,9 +1,10 @@
 //! The first part of a search: which flips are worth listing, and the bound over all of them.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::part::{Bounding, Evaluation, Parameters, Part};
-use super::potential::{Parts, Potentials};
+use super::potential::Listing;
 use super::problem::{Flips, Surroundings};
 use super::tail::Tail;
 use crate::graph::ClassId;
@@ -13,6 +14,8 @@ use crate::slice::SlicedFlip;
 const FEW: (usize, usize) = (200, 16);
 /// Steps of the ascent.
 const STEPS: usize = 12;
+/// With more flips than this, those that hardly matter are not listed.
+const MANY: usize = 4000;
 /// With more flips than this behind more than one hidden layer nothing is attempted.
 const MOST_FLIPS: usize = 400_000;
 
@@ -28,19 +31,14 @@ pub(super) struct Root<'a> {
 /// nor be part of a counterexample. `visit` hears of evaluations and may end the search.
 pub(super) fn listed<'a>(
     around: &'a Surroundings<'a>,
-    parts: &Parts,
-    potentials: &mut Potentials,
+    listing: &mut Listing,
     pair: (ClassId, ClassId),
     error: f64,
     mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
 ) -> Root<'a> {
     let tail = Tail::new(around, pair, &[], &[]);
-    let hidden = &around.shared.bounds.hidden[0];
-    let matters = |unit: usize| {
-        let (m, j) = (unit / around.width, unit % around.width);
-        tail.coefficients[unit] != 0.0 && hidden.hi.get(around.place(m), j) > 0.0
-    };
-    let active: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
+    let active = active(around, &tail);
+    let Listing { parts, potentials } = listing;
     potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
     let few = FEW.0 + FEW.1 * around.most;
     let mut listed = potentials.best(around, few);
@@ -58,6 +56,7 @@ pub(super) fn listed<'a>(
         });
         let part = |flips: &Rc<Flips>, parameters: Vec<Parameters>| Part {
             flips: Rc::clone(flips),
+            unlisted: None,
             fixed: Vec::new(),
             free: (0..flips.len() as u32).collect(),
             phases: Vec::new(),
@@ -84,6 +83,14 @@ pub(super) fn listed<'a>(
         if best.bound > error {
             return Root { part: part(&flips, parameters), bounding, least: best.bound };
         }
+        // Too many to be listed at once: those with less potential than what is selected anyway hardly matter.
+        let cut = |node: u32| 0.9 * bounding.threshold(node);
+        let hidden = (0..around.capacities.len() as u32).map(cut).collect();
+        if potentials.above(|node| (bounding.threshold(node) + best.bound - error).max(0.0)).len() > MANY {
+            let flips = Rc::new(Flips::new(around, potentials.above(cut), potential, |unit| active[unit]));
+            let part = Part { unlisted: Some(Rc::new(hidden)), ..part(&flips, parameters) };
+            return Root { part, bounding, least: f64::INFINITY };
+        }
         // A counterexample with a flip that gains less than this would have a positive bound.
         let needed = |node: u32| bounding.threshold(node) + best.bound - error;
         let mut least = f64::INFINITY;
@@ -101,10 +108,36 @@ pub(super) fn listed<'a>(
             least = least.min(error);
         }
         let mut flips = Flips::new(around, kept, potential, |unit| active[unit]);
-        flips.sort_by_unit();
+        flips.sort_by_unit(around.most);
         let flips = Rc::new(flips);
         return Root { part: part(&flips, parameters), bounding: Bounding::new(around, flips, pair), least };
     }
+}
+
+/// The part with all flips listed; of one hidden layer.
+pub(super) fn complete(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId), part: Part) -> Part {
+    let tail = Tail::new(around, pair, &[], &[]);
+    let active = active(around, &tail);
+    let Listing { parts, potentials } = listing;
+    potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
+    let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| active[unit]);
+    flips.sort_by_unit(around.most);
+    let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
+    let fixed: Vec<u32> = part.fixed.iter().map(|&flip| places[&part.flips.flips[flip as usize]]).collect();
+    let mut listed = vec![true; flips.len()];
+    fixed.iter().for_each(|&flip| listed[flip as usize] = false);
+    let free = (0..flips.len() as u32).filter(|&flip| listed[flip as usize]).collect();
+    Part { flips: Rc::new(flips), unlisted: None, fixed, free, ..part }
+}
+
+/// Which units matter: those with a coefficient that can be active.
+fn active(around: &Surroundings, tail: &Tail) -> Vec<bool> {
+    let hidden = &around.shared.bounds.hidden[0];
+    let matters = |unit: usize| {
+        let (m, j) = (unit / around.width, unit % around.width);
+        tail.coefficients[unit] != 0.0 && hidden.hi.get(around.place(m), j) > 0.0
+    };
+    (0..tail.coefficients.len()).map(matters).collect()
 }
 
 /// The root of any network: all flips are listed. `None` if there are too many.
@@ -114,11 +147,12 @@ pub(super) fn everything<'a>(around: &'a Surroundings<'a>, pair: (ClassId, Class
         return None;
     }
     let mut flips = Flips::new(around, flips, |_| f64::INFINITY, |_| true);
-    flips.sort_by_unit();
+    flips.sort_by_unit(around.most);
     let flips = Rc::new(flips);
     let units = around.slice.level(1).len() * around.width;
     let part = Part {
         flips: Rc::clone(&flips),
+        unlisted: None,
         fixed: Vec::new(),
         free: (0..flips.len() as u32).collect(),
         phases: Vec::new(),

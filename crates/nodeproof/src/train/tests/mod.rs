@@ -306,7 +306,7 @@ fn training_may_start_from_given_weights() {
 fn the_worst_case_loss_starts_slowly() {
     let graph = graph(0);
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
-    let options = TrainOptions { warm_up: 4, robust_weight: 2.0, ..options(Method::RobustHinge) };
+    let options = TrainOptions { warm_up: 4, robust_weight: Some(2.0), ..options(Method::RobustHinge) };
     let mut step = 0.0;
     train(&graph, &split, options, |report| {
         step += 1.0;
@@ -319,9 +319,21 @@ fn the_worst_case_loss_starts_slowly() {
 }
 
 #[test]
-fn weight_decay_shrinks_with_many_labelled_nodes() {
-    let options = TrainOptions { weight_decay: 0.3, ..TrainOptions::new(Method::CrossEntropy) };
-    assert_eq!([0, 1, 300, 600, 3000].map(|labelled| options.weight_decay_for(labelled)), [0.3, 0.3, 0.3, 0.15, 0.03]);
+fn weights_suit_the_graph_unless_they_are_given() {
+    let graph = graph(0);
+    let suited = |method, labelled| {
+        let options = TrainOptions::new(method).suited_to(&graph, labelled);
+        (options.weight_decay.unwrap(), options.robust_weight.unwrap())
+    };
+    assert_eq!(
+        [0, 300, 600].map(|labelled| suited(Method::RobustHinge, labelled)),
+        [(0.03, 0.2), (0.03, 0.2), (0.015, 0.2)]
+    );
+    let ones = graph.attributes().entries() as f64 / (graph.nodes() * graph.attribute_count()) as f64;
+    assert_eq!(suited(Method::RobustHingeUnlabelled, 3000), (0.1 * ones, 0.06));
+    let given =
+        TrainOptions { weight_decay: Some(7.0), robust_weight: Some(0.0), ..TrainOptions::new(Method::RobustHinge) };
+    assert_eq!(given.clone().suited_to(&graph, 9), given);
 }
 
 #[test]
@@ -375,7 +387,7 @@ fn a_clipped_gradient_keeps_its_direction() {
     let graph = graph(0);
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
     let first_moment = |clip| {
-        let options = TrainOptions { clip, weight_decay: 0.0, ..options(Method::RobustHinge) };
+        let options = TrainOptions { clip, weight_decay: Some(0.0), ..options(Method::RobustHinge) };
         let mut trainer = Trainer::new(&graph, &split, options).unwrap();
         let norm = trainer.step().unwrap().unwrap().gradient_norm;
         (norm, trainer.state.adam.first)
@@ -401,16 +413,16 @@ fn what_makes_no_sense_is_an_error() {
     wrong(|options| options.batch = Some(0));
     wrong(|options| options.patience = Some(0));
     wrong(|options| options.learning_rate = f64::NAN);
-    wrong(|options| options.weight_decay = -1.0);
+    wrong(|options| options.weight_decay = Some(-1.0));
     wrong(|options| options.dropout = 1.0);
     wrong(|options| options.cross_entropy_weight = f64::INFINITY);
-    wrong(|options| options.robust_weight = -0.5);
+    wrong(|options| options.robust_weight = Some(-0.5));
     wrong(|options| options.labelled_margin = f64::NAN);
     wrong(|options| options.unlabelled_margin = -1.0);
     wrong(|options| options.saturation = Some(0.0));
     wrong(|options| options.saturation = Some(f64::INFINITY));
     wrong(|options| options.clip = Some(0.0));
-    wrong(|options| (options.cross_entropy_weight, options.robust_weight) = (0.0, 0.0));
+    wrong(|options| (options.cross_entropy_weight, options.robust_weight) = (0.0, Some(0.0)));
     let budget = Budget::new(1, LocalBudget::Count(1)).protect_nodes([NodeId(40)]);
     let unknown = run(&graph, TrainOptions { budget, ..options(Method::RobustHinge) });
     assert!(matches!(unknown, Err(TrainError::Budget(_))));
