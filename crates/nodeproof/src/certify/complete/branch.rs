@@ -12,8 +12,6 @@ use super::root::{self, Root};
 use super::tail::rounding_error;
 use crate::graph::ClassId;
 
-/// Steps of the ascent in each part.
-const STEPS: usize = 4;
 /// Concave units and flips of which the consequences of branching are tried.
 const TRIED: usize = 3;
 
@@ -26,6 +24,8 @@ pub(super) struct Search<'a> {
     /// The smallest bound over parts that were dropped.
     least: f64,
     error: f64,
+    /// Whether a witness was found, so that parts were left as they were.
+    abandoned: bool,
 }
 
 /// A part that is to be looked at: the one with the lowest bound first.
@@ -68,13 +68,14 @@ impl<'a> Search<'a> {
         } else {
             root::everything(around, pair)?
         };
-        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error };
+        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error, abandoned: false };
         if !one_hidden {
-            let part = search.tightened(part, 3 * STEPS, listing, attacks);
+            let part = search.tightened(part, listing.tuning.steps.0, listing, attacks);
             search.push(part);
         } else if part.bound <= error {
             search.push(Some(part));
         }
+        search.abandoned = attacks.best.succeeds();
         Some(search)
     }
 
@@ -92,7 +93,7 @@ impl<'a> Search<'a> {
         let open = self.open.peek().map_or(f64::INFINITY, |open| open.0.bound);
         let lower = self.least.min(open) - self.error;
         // What was dropped was proven to be positive.
-        if self.is_closed() { lower.max(f64::from_bits(1)) } else { lower }
+        if self.is_closed() && !self.abandoned { lower.max(f64::from_bits(1)) } else { lower }
     }
 
     fn push(&mut self, part: Option<Part>) {
@@ -103,13 +104,13 @@ impl<'a> Search<'a> {
     pub(super) fn branch(&mut self, listing: &mut Listing, attacks: &mut Attacks) {
         let Some(Open(part)) = self.open.pop() else { return };
         let bound = part.bound;
-        if let Some(part) = self.tightened(part, STEPS, listing, attacks)
+        if let Some(part) = self.tightened(part, listing.tuning.steps.1, listing, attacks)
             && !attacks.best.succeeds()
         {
             self.split(part);
         }
         if attacks.best.succeeds() {
-            // Nothing was proven of what is not looked at any more.
+            self.abandoned = true;
             self.least = self.least.min(bound);
         }
     }

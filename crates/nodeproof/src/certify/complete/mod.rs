@@ -11,6 +11,8 @@ mod potential;
 mod problem;
 mod root;
 mod tail;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -24,7 +26,7 @@ use crate::relaxation::Relaxation;
 use crate::slice::{Slice, SlicedFlip};
 
 use branch::Search;
-use potential::{Listing, Parts, Potentials};
+use potential::{Listing, Parts, Potentials, Tuning};
 use problem::Surroundings;
 
 /// Parts that are looked at for one class before it is the next one's turn.
@@ -58,6 +60,7 @@ pub(super) struct Decision {
 pub(super) struct Decider<'a> {
     shared: &'a Relaxation<'a>,
     listing: Option<Listing>,
+    tuning: Tuning,
 }
 
 /// Tries flips on the network itself, and remembers the best.
@@ -108,7 +111,7 @@ impl Attacks<'_, '_> {
 
 impl<'a> Decider<'a> {
     pub(super) fn new(shared: &'a Relaxation<'a>) -> Self {
-        Self { shared, listing: None }
+        Self { shared, listing: None, tuning: Tuning::default() }
     }
 
     /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
@@ -128,6 +131,7 @@ impl<'a> Decider<'a> {
         let listing = self.listing.get_or_insert_with(|| Listing {
             parts: Parts::new(self.shared.network.layers()[0].weight()),
             potentials: Potentials::default(),
+            tuning: self.tuning,
         });
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =

@@ -256,8 +256,10 @@ impl<'a> Bounding<'a> {
 
     /// The sum of the largest moves of a unit that the part allows, up (0) or down (1).
     fn reach(&mut self, unit: usize, way: usize) -> f64 {
-        let mut sum = 0.0;
-        let mut left = self.left;
+        let (mut sum, mut left) = (0.0, self.left);
+        if left == 0 {
+            return sum;
+        }
         self.touched.clear();
         let moves = self.flips.of_unit(unit, way);
         for &(a, flip) in &moves.largest {

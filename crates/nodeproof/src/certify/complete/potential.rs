@@ -22,6 +22,24 @@ use crate::slice::SlicedFlip;
 pub(super) struct Listing {
     pub(super) parts: Parts,
     pub(super) potentials: Potentials,
+    pub(super) tuning: Tuning,
+}
+
+/// What costs time and what saves it; results are right whatever the numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Flips that are listed at first, and for each flip of the budget.
+    pub(super) first: (usize, usize),
+    /// With more that could be in a counterexample, those that hardly matter are not listed.
+    pub(super) many: usize,
+    /// Steps of the ascent over all sets, and in each part.
+    pub(super) steps: (usize, usize),
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { first: (200, 16), many: 4000, steps: (12, 4) }
+    }
 }
 
 /// Positive and negative parts of the columns of W⁰, in single precision, scaled by the largest weight.
@@ -77,6 +95,8 @@ pub(super) struct Potentials {
     values: Vec<f32>,
 }
 
+/// A node's flips that are listed beside twice what it may have.
+const SPARE: usize = 20;
 /// Attributes whose potentials are computed together.
 const BLOCK: usize = 256;
 /// Far more than what rounding to singles takes from a sum of a few hundred terms, none of them negative.
@@ -175,7 +195,7 @@ impl Potentials {
             let start = all.len();
             let positive = (0u32..).zip(values).filter(|&(_, &value)| value > 0.0);
             all.extend(positive.map(|(attribute, &value)| (value, (position, attribute))));
-            let most = 2 * around.capacities[position as usize].min(around.most as u32) as usize + 20;
+            let most = 2 * around.capacities[position as usize].min(around.most as u32) as usize + SPARE;
             if all.len() - start > most {
                 all[start..].select_nth_unstable_by(most, falling);
                 all.truncate(start + most);

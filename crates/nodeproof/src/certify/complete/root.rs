@@ -10,12 +10,6 @@ use super::tail::Tail;
 use crate::graph::ClassId;
 use crate::slice::SlicedFlip;
 
-/// Flips that are listed at first, and for each flip of the budget.
-const FEW: (usize, usize) = (200, 16);
-/// Steps of the ascent.
-const STEPS: usize = 12;
-/// With more flips than this, those that hardly matter are not listed.
-const MANY: usize = 4000;
 /// With more flips than this behind more than one hidden layer nothing is attempted.
 const MOST_FLIPS: usize = 400_000;
 
@@ -38,9 +32,9 @@ pub(super) fn listed<'a>(
 ) -> Root<'a> {
     let tail = Tail::new(around, pair, &[], &[]);
     let active = active(around, &tail);
-    let Listing { parts, potentials } = listing;
+    let Listing { parts, potentials, tuning } = listing;
     potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
-    let few = FEW.0 + FEW.1 * around.most;
+    let few = tuning.first.0 + tuning.first.1 * around.most;
     let mut listed = potentials.best(around, few);
     let mut parameters = vec![Parameters::START; tail.coefficients.len()];
     loop {
@@ -50,7 +44,7 @@ pub(super) fn listed<'a>(
         let free: Vec<u32> = (0..flips.len() as u32).collect();
         bounding.take_all();
         let mut go_on = true;
-        let best = bounding.climb(&mut parameters, &free, STEPS, error, |evaluation| {
+        let best = bounding.climb(&mut parameters, &free, tuning.steps.0, error, |evaluation| {
             go_on = visit(evaluation, &flips);
             go_on
         });
@@ -86,7 +80,7 @@ pub(super) fn listed<'a>(
         // Too many to be listed at once: those with less potential than what is selected anyway hardly matter.
         let cut = |node: u32| 0.9 * bounding.threshold(node);
         let hidden = (0..around.capacities.len() as u32).map(cut).collect();
-        if potentials.above(|node| (bounding.threshold(node) + best.bound - error).max(0.0)).len() > MANY {
+        if potentials.above(|node| (bounding.threshold(node) + best.bound - error).max(0.0)).len() > tuning.many {
             let flips = Rc::new(Flips::new(around, potentials.above(cut), potential, |unit| active[unit]));
             let part = Part { unlisted: Some(Rc::new(hidden)), ..part(&flips, parameters) };
             return Root { part, bounding, least: f64::INFINITY };
@@ -118,7 +112,7 @@ pub(super) fn listed<'a>(
 pub(super) fn complete(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId), part: Part) -> Part {
     let tail = Tail::new(around, pair, &[], &[]);
     let active = active(around, &tail);
-    let Listing { parts, potentials } = listing;
+    let Listing { parts, potentials, .. } = listing;
     potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
     let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| active[unit]);
     flips.sort_by_unit(around.most);

@@ -1,0 +1,106 @@
+//! Branch and bound with next to no flips listed, against every admissible set.
+
+use std::ops::ControlFlow;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::bounds::Bounds;
+use crate::budget::{Budget, Limits, LocalBudget};
+use crate::certify::Slopes;
+use crate::dense::Matrix;
+use crate::graph::Graph;
+use crate::model::{Layer, Model, Propagation};
+use crate::network::{Network, largest};
+use crate::slice::{Region, Slicer};
+
+const NODES: u32 = 5;
+const ATTRIBUTES: u32 = 6;
+/// Hardly a flip listed and hardly a step made, so that there is much left to do.
+const TUNINGS: [Tuning; 4] = [
+    Tuning { first: (1, 0), many: 0, steps: (0, 0) },
+    Tuning { first: (1, 1), many: 3, steps: (1, 0) },
+    Tuning { first: (1, 0), many: 8, steps: (2, 1) },
+    Tuning { first: (200, 16), many: 4000, steps: (0, 0) },
+];
+
+fn random_problem(seed: u64) -> (Graph, Model, Budget) {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut pairs = |count: usize, to: u32| -> Vec<(u32, u32)> {
+        (0..count).map(|_| (random.random_range(0..NODES), random.random_range(0..to))).collect()
+    };
+    let (edges, ones) = (pairs(5, NODES), pairs(9, ATTRIBUTES));
+    let mut numbers =
+        |count: usize, size: f64| -> Vec<f64> { (0..count).map(|_| size * random.random_range(-1.0..1.0)).collect() };
+    let layers = vec![
+        Layer::new(Matrix::from_values(ATTRIBUTES as usize, 5, numbers(5 * ATTRIBUTES as usize, 1.0)), numbers(5, 0.4)),
+        Layer::new(Matrix::from_values(5, 3, numbers(15, 1.0)), numbers(3, 0.5)),
+    ];
+    let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+    let budget = Budget::new(random.random_range(1..=3), LocalBudget::Count(random.random_range(1..=3)));
+    (Graph::new(NODES as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model, budget)
+}
+
+/// The smallest margin of `y` at `node` over all admissible sets.
+fn smallest_margin(network: &Network, limits: &Limits, node: NodeId, y: ClassId) -> f64 {
+    fn extend(flips: &mut Vec<Flip>, from: u32, visit: &mut dyn FnMut(&[Flip]) -> bool) {
+        if !visit(flips) {
+            return;
+        }
+        for next in from..NODES * ATTRIBUTES {
+            flips.push(Flip { node: NodeId(next / ATTRIBUTES), attribute: AttributeId(next % ATTRIBUTES) });
+            extend(flips, next + 1, visit);
+            flips.pop();
+        }
+    }
+    let mut least = f64::INFINITY;
+    extend(&mut Vec::new(), 0, &mut |flips| {
+        let admissible = limits.admits(network.graph(), flips);
+        if admissible {
+            let logits = network.logits_under(node, flips);
+            let others = (0..logits.len()).filter(|&k| k != y.index());
+            least = others.map(|k| logits[y.index()] - logits[k]).fold(least, f64::min);
+        }
+        admissible
+    });
+    least
+}
+
+#[test]
+fn unlisted_flips_are_reckoned_with() {
+    let (mut robust, mut nonrobust, mut branched) = (0, 0, 0);
+    for seed in 0..40 {
+        let (graph, model, budget) = random_problem(seed);
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = budget.limits(&graph).unwrap();
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let region = Region::around(network.propagation(), &nodes, 2);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let bounds = Bounds::compute(&network, &limits, &region, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+        let shared = Relaxation::new(&network, &limits, &region, &bounds, &Slopes::Default);
+        let mut slicer = Slicer::new(network.propagation(), 2);
+        for &node in &nodes {
+            let y = largest(&network.logits_under(node, &[]));
+            let truth = smallest_margin(&network, &limits, node, y);
+            for tuning in TUNINGS {
+                let slice = slicer.slice(node);
+                let mut attack = Attack::new(&shared);
+                let mut best = BestAttack::new(attack.margin(slice, y, std::iter::empty()));
+                // As if the fast engine had found nothing out.
+                let mut margins: Vec<Option<f64>> = (0..3).map(|k| (k != y.index()).then_some(f64::MIN)).collect();
+                let attacks = Attacks { shared: &shared, slice, y, attack: &mut attack, best: &mut best };
+                let mut decider = Decider { tuning, ..Decider::new(&shared) };
+                let decision = decider.decide(slice, &mut margins, attacks, Effort { branch: true, deadline: None });
+                branched += usize::from(decision.branched);
+                assert!(truth.abs() > 1e-9, "seed {seed}: a tie is for other tests");
+                assert_eq!(best.succeeds(), truth < 0.0, "seed {seed}, node {node}: {truth}");
+                let lower = margins.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+                assert!(lower <= truth + 1e-9, "seed {seed}, node {node}: {lower} > {truth}");
+                assert!(best.succeeds() || lower > 0.0, "seed {seed}, node {node}: {lower} is open");
+                *if truth < 0.0 { &mut nonrobust } else { &mut robust } += 1;
+            }
+        }
+    }
+    assert!(robust > 100 && nonrobust > 100 && branched > 40, "{robust} {nonrobust} {branched}");
+}
