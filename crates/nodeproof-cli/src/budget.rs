@@ -7,9 +7,55 @@ use anyhow::{anyhow, bail};
 use nodeproof::{Budget, Direction, Graph, LocalBudget, NodeId, Split};
 use serde::Serialize;
 
-use crate::cli::BudgetArguments;
+use crate::cli::{BudgetArguments, BudgetListArguments, FlipArguments, MaxBudgetArguments};
 use crate::terminal::counted;
 use crate::{lists, values};
+
+/// Options that make a budget.
+pub(crate) trait BudgetOptions {
+    /// Which flips are admissible.
+    fn flips(&self) -> &FlipArguments;
+
+    /// Most flips in all.
+    ///
+    /// # Errors
+    /// If that cannot have been meant for `graph`.
+    fn global(&self, graph: &Graph) -> anyhow::Result<u32>;
+}
+
+impl BudgetOptions for BudgetArguments {
+    fn flips(&self) -> &FlipArguments {
+        &self.flips
+    }
+
+    fn global(&self, graph: &Graph) -> anyhow::Result<u32> {
+        check_global(self.global_budget, "--global-budget", graph)?;
+        Ok(self.global_budget)
+    }
+}
+
+impl BudgetOptions for MaxBudgetArguments {
+    fn flips(&self) -> &FlipArguments {
+        &self.flips
+    }
+
+    /// No set of flips is larger than the graph, so that neither is a budget worth trying.
+    fn global(&self, graph: &Graph) -> anyhow::Result<u32> {
+        Ok(u32::try_from(entries(graph)).map_or(self.max_budget, |entries| self.max_budget.min(entries)))
+    }
+}
+
+impl BudgetOptions for BudgetListArguments {
+    fn flips(&self) -> &FlipArguments {
+        &self.flips
+    }
+
+    /// The largest.
+    fn global(&self, graph: &Graph) -> anyhow::Result<u32> {
+        self.budgets.0.iter().try_for_each(|&global| check_global(global, "--budgets", graph))?;
+        Ok(self.budgets.0.iter().copied().max().unwrap_or(1))
+    }
+}
 
 /// A budget checked against a graph.
 #[derive(Debug, Clone, Serialize)]
@@ -26,9 +72,10 @@ impl CheckedBudget {
     ///
     /// # Errors
     /// If the budget exceeds what the graph has, or names nodes or attributes that it does not have.
-    pub(crate) fn new(arguments: &BudgetArguments, graph: &Graph, split: Option<&Split>) -> anyhow::Result<Self> {
-        check_sizes(arguments, graph)?;
-        let mut budget = Budget::new(arguments.global_budget, arguments.local_budget);
+    pub(crate) fn new(options: &impl BudgetOptions, graph: &Graph, split: Option<&Split>) -> anyhow::Result<Self> {
+        let (global, arguments) = (options.global(graph)?, options.flips());
+        check_local(arguments.local_budget, graph)?;
+        let mut budget = Budget::new(global, arguments.local_budget);
         let mut remarks = Vec::new();
         if arguments.add_only {
             budget = budget.direction(Direction::AddOnly);
@@ -64,12 +111,17 @@ impl CheckedBudget {
 
     /// The budget as a person would say it.
     pub(crate) fn in_words(&self, graph: &Graph) -> String {
+        let flips = counted(self.budget.global() as usize, "flip");
+        format!("at most {flips}, {}", self.local_in_words(graph))
+    }
+
+    /// The budget as a person would say it, but for the number of flips in all.
+    pub(crate) fn local_in_words(&self, graph: &Graph) -> String {
         let share = match self.budget.local() {
             LocalBudget::Percent(percent) => format!(" ({percent} of {} attributes)", graph.attribute_count()),
             _ => String::new(),
         };
-        let flips = counted(self.budget.global() as usize, "flip");
-        let mut words = format!("at most {flips}, {} at one node{share}", self.local_count);
+        let mut words = format!("{} at one node{share}", self.local_count);
         for remark in &self.remarks {
             words += ", ";
             words += remark;
@@ -78,22 +130,30 @@ impl CheckedBudget {
     }
 }
 
-/// Refuses budgets that cannot have been meant.
-fn check_sizes(arguments: &BudgetArguments, graph: &Graph) -> anyhow::Result<()> {
-    let (nodes, attributes) = (graph.nodes(), graph.attribute_count());
-    let entries = nodes as u128 * attributes as u128;
-    if u128::from(arguments.global_budget) > entries {
+/// Entries of the attributes: flips that there are.
+fn entries(graph: &Graph) -> u128 {
+    graph.nodes() as u128 * graph.attribute_count() as u128
+}
+
+/// Refuses a global budget that cannot have been meant.
+fn check_global(global: u32, option: &str, graph: &Graph) -> anyhow::Result<()> {
+    let (nodes, attributes, entries) = (graph.nodes(), graph.attribute_count(), entries(graph));
+    if u128::from(global) > entries {
         bail!(
-            "--global-budget {} is more than the {entries} attribute entries of the graph ({nodes} nodes × {attributes} \
-             attributes); give a number of flips that an attacker could afford, such as 12",
-            arguments.global_budget
+            "{option} {global} is more than the {entries} attribute entries of the graph ({nodes} nodes × {attributes} \
+             attributes); give a number of flips that an attacker could afford, such as 12"
         );
     }
-    if arguments.local_budget.count(attributes) > attributes {
+    Ok(())
+}
+
+/// Refuses a local budget that cannot have been meant.
+fn check_local(local: LocalBudget, graph: &Graph) -> anyhow::Result<()> {
+    let attributes = graph.attribute_count();
+    if local.count(attributes) > attributes {
         bail!(
-            "--local-budget {} is more than the {attributes} attributes that a node of the graph has; give at most \
-             {attributes}, or a share such as 1%",
-            arguments.local_budget
+            "--local-budget {local} is more than the {attributes} attributes that a node of the graph has; give at most \
+             {attributes}, or a share such as 1%"
         );
     }
     Ok(())

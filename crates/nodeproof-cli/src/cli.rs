@@ -2,14 +2,15 @@
 
 mod train;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use nodeproof::{LocalBudget, Propagation, TargetClass};
+use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
-use crate::values::{self, NodeList, Share};
+use crate::lists;
+use crate::values::{self, Budgets, Limit, NodeList, Seconds, Share};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -24,6 +25,7 @@ Examples:
   nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
       --out m.safetensors
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12
+  nodeproof radius --graph g.npz --model m.safetensors
   nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
       --node 17";
 
@@ -42,7 +44,27 @@ Examples:
 
   # the test nodes of a split; continue after Ctrl-C
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
-      --split split.json --nodes test --out certificates.jsonl --resume";
+      --split split.json --nodes test --out certificates.jsonl --resume
+
+  # a large graph: the paper's bound only, nodes it cannot settle stay undecided
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --engine fast";
+
+const RADIUS_EXAMPLES: &str = "\
+Examples:
+  # how many flips each prediction withstands, 1% of the attributes at each node
+  nodeproof radius --graph g.npz --model m.safetensors
+
+  # radii to keep, with the flips that are one too many; a table
+  nodeproof radius --graph g.npz --model m.safetensors --max-budget 40 \\
+      --out radii.jsonl --csv radii.csv
+
+  # the test nodes of a split, against an attacker who can only add attributes
+  nodeproof radius --graph g.npz --model m.safetensors --add-only \\
+      --split split.json --nodes test
+
+  # the average largest budget of the paper
+  nodeproof radius --graph g.npz --model m.safetensors --engine fast --scan";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -80,6 +102,12 @@ Examples:
   nodeproof bench certify --graph g.npz --model m.safetensors \\
       --global-budget 12 --sample 200 --json";
 
+const BENCH_ENGINES_EXAMPLES: &str = "\
+Examples:
+  nodeproof bench engines --graph g.npz --model m.safetensors
+  nodeproof bench engines --graph g.npz --model m.safetensors --budgets 12 \\
+      --sample 500 --time-limit 60 --markdown";
+
 /// Proves that a graph convolutional network's predictions hold when node attributes are tampered with
 ///
 /// A graph convolutional network predicts the class of a node from the binary attributes of that node and its
@@ -113,11 +141,22 @@ pub(crate) enum Command {
         override_usage = "nodeproof explain --graph <FILE> --model <FILE> --global-budget <Q>\n                         --node <NODE> [OPTIONS]"
     )]
     Explain(ExplainArguments),
+    /// Find how many flips each prediction withstands
+    ///
+    /// The radius of a node is the largest global budget under which it is robust. It is found by bisection over global
+    /// budgets, from below (robust) and from above (a witness); where the two meet it is exact. With the engine complete
+    /// and enough time, all are. Prints a table and a histogram, which counts a node that is not exact by the budget it
+    /// is proven for; --out keeps the radii.
+    #[command(
+        after_help = RADIUS_EXAMPLES,
+        override_usage = "nodeproof radius --graph <FILE> --model <FILE> [OPTIONS]"
+    )]
+    Radius(RadiusArguments),
     /// Train a network, also such that its predictions withstand tampering
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins
-    /// large, and certifies the result under the same budget. Options of training that are left out depend on the
-    /// method; their defaults are listed below. The same command gives the same bytes.
+    /// large, and certifies the result under the same budget with the engine fast. Options of training that are left out
+    /// depend on the method; their defaults are listed below. The same command gives the same bytes.
     #[command(
         after_help = train::after_help(),
         mut_arg("split", |split| split.help_heading("Split").long_help(None)),
@@ -176,6 +215,16 @@ pub(crate) enum BenchCommand {
         override_usage = "nodeproof bench certify --graph <FILE> --model <FILE>\n                               --global-budget <Q> [OPTIONS]"
     )]
     Certify(BenchCertifyArguments),
+    /// Compare the engines: what each decides, and what it takes
+    ///
+    /// Certifies the same nodes with each engine under several global budgets, on one thread, and prints the shares of the
+    /// verdicts, CPU seconds for all nodes together, and the time that single nodes take. The machine should have nothing
+    /// else to do.
+    #[command(
+        after_help = BENCH_ENGINES_EXAMPLES,
+        override_usage = "nodeproof bench engines --graph <FILE> --model <FILE> [OPTIONS]"
+    )]
+    Engines(BenchEnginesArguments),
     /// Time the steps of training
     ///
     /// Trains for a while, then measures CPU seconds a step on one thread and how they divide, with the batch of the
@@ -237,6 +286,36 @@ pub(crate) struct BudgetArguments {
     /// Most flips in all
     #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) global_budget: u32,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// What the attacker may change, as long as a prediction withstands it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct MaxBudgetArguments {
+    /// Largest global budget (flips in all) that is tried
+    #[arg(long, value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) max_budget: u32,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// What several attackers may change.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct BudgetListArguments {
+    /// Global budgets (flips in all) to compare under
+    #[arg(long, value_name = "Q,Q,…", default_value = "5,12,25,40", allow_hyphen_values = true)]
+    pub(crate) budgets: Budgets,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// Which flips are admissible, but for how many in all.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct FlipArguments {
     /// Most flips at one node: a count, or a share of the attributes
     #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget, allow_hyphen_values = true)]
     pub(crate) local_budget: LocalBudget,
@@ -257,9 +336,89 @@ pub(crate) struct BudgetArguments {
     pub(crate) protect_nodes: Option<NodeList>,
     /// A split of the nodes (.json of `nodeproof data split`, or .npz with idx_train and idx_val)
     ///
-    /// Lists of nodes may then name its parts, and `certify` counts labelled (train) and unlabelled nodes apart.
+    /// Lists of nodes may then name its parts, and summaries count labelled (train) and unlabelled nodes apart.
     #[arg(long, value_name = "FILE", help_heading = "Nodes")]
     pub(crate) split: Option<PathBuf>,
+}
+
+impl FlipArguments {
+    /// The files that they name.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let protected = self.protect_nodes.as_ref().and_then(NodeList::file);
+        let attributes = self.protect_attributes.as_deref().and_then(lists::attribute_file);
+        [self.split.as_deref(), self.local_budget_file.as_deref(), protected, attributes].into_iter().flatten()
+    }
+}
+
+/// How hard to try.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineArguments {
+    /// The strongest engine to try; a node goes from the fastest to this one until it is settled
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = EngineChoice::Complete)]
+    pub(crate) engine: EngineChoice,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimitArguments,
+}
+
+/// When to give a node up.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct TimeLimitArguments {
+    /// Most seconds for one node under one budget, or `none`; one that takes longer stays undecided
+    ///
+    /// Results depend on the machine, and on the number of threads, only where a node runs into a limit of time.
+    #[arg(long, value_name = "SECONDS|none", default_value = "10", value_parser = values::time_limit, allow_hyphen_values = true)]
+    pub(crate) time_limit: Limit<Seconds>,
+}
+
+/// Which nodes to look at.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Nodes")]
+pub(crate) struct NodeArguments {
+    /// Nodes to look at: all, ids and ranges such as 0,4,10-20, @FILE, or a part of the split
+    ///
+    /// Parts of the split are train (or labelled), validation, test and unlabelled (every node outside train). A file
+    /// lists ids and ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub(crate) nodes: NodeList,
+}
+
+/// What is written and printed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ResultArguments {
+    /// Write all that was found, node by node, as JSON Lines; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Write a table with a row a node, as CSV; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Add the seconds spent on each node to --out; its bytes then differ from run to run
+    #[arg(long, requires = "out")]
+    pub(crate) timings: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print neither progress nor notes nor the summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How many threads to use.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct ThreadArguments {
+    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    threads: u16,
+}
+
+impl ThreadArguments {
+    /// The number of threads, as the library takes it.
+    pub(crate) fn count(self) -> usize {
+        self.threads.into()
+    }
 }
 
 /// Arguments of `certify`.
@@ -271,36 +430,48 @@ pub(crate) struct CertifyArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) budget: BudgetArguments,
-    /// Nodes to certify: all, ids and ranges such as 0,4,10-20, @FILE, or a part of the split
-    ///
-    /// Parts of the split are train (or labelled), validation, test and unlabelled (every node outside train). A file lists ids and
-    /// ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
-    #[arg(long, value_name = "LIST", default_value = "all", help_heading = "Nodes")]
-    pub(crate) nodes: NodeList,
-    /// Write certificates as JSON Lines; `-` is stdout
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) out: Option<PathBuf>,
-    /// Write verdicts as CSV; `-` is stdout
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
-    /// Continue the --out file of an interrupted run with the same settings
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
+    /// Seconds after which no node gets more than the engine fast, or `none`
+    #[arg(long, value_name = "SECONDS|none", default_value = "none", value_parser = values::time_limit, allow_hyphen_values = true, help_heading = "Engine")]
+    pub(crate) total_time_limit: Limit<Seconds>,
+    #[command(flatten)]
+    pub(crate) nodes: NodeArguments,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+    /// Continue the --out file of an interrupted run with the same settings; limits of time may differ
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) resume: bool,
-    /// Add the seconds spent on each node to --out; its bytes then differ from run to run
-    #[arg(long, requires = "out", help_heading = "Output")]
-    pub(crate) timings: bool,
-    /// Print the summary as JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print neither progress nor notes nor the summary table
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
     #[arg(long, value_name = "SHARE", help_heading = "Running")]
     pub(crate) fail_under: Option<Share>,
-    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), help_heading = "Running")]
-    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArguments,
+}
+
+/// Arguments of `radius`.
+#[derive(Debug, Args)]
+pub(crate) struct RadiusArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: MaxBudgetArguments,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
+    /// Scan global budgets upwards from 1 until the engine fast proves nothing more, as the paper does
+    ///
+    /// A node's number is then the last global budget of 1, 2, 3, … under which it was proven robust, without a gap, and 0
+    /// if there is none; nothing is said about witnesses. Only with --engine fast.
+    #[arg(long, conflicts_with = "timings", help_heading = "Engine")]
+    pub(crate) scan: bool,
+    #[command(flatten)]
+    pub(crate) nodes: NodeArguments,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArguments,
 }
 
 /// Arguments of `explain`.
@@ -315,6 +486,8 @@ pub(crate) struct ExplainArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) budget: BudgetArguments,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -416,6 +589,52 @@ pub(crate) struct BenchCertifyArguments {
     pub(crate) quiet: bool,
 }
 
+/// Arguments of `bench engines`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchEnginesArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetListArguments,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimitArguments,
+    /// Nodes to certify, evenly spaced, or `all`
+    #[arg(long, value_name = "N|all", default_value = "all", value_parser = values::sample, help_heading = "Running")]
+    pub(crate) sample: Limit<usize>,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) markdown: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Values of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// The paper's bound, evaluated once, and the flips that fall out of it
+    Fast,
+    /// Then bounds whose parameters are optimised for the node
+    Tight,
+    /// Then branch and bound until the node is decided
+    Complete,
+}
+
+impl From<EngineChoice> for Engine {
+    fn from(choice: EngineChoice) -> Self {
+        match choice {
+            EngineChoice::Fast => Self::Fast,
+            EngineChoice::Tight => Self::Tight,
+            EngineChoice::Complete => Self::Complete,
+        }
+    }
+}
+
 /// Values of `--class`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClassChoice {
@@ -461,6 +680,13 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_engine_can_be_chosen_by_its_name() {
+        for engine in Engine::ALL {
+            assert_eq!(EngineChoice::from_str(engine.name(), false).map(Engine::from), Ok(engine));
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use nodeproof::{Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split};
 
-use crate::budget::CheckedBudget;
-use crate::cli::{BudgetArguments, ClassChoice, GraphArguments, GraphFlags, ModelArguments};
+use crate::budget::{BudgetOptions, CheckedBudget};
+use crate::cli::{ClassChoice, GraphArguments, GraphFlags, ModelArguments};
 use crate::terminal::{self, counted};
 
 /// Everything a certifier needs.
@@ -27,7 +27,7 @@ impl Inputs {
     pub(crate) fn read(
         graph: &GraphArguments,
         model: &ModelArguments,
-        budget: &BudgetArguments,
+        budget: &impl BudgetOptions,
         quiet: bool,
     ) -> anyhow::Result<Self> {
         check_readable(&graph.graph, "--graph")?;
@@ -35,7 +35,7 @@ impl Inputs {
         let (graph, cleaning) = read_graph(&graph.graph, &graph.flags)?;
         note_cleaning(&cleaning, quiet);
         let model = read_model(&model.model)?;
-        let split = budget.split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
+        let split = budget.flips().split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
         let budget = CheckedBudget::new(budget, &graph, split.as_ref())?;
         Ok(Self { graph, model, split, budget })
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::anyhow;
 
 use crate::outcome;
+use crate::progress::Progress;
 
 /// Whether the user asked to stop.
 #[derive(Debug, Clone)]
@@ -27,6 +28,15 @@ impl Interrupt {
         })
         .map_err(|error| anyhow!("cannot listen for Ctrl-C: {error}"))?;
         Ok(Self(asked))
+    }
+
+    /// Listens from now on, and says through `progress` that it was heard.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn of(progress: &Progress) -> anyhow::Result<Self> {
+        let progress = progress.clone();
+        Self::listen(move || progress.say("finishing the nodes in progress; press Ctrl-C again to stop at once"))
     }
 
     /// Whether the user has asked to stop.

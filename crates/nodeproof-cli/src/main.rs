@@ -3,6 +3,7 @@
 mod budget;
 mod cli;
 mod commands;
+mod engine;
 mod export;
 mod inputs;
 mod interrupt;

@@ -15,6 +15,7 @@ use crate::terminal;
 
 const NODES: &str = "  {bar:30} {human_pos}/{human_len} nodes{rate}";
 const PREPARING: &str = "  {bar:30} preparing, {human_pos} of {human_len} steps";
+const BISECTING: &str = "  {bar:30} {human_pos}/{human_len} nodes, {msg}";
 const SCANNING: &str = "  {bar:20} budget {human_pos} of {human_len}{msg}";
 /// Time after which a rate means something.
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -54,6 +55,14 @@ impl Progress {
             self.bar.set_position(self.done);
         }
         self.bar.inc(1);
+    }
+
+    /// Shows how many nodes of a round of a bisection are done. There are fewer from round to round.
+    pub(crate) fn bisecting(&self, round: usize, done: usize, total: usize) {
+        self.bar.set_style(style(BISECTING));
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+        self.bar.set_message(format!("round {round}"));
     }
 
     /// Shows the global budget that is being tried, and on how many nodes.

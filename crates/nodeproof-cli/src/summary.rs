@@ -1,8 +1,9 @@
 //! Counts of verdicts, as a table for people and as JSON for programs.
 
-use nodeproof::{NodeId, Split};
+use nodeproof::{Engine, NodeId, Split};
 use serde::Serialize;
 
+use crate::engine::Effort;
 use crate::export::{Header, Record, VerdictName};
 use crate::terminal;
 
@@ -89,6 +90,39 @@ pub(crate) struct Parts {
     pub(crate) unlabelled: Option<Figures>,
 }
 
+/// How many nodes each engine settled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+struct Settled {
+    fast: usize,
+    tight: usize,
+    complete: usize,
+    /// Undecided nodes of which nothing is known, since numbers overflow: no engine can settle them.
+    #[serde(skip)]
+    unknown: usize,
+}
+
+impl Settled {
+    fn add(&mut self, record: &Record) {
+        let count = match (record.verdict, record.engine) {
+            (VerdictName::Undecided, _) if record.margin().is_none() => &mut self.unknown,
+            (VerdictName::Undecided, _) => return,
+            (_, Engine::Fast) => &mut self.fast,
+            (_, Engine::Tight) => &mut self.tight,
+            (_, _) => &mut self.complete,
+        };
+        *count += 1;
+    }
+
+    /// How many nodes each engine up to `strongest` settled.
+    fn in_words(self, strongest: Engine) -> String {
+        let counts = [self.fast, self.tight, self.complete];
+        let tried =
+            Engine::ALL.into_iter().zip(counts).take_while(|(engine, _)| *engine as usize <= strongest as usize);
+        let words: Vec<_> = tried.map(|(engine, count)| format!("{} {count}", engine.name())).collect();
+        format!("{}; settled by {}", strongest.name(), words.join(", "))
+    }
+}
+
 /// Counts of a run, over all nodes and over the parts of a split.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
@@ -96,6 +130,7 @@ pub(crate) struct Summary {
     all: Tally,
     labelled: Tally,
     unlabelled: Tally,
+    settled: Settled,
 }
 
 impl Summary {
@@ -107,6 +142,7 @@ impl Summary {
     /// Counts one more node.
     pub(crate) fn add(&mut self, record: &Record) {
         self.all.add(record);
+        self.settled.add(record);
         if let Some(split) = &self.split {
             let part = if split.is_labelled(NodeId(record.node)) { &mut self.labelled } else { &mut self.unlabelled };
             part.add(record);
@@ -133,6 +169,22 @@ impl Summary {
         terminal::table("lrrrrrr", Some(header), rows)
     }
 
+    /// The engine that was asked for, and how many nodes each engine settled.
+    pub(crate) fn engines_in_words(&self, effort: Effort) -> String {
+        self.settled.in_words(effort.engine())
+    }
+
+    /// What would settle undecided nodes; `None` if there are none, or nothing would.
+    pub(crate) fn hint(&self, effort: Effort) -> Option<String> {
+        let unknown = self.settled.unknown;
+        if unknown > 0 {
+            let nodes = terminal::counted(unknown, "node");
+            return Some(format!("numbers overflow at {nodes}, of which nothing is known; are the weights meant so?"));
+        }
+        let remedy = effort.remedy().filter(|_| self.all.undecided > 0)?;
+        Some(format!("{remedy} may settle the {} undecided", self.all.undecided))
+    }
+
     /// The figures behind the table.
     pub(crate) fn figures(&self) -> Parts {
         let part = |tally: &Tally| self.split.is_some().then(|| tally.figures());
@@ -147,9 +199,10 @@ impl Summary {
             run: &'a Run,
             #[serde(flatten)]
             parts: Parts,
+            settled: Settled,
             header: &'a Header,
         }
-        let json = Json { run, parts: self.figures(), header };
+        let json = Json { run, parts: self.figures(), settled: self.settled, header };
         Ok(serde_json::to_string_pretty(&json)? + "\n")
     }
 }
@@ -223,6 +276,16 @@ mod tests {
              labelled        1  0  0.0%    1  100%    0  0.0%   0.500      100%\n\
              unlabelled      2  1 50.0%    0  0.0%    1 50.0%   0.500      0.0%\n"
         );
+    }
+
+    #[test]
+    fn engines_are_counted_where_they_settled_something() {
+        let mut summary = Summary::new(None);
+        summary.add(&record(0, VerdictName::Robust, None));
+        summary.add(&Record { engine: Engine::Complete, ..record(1, VerdictName::Nonrobust, None) });
+        summary.add(&Record { engine: Engine::Complete, ..record(2, VerdictName::Undecided, None) });
+        assert_eq!(summary.settled.in_words(Engine::Complete), "complete; settled by fast 1, tight 0, complete 1");
+        assert_eq!(summary.settled.in_words(Engine::Fast), "fast; settled by fast 1");
     }
 
     #[test]

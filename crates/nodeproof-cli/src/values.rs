@@ -4,11 +4,14 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use nodeproof::{LocalBudget, Part};
 
 /// Most units of a hidden layer that can have been meant.
 const MOST_UNITS: usize = 65_536;
+/// Longest time that can have been meant: a century.
+const MOST_SECONDS: f64 = 3.2e9;
 
 /// A share of something, `80%` or `0.8`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -89,6 +92,65 @@ pub(crate) fn batch(text: &str) -> Result<Limit<usize>, String> {
 /// Parses `--patience`.
 pub(crate) fn patience(text: &str) -> Result<Limit<usize>, String> {
     Limit::count(text, "none").ok_or_else(|| "give a number of steps, at least 1, such as 50, or none".to_owned())
+}
+
+/// Parses `--sample` of `bench engines`.
+pub(crate) fn sample(text: &str) -> Result<Limit<usize>, String> {
+    Limit::count(text, "all").ok_or_else(|| "give a number of nodes, at least 1, such as 500, or all".to_owned())
+}
+
+/// A time in seconds, shown as it was given.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Seconds(f64);
+
+impl From<Seconds> for Duration {
+    fn from(seconds: Seconds) -> Self {
+        // The parser has made sure that it fits.
+        Self::try_from_secs_f64(seconds.0).unwrap_or(Self::MAX)
+    }
+}
+
+impl Limit<Seconds> {
+    /// The limit, if there is one.
+    pub(crate) fn duration(self) -> Option<Duration> {
+        self.0.map(Duration::from)
+    }
+}
+
+impl fmt::Display for Limit<Seconds> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(Seconds(seconds)) => write!(f, "{seconds} s"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+/// Parses `--time-limit` and `--total-time-limit`.
+pub(crate) fn time_limit(text: &str) -> Result<Limit<Seconds>, String> {
+    let seconds = |text: &str| text.parse().ok().filter(|&number: &f64| (0.0..=MOST_SECONDS).contains(&number));
+    match text.trim() {
+        "none" => Ok(Limit(None)),
+        text => seconds(text)
+            .map(|number| Limit(Some(Seconds(number))))
+            .ok_or_else(|| "give a number of seconds, such as 10 or 0.5, or none".to_owned()),
+    }
+}
+
+/// Global budgets to compare under.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Budgets(pub(crate) Vec<u32>);
+
+impl FromStr for Budgets {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let budgets: Vec<u32> = items(text).map(global_budget).collect::<Result<_, _>>()?;
+        if budgets.is_empty() {
+            return Err("give global budgets, such as 5,12,25".to_owned());
+        }
+        Ok(Self(budgets))
+    }
 }
 
 /// Parses `--clip` and `--saturation`.
@@ -250,6 +312,27 @@ mod tests {
         for bad in ["", "0", "-1", "all", "NaN"] {
             assert!(positive_or_none(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn time_limits_are_seconds_or_none() {
+        let limit = |text: &str| time_limit(text).map(Limit::duration);
+        assert_eq!((limit("10"), limit(" none ")), (Ok(Some(Duration::from_secs(10))), Ok(None)));
+        assert_eq!((limit("0.25"), limit("0")), (Ok(Some(Duration::from_millis(250))), Ok(Some(Duration::ZERO))));
+        for bad in ["", "-1", "x", "NaN", "inf", "1e300", "10 s", "1,5"] {
+            assert!(time_limit(bad).unwrap_err().contains("number of seconds, such as 10"), "{bad}");
+        }
+        assert_eq!(time_limit("0.5").unwrap().to_string(), "0.5 s");
+    }
+
+    #[test]
+    fn budgets_to_compare_are_a_list() {
+        assert_eq!("5, 12".parse(), Ok(Budgets(vec![5, 12])));
+        assert!("5,0".parse::<Budgets>().unwrap_err().contains("at least 1"));
+        for bad in ["5,x", "-1", "1.5"] {
+            assert!(bad.parse::<Budgets>().unwrap_err().contains("whole number"), "{bad}");
+        }
+        assert!(",".parse::<Budgets>().unwrap_err().contains("5,12,25"));
     }
 
     #[test]

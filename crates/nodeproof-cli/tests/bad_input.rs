@@ -291,6 +291,25 @@ fn usage_errors_are_refused_too() {
     refused(&fixture, &with("--fail-under 80"), &["--fail-under", "80%"]);
     refused(&fixture, &with("--class wrong"), &["predicted", "label"]);
     refused(&fixture, &with("--colour"), &["--colour"]);
+    refused(&fixture, &with("--engine exact"), &["--engine", "fast, tight, complete"]);
+}
+
+#[test]
+fn limits_of_time_that_make_no_sense() {
+    let fixture = Fixture::new();
+    for option in ["--time-limit", "--total-time-limit"] {
+        for garbage in ["-1", "x", "nan", "inf", "1e300", "10s"] {
+            refused(&fixture, &with(&format!("{option} {garbage}")), &[option, garbage, "such as 10", "none"]);
+        }
+    }
+}
+
+#[test]
+fn resuming_with_another_engine() {
+    let fixture = Fixture::new();
+    fixture.certify("--engine fast --out run.jsonl").succeeded();
+    let words = ["run.jsonl", r#"engine: "fast" there, "complete" now"#, "without --resume"];
+    refused(&fixture, &with("--out run.jsonl --resume"), &words);
 }
 
 #[test]

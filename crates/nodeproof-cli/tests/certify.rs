@@ -23,7 +23,7 @@ fn certificates_have_a_header_and_a_line_a_node() {
     assert_eq!(all.len(), 31);
     let header = &all[0];
     assert_eq!((&header["format"], &header["version"]), (&"nodeproof-certificates".into(), &1.into()));
-    assert_eq!((&header["engine"], &header["class"]), (&"fast".into(), &"predicted".into()));
+    assert_eq!((&header["engine"], &header["class"]), (&"complete".into(), &"predicted".into()));
     assert_eq!((&header["graph"]["nodes"], &header["graph"]["attributes"]), (&30.into(), &12.into()));
     assert_eq!((&header["model"]["layers"], &header["model"]["propagation"]), (&2.into(), &"symmetric-gcn".into()));
     assert_eq!((&header["budget"]["global"], &header["budget"]["local"]), (&2.into(), &"1%".into()));
@@ -70,13 +70,16 @@ fn verdicts_of_both_kinds_occur_in_the_fixture() {
 #[test]
 fn csv_has_a_row_a_node() {
     let fixture = Fixture::new();
-    fixture.certify("--csv out.csv --nodes 3,1").succeeded();
+    fixture.certify("--csv out.csv --nodes 3,1 --engine fast").succeeded();
     let text = fixture.read("out.csv");
     let rows: Vec<_> = text.lines().collect();
-    assert_eq!(rows[0], "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine");
+    assert_eq!(
+        rows[0],
+        "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine,branches"
+    );
     assert_eq!(rows.len(), 3);
     assert!(rows[1].starts_with("3,paper 3,0,") && rows[2].starts_with("1,paper 1,1,"), "{text}");
-    assert!(rows[1].ends_with(",fast"));
+    assert!(rows[1].ends_with(",fast,0"));
     common::graph(30, 12).write(fixture.path("graph.npz")).unwrap();
     fixture.certify("--csv out.csv").succeeded();
     assert!(fixture.read("out.csv").starts_with("node,label,predicted"), "no names, no column");
@@ -311,7 +314,7 @@ fn help_documents_exit_codes_and_examples() {
     let fixture = Fixture::new();
     let help = fixture.run("--help").succeeded().stdout;
     assert!(help.contains("Exit codes:") && help.contains("130"), "{help}");
-    for command in ["certify", "explain", "data info", "data split", "model info", "model convert"] {
+    for command in ["certify", "explain", "radius", "data info", "data split", "model info", "model convert"] {
         let help = fixture.run(&format!("{command} --help")).succeeded().stdout;
         assert!(help.contains("Examples:"), "{command}");
     }

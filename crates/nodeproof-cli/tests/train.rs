@@ -47,9 +47,10 @@ fn every_method_trains_a_network_of_any_depth() {
         assert_eq!((&run["all"]["nodes"], &run["labelled"]["nodes"]), (&24.into(), &6.into()));
         assert_eq!((&run["split"]["train"], &run["split"]["seed"]), (&6.into(), &0.into()));
         assert!(run["unlabelled"]["accuracy"].as_f64() > Some(0.0) && run["cpu_seconds"].as_f64().is_some(), "{run}");
-        // What was trained can be certified, with the same verdicts.
-        let line =
-            format!("certify --graph papers.npz --model {method}.safetensors --global-budget 4 --local-budget 2");
+        // What was trained can be certified, with the same verdicts of the same engine.
+        let line = format!(
+            "certify --graph papers.npz --model {method}.safetensors --global-budget 4 --local-budget 2 --engine fast"
+        );
         let certified = json(&fixture.run(&format!("{line} --json")).succeeded().stdout);
         assert_eq!(certified["all"], run["all"], "{method}");
     }
@@ -300,12 +301,16 @@ fn the_average_radius_agrees_with_certifying() {
     let line = "--method rh --steps 30 --out m.safetensors --average-radius --max-budget 3 --json";
     let run = json(&train(&fixture, line).succeeded().stdout)["runs"][0].clone();
     let robust = |budget: u32| {
-        let line =
-            format!("certify --graph papers.npz --model m.safetensors --global-budget {budget} --local-budget 2");
+        let line = format!(
+            "certify --graph papers.npz --model m.safetensors --global-budget {budget} --local-budget 2 --engine fast"
+        );
         json(&fixture.run(&format!("{line} --json")).succeeded().stdout)["all"]["robust"].as_f64().unwrap()
     };
     let expected = (robust(1) + robust(2) + robust(3)) / 24.0;
     assert!((run["average_radius"]["all"].as_f64().unwrap() - expected).abs() < 1e-12, "{run}");
+    let line = "radius --graph papers.npz --model m.safetensors --max-budget 3 --local-budget 2 --engine fast --scan";
+    let scan = json(&fixture.run(&format!("{line} --json")).succeeded().stdout);
+    assert!((scan["all"]["mean"].as_f64().unwrap() - expected).abs() < 1e-12, "{scan}");
 }
 
 #[test]

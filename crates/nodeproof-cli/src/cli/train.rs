@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use nodeproof::train::{Method, Schedule, TrainOptions};
 
-use super::{BudgetArguments, GraphArguments, PropagationChoice};
+use super::{BudgetArguments, GraphArguments, PropagationChoice, ThreadArguments};
 use crate::values::{self, HiddenSizes, Limit, Share};
 
 const EXAMPLES: &str = "\
@@ -111,9 +111,8 @@ pub(crate) struct TrainArguments {
     pub(crate) split: SplitArguments,
     #[command(flatten)]
     pub(crate) output: TrainOutputArguments,
-    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), help_heading = "Running")]
-    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArguments,
 }
 
 /// How the network is trained; what is left out has the method's default.
@@ -229,8 +228,9 @@ pub(crate) struct TrainOutputArguments {
     pub(crate) resume: bool,
     /// Also find the largest global budget that each node withstands, and print the mean
     ///
-    /// Certifies under global budgets of 1, 2, 3, … flips, each time the nodes that were robust before, until none is or
-    /// --max-budget is reached; a node's largest budget is the last one it was robust under.
+    /// Certifies with the engine fast under global budgets of 1, 2, 3, … flips, each time the nodes that were robust
+    /// before, until none is or --max-budget is reached; a node's largest budget is the last one it was robust under.
+    /// `nodeproof radius --engine fast --scan` finds the same.
     #[arg(long)]
     pub(crate) average_radius: bool,
     /// Largest global budget that --average-radius tries

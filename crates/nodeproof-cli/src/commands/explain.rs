@@ -1,10 +1,11 @@
 //! `nodeproof explain`: the story of one node.
 
-use nodeproof::{AttributeId, Certificate, Certifier, ClassId, Flip, Graph, Network, NodeId, Verdict, Witness};
+use nodeproof::{AttributeId, Certificate, Certifier, ClassId, Engine, Flip, Graph, Network, NodeId, Verdict, Witness};
 use serde::Serialize;
 
 use crate::budget::CheckedBudget;
 use crate::cli::ExplainArguments;
+use crate::engine::Effort;
 use crate::export::VerdictName;
 use crate::inputs::Inputs;
 use crate::lists;
@@ -22,13 +23,15 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let certifier = Certifier::new(&inputs.graph, &inputs.model)?
         .budget(inputs.budget.budget().clone())
         .target_class(arguments.model.class.into());
+    let effort = Effort::new(&arguments.engine);
+    let certifier = effort.apply(certifier);
     let logits = Network::new(&inputs.graph, &inputs.model)?.logits_under(node, &[]);
     for certificate in &certifier.certify(&[node])? {
         let story = Story::new(&inputs, certificate, &logits);
         let text = if arguments.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {
-            story.in_words(&inputs.graph, Emphasis::of_stdout())
+            story.in_words(&inputs.graph, effort, Emphasis::of_stdout())
         };
         terminal::print(&text)?;
     }
@@ -48,6 +51,8 @@ struct Story<'a> {
     margin: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     upper: Option<f64>,
+    engine: Engine,
+    branches: u64,
     margins: Vec<Margin>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<WitnessStory>,
@@ -92,6 +97,8 @@ enum Status {
     MayFall,
     /// The class wins under the witness, or without any flip.
     Falls,
+    /// The class is level under the witness: a tie.
+    Ties,
 }
 
 impl Status {
@@ -100,6 +107,7 @@ impl Status {
             Self::Holds => "holds",
             Self::MayFall => "may fall",
             Self::Falls => "falls",
+            Self::Ties => "ties",
         }
     }
 }
@@ -153,9 +161,10 @@ impl<'a> Story<'a> {
             _ => None,
         };
         let status = |class: ClassId, lower: f64| {
-            let overtakes = witness.is_some_and(|witness| witness.class == class);
+            let overtakes = witness.filter(|witness| witness.class == class);
             match lower {
-                _ if overtakes || clean(class) < 0.0 => Status::Falls,
+                _ if overtakes.is_some_and(is_tie) => Status::Ties,
+                _ if overtakes.is_some() || clean(class) < 0.0 => Status::Falls,
                 lower if lower > 0.0 => Status::Holds,
                 _ => Status::MayFall,
             }
@@ -177,12 +186,14 @@ impl<'a> Story<'a> {
                 Verdict::Undecided { upper, .. } => Some(upper),
                 _ => None,
             },
+            engine: certificate.engine,
+            branches: certificate.branches,
             margins: certificate.margins.iter().enumerate().filter_map(margin).collect(),
             witness: witness.map(|witness| WitnessStory::new(graph, witness, clean(witness.class))),
         }
     }
 
-    fn in_words(&self, graph: &Graph, emphasis: Emphasis) -> String {
+    fn in_words(&self, graph: &Graph, effort: Effort, emphasis: Emphasis) -> String {
         let mut facts = Vec::new();
         let id = self.node.id;
         facts.push(match &self.node.name {
@@ -199,6 +210,8 @@ impl<'a> Story<'a> {
         }
         facts.push(("budget", self.budget.in_words(graph)));
         facts.push(("verdict", self.verdict_in_words()));
+        facts.push(("engine", self.engine_in_words()));
+        facts.extend(self.hint(effort).map(|hint| ("hint", hint)));
         // The verdict's line, not a name that happens to contain the word.
         let verdict = |word: &str| format!("\nverdict    {word}");
         let word = self.verdict.word();
@@ -215,35 +228,80 @@ impl<'a> Story<'a> {
     fn verdict_in_words(&self) -> String {
         let class = self.class.in_words();
         let flips = self.witness.as_ref().map_or(0, |witness| witness.flips.len());
+        let tie = self.witness.as_ref().is_some_and(WitnessStory::is_tie);
         match (self.verdict, self.upper) {
             (VerdictName::Robust, _) => {
-                let margin = number(self.margin);
-                format!("robust: no admissible set of flips changes the class; every margin stays at {margin} or above")
+                let least = match self.margin {
+                    margin if only_positive(margin) => "above 0".to_owned(),
+                    margin => format!("at {} or above", number(margin)),
+                };
+                format!("robust: no admissible set of flips changes the class; every margin stays {least}")
             }
             (VerdictName::Nonrobust, _) if flips == 0 => {
-                format!("nonrobust: another class wins over {class} without any flip")
+                let wins = if tie { "is level with" } else { "wins over" };
+                format!("nonrobust: another class {wins} {class} without any flip")
+            }
+            (VerdictName::Nonrobust, _) if tie => {
+                let flips = terminal::counted(flips, "flip");
+                format!("nonrobust: {flips} can bring another class level, a tie")
             }
             (VerdictName::Nonrobust, _) if flips == 1 => "nonrobust: one flip changes the class".to_owned(),
             (VerdictName::Nonrobust, _) => format!("nonrobust: {flips} flips change the class (fewer may do)"),
-            (VerdictName::Undecided, upper) => format!(
-                "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between {} and {}",
-                number(self.margin),
-                upper.map_or("unknown".to_owned(), number)
-            ),
+            (VerdictName::Undecided, upper) => {
+                let (lower, gap) = (number(self.margin), upper.map_or(f64::NAN, |upper| upper - self.margin));
+                let upper = upper.map_or("unknown".to_owned(), number);
+                format!(
+                    "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between \
+                     {lower} and {upper}, a gap of {}",
+                    number(gap)
+                )
+            }
         }
+    }
+
+    /// The engine that settled the node, or the last one that tried.
+    fn engine_in_words(&self) -> String {
+        let engine = self.engine.name();
+        let parts = match self.branches {
+            0 => String::new(),
+            branches => format!(" after {} of branch and bound", terminal::counted(branches as usize, "part")),
+        };
+        match self.verdict {
+            VerdictName::Undecided => format!("{engine} left it undecided{parts}"),
+            _ => format!("settled by {engine}{parts}"),
+        }
+    }
+
+    /// What would settle an undecided node, if anything.
+    fn hint(&self, effort: Effort) -> Option<String> {
+        let open = self.verdict == VerdictName::Undecided && self.margin > f64::MIN;
+        effort.remedy().filter(|_| open).map(|remedy| format!("{remedy} may settle it"))
     }
 
     fn margin_table(&self) -> String {
         let header = ["margin over", "as it is", "under attack", "status"].map(str::to_owned).to_vec();
         let row = |margin: &Margin| {
-            let lower = format!("≥ {}", number(margin.lower));
+            let lower = match margin.lower {
+                lower if only_positive(lower) => "> 0".to_owned(),
+                lower => format!("≥ {}", number(lower)),
+            };
             vec![margin.class.in_words(), number(margin.clean), lower, margin.status.word().to_owned()]
         };
         terminal::table("lrrl", Some(header), self.margins.iter().map(row).collect())
     }
 }
 
+/// Whether flips only bring a class level.
+fn is_tie(witness: &Witness) -> bool {
+    witness.margin >= 0.0
+}
+
 impl WitnessStory {
+    /// Whether the flips only bring a class level.
+    fn is_tie(&self) -> bool {
+        self.after >= 0.0
+    }
+
     fn new(graph: &Graph, witness: &Witness, before: f64) -> Self {
         let flip = |&flip: &Flip| FlipStory {
             node: NamedNode::new(graph, flip.node),
@@ -271,7 +329,12 @@ impl WitnessStory {
         let winner = self.class.in_words();
         let (before, after) = (number(self.before), number(self.after));
         text += &terminal::paragraph(&match self.flips.len() {
+            0 if self.is_tie() => format!("{winner} is level as it is: the margin over it is {before}"),
             0 => format!("{winner} wins as it is: the margin over it is {before}"),
+            _ if self.is_tie() => format!(
+                "then {winner} is level: the margin over it goes from {before} to {after}, and nothing says which class \
+                 wins"
+            ),
             _ => format!("then {winner} wins: the margin over it goes from {before} to {after}"),
         });
         text
@@ -293,6 +356,11 @@ impl FlipStory {
         let itself = if id == target { ", the node itself" } else { "" };
         format!("{verb} {attribute} {preposition} {node}{itself}")
     }
+}
+
+/// Whether a lower bound is the smallest positive number: proof that a margin is positive, but not by how much.
+fn only_positive(lower: f64) -> bool {
+    lower > 0.0 && lower < f64::MIN_POSITIVE
 }
 
 fn number(value: f64) -> String {
@@ -327,6 +395,7 @@ mod tests {
     #[test]
     fn tiny_margins_keep_their_sign() {
         assert_eq!((number(0.5), number(-0.0001), number(0.0)), ("0.500".into(), "-1.0e-4".into(), "0.000".into()));
+        assert!(only_positive(5e-324) && !only_positive(0.0) && !only_positive(1e-300));
         assert_eq!((number(f64::MIN), number(-1e200)), ("unknown".into(), "-1.0e200".into()));
     }
 }

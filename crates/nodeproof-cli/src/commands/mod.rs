@@ -5,6 +5,7 @@ mod certify;
 mod data;
 mod explain;
 mod model;
+mod radius;
 mod train;
 
 use crate::cli::{BenchCommand, Command, DataCommand, ModelCommand};
@@ -18,12 +19,14 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Certify(arguments) => certify::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Radius(arguments) => radius::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
         Command::Data(DataCommand::Split(arguments)) => data::split(&arguments),
         Command::Model(ModelCommand::Info(arguments)) => model::info(&arguments),
         Command::Model(ModelCommand::Convert(arguments)) => model::convert(&arguments),
         Command::Bench(BenchCommand::Certify(arguments)) => bench::certify(&arguments),
+        Command::Bench(BenchCommand::Engines(arguments)) => bench::engines(&arguments),
         Command::Bench(BenchCommand::Train(arguments)) => bench::train(&arguments),
     }
 }

@@ -1,8 +1,10 @@
-//! Certificates as files: one exporter a format, fed node by node.
+//! Certificates and radii as files: one exporter a format, fed node by node.
 
 mod csv;
 mod destination;
 mod jsonl;
+mod places;
+mod radii;
 mod record;
 mod resume;
 
@@ -10,47 +12,80 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use serde::Serialize;
 
 pub(crate) use self::csv::Csv;
 pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all};
 pub(crate) use jsonl::JsonLines;
-pub(crate) use record::{GraphHeader, Header, Record, VerdictName};
+pub(crate) use places::Places;
+pub(crate) use radii::{RadiiHeader, RadiusRecord};
+pub(crate) use record::{FlipRecord, GraphHeader, Header, ModelHeader, Record, VerdictName};
 pub(crate) use resume::{Kept, scan};
 
 /// Longest time that a finished record waits in memory.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
+/// What a file is about.
+pub(crate) trait FileHeader: Serialize {
+    /// Names of the nodes, for formats that show them.
+    fn names(&self) -> Option<&[String]>;
+
+    /// The header as one line without its end.
+    fn line(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+}
+
+/// What is written of a node.
+pub(crate) trait Exported: Serialize {
+    /// What a file of these is about.
+    type Header: FileHeader;
+    /// Columns of a table, after the node and its name.
+    const COLUMNS: &'static [&'static str];
+
+    /// The node.
+    fn node(&self) -> u32;
+
+    /// What stands in the columns.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// A value as it stands in a table: nothing where there is none.
+fn cell(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
 /// A file format.
-pub(crate) trait Exporter {
+pub(crate) trait Exporter<R: Exported> {
     /// Writes what comes before the first record.
-    fn begin(&mut self, header: &Header) -> io::Result<()>;
+    fn begin(&mut self, header: &R::Header) -> io::Result<()>;
     /// Writes one record.
-    fn record(&mut self, record: &Record) -> io::Result<()>;
+    fn record(&mut self, record: &R) -> io::Result<()>;
     /// Hands everything to the system.
     fn flush(&mut self) -> io::Result<()>;
 }
 
 /// An exporter and where it writes.
-pub(crate) struct Output {
-    exporter: Box<dyn Exporter>,
+pub(crate) struct Output<R> {
+    exporter: Box<dyn Exporter<R>>,
     destination: Destination,
     /// Whoever read it has seen enough.
     closed: bool,
 }
 
-impl Output {
+impl<R: Exported> Output<R> {
     /// Writes to `destination` through `exporter`.
-    pub(crate) fn new(exporter: Box<dyn Exporter>, destination: Destination) -> Self {
+    pub(crate) fn new(exporter: Box<dyn Exporter<R>>, destination: Destination) -> Self {
         Self { exporter, destination, closed: false }
     }
 
     /// Writes what comes before the first record.
-    pub(crate) fn begin(&mut self, header: &Header) -> anyhow::Result<()> {
+    pub(crate) fn begin(&mut self, header: &R::Header) -> anyhow::Result<()> {
         self.attempt(|exporter| exporter.begin(header))
     }
 
     /// Writes one record.
-    pub(crate) fn record(&mut self, record: &Record) -> anyhow::Result<()> {
+    pub(crate) fn record(&mut self, record: &R) -> anyhow::Result<()> {
         self.attempt(|exporter| exporter.record(record))
     }
 
@@ -60,7 +95,7 @@ impl Output {
     }
 
     /// A closed stdout is no failure: nothing more goes there, and other outputs go on.
-    fn attempt(&mut self, write: impl FnOnce(&mut dyn Exporter) -> io::Result<()>) -> anyhow::Result<()> {
+    fn attempt(&mut self, write: impl FnOnce(&mut dyn Exporter<R>) -> io::Result<()>) -> anyhow::Result<()> {
         if self.closed {
             return Ok(());
         }
@@ -75,19 +110,19 @@ impl Output {
 }
 
 /// All outputs of a run.
-pub(crate) struct Outputs {
-    outputs: Vec<Output>,
+pub(crate) struct Outputs<R> {
+    outputs: Vec<Output<R>>,
     flushed: Instant,
 }
 
-impl Outputs {
+impl<R: Exported> Outputs<R> {
     /// Feeds `outputs`, which have begun.
-    pub(crate) fn new(outputs: Vec<Output>) -> Self {
+    pub(crate) fn new(outputs: Vec<Output<R>>) -> Self {
         Self { outputs, flushed: Instant::now() }
     }
 
     /// Writes one record everywhere; every now and then hands all to the system, so that a killed run loses little.
-    pub(crate) fn record(&mut self, record: &Record) -> anyhow::Result<()> {
+    pub(crate) fn record(&mut self, record: &R) -> anyhow::Result<()> {
         self.outputs.iter_mut().try_for_each(|output| output.record(record))?;
         if self.flushed.elapsed() >= FLUSH_INTERVAL {
             self.flush()?;

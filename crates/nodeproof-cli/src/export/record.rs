@@ -1,9 +1,11 @@
 //! What is kept of a certificate, in the order in which it is written.
 
-use nodeproof::{Certificate, Engine, Graph, Model, TargetClass, Verdict};
+use nodeproof::{Certificate, Engine, Flip, Graph, Model, TargetClass, Verdict, Witness};
 use serde::{Deserialize, Serialize};
 
+use super::{Exported, FileHeader, cell};
 use crate::budget::CheckedBudget;
+use crate::inputs::Inputs;
 
 /// Name of the certificate format.
 const FORMAT: &str = "nodeproof-certificates";
@@ -45,30 +47,39 @@ impl GraphHeader {
     }
 }
 
+/// Which model a file is about.
 #[derive(Debug, Clone, Serialize)]
-struct ModelHeader {
+pub(crate) struct ModelHeader {
     fingerprint: String,
     layers: usize,
     propagation: &'static str,
     classes: usize,
 }
 
+impl ModelHeader {
+    /// Names `model`.
+    pub(crate) fn new(model: &Model) -> Self {
+        Self {
+            fingerprint: model.fingerprint(),
+            layers: model.layers().len(),
+            propagation: model.propagation().name(),
+            classes: model.classes(),
+        }
+    }
+}
+
 impl Header {
-    /// The header of a run over `nodes` nodes.
-    pub(crate) fn new(graph: &Graph, model: &Model, budget: &CheckedBudget, class: TargetClass, nodes: usize) -> Self {
+    /// The header of a run of `engine` over `nodes` nodes.
+    pub(crate) fn new(inputs: &Inputs, engine: Engine, class: TargetClass, nodes: usize) -> Self {
+        let Inputs { graph, model, budget, .. } = inputs;
         Self {
             format: FORMAT,
             version: VERSION,
             nodeproof: env!("CARGO_PKG_VERSION"),
-            engine: Engine::Fast,
+            engine,
             class,
             graph: GraphHeader::new(graph),
-            model: ModelHeader {
-                fingerprint: model.fingerprint(),
-                layers: model.layers().len(),
-                propagation: model.propagation().name(),
-                classes: model.classes(),
-            },
+            model: ModelHeader::new(model),
             budget: budget.clone(),
             nodes,
             timings: false,
@@ -81,15 +92,11 @@ impl Header {
         self.timings = timings;
         self
     }
+}
 
-    /// Names of the nodes, for formats that show them.
-    pub(crate) fn names(&self) -> Option<&[String]> {
+impl FileHeader for Header {
+    fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
-    }
-
-    /// The header as one line without its end.
-    pub(crate) fn line(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
     }
 }
 
@@ -131,6 +138,18 @@ pub(crate) struct FlipRecord {
     pub(crate) to: u8,
 }
 
+impl FlipRecord {
+    /// The flips of `witness`, in their order.
+    pub(crate) fn all(witness: &Witness, graph: &Graph) -> Vec<Self> {
+        let record = |flip: &Flip| Self { node: flip.node.0, attribute: flip.attribute.0, to: flip.adds(graph).into() };
+        witness.flips.iter().map(record).collect()
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A certificate on file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -153,6 +172,8 @@ pub(crate) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) witness_margin: Option<f64>,
     pub(crate) engine: Engine,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) branches: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) seconds: Option<f64>,
 }
@@ -174,16 +195,12 @@ impl Record {
             witness_class: None,
             witness_margin: None,
             engine: certificate.engine,
+            branches: certificate.branches,
             seconds: timed.then_some(certificate.time.as_secs_f64()),
         };
         match &certificate.verdict {
             Verdict::Nonrobust { witness } => {
-                let flip = |flip: &nodeproof::Flip| FlipRecord {
-                    node: flip.node.0,
-                    attribute: flip.attribute.0,
-                    to: flip.adds(graph).into(),
-                };
-                record.witness = Some(witness.flips.iter().map(flip).collect());
+                record.witness = Some(FlipRecord::all(witness, graph));
                 record.witness_class = Some(witness.class.0);
                 record.witness_margin = Some(witness.margin);
             }
@@ -197,6 +214,41 @@ impl Record {
     pub(crate) fn margin(&self) -> Option<f64> {
         let smallest = self.margins.iter().flatten().copied().fold(f64::INFINITY, f64::min);
         Some(smallest).filter(|&margin| margin > f64::MIN)
+    }
+}
+
+impl Exported for Record {
+    type Header = Header;
+    const COLUMNS: &'static [&'static str] = &[
+        "label",
+        "predicted",
+        "class",
+        "verdict",
+        "margin",
+        "worst_class",
+        "flips",
+        "witness_margin",
+        "engine",
+        "branches",
+    ];
+
+    fn node(&self) -> u32 {
+        self.node
+    }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            cell(self.label),
+            self.predicted.to_string(),
+            self.class.to_string(),
+            self.verdict.word().to_owned(),
+            cell(self.margin()),
+            self.worst_class.to_string(),
+            cell(self.witness.as_ref().map(Vec::len)),
+            cell(self.witness_margin),
+            self.engine.name().to_owned(),
+            self.branches.to_string(),
+        ]
     }
 }
 
@@ -222,6 +274,7 @@ pub(crate) mod tests {
             witness_class: None,
             witness_margin: None,
             engine: Engine::Fast,
+            branches: 0,
             seconds: None,
         }
     }
@@ -240,7 +293,7 @@ pub(crate) mod tests {
         let model = Model::new(vec![layer], nodeproof::Propagation::SymmetricGcn).unwrap();
         let arguments = Only::parse_from(["test", "--global-budget", &global.to_string()]).budget;
         let budget = CheckedBudget::new(&arguments, &graph, None).unwrap();
-        Header::new(&graph, &model, &budget, TargetClass::Predicted, 2)
+        Header::new(&Inputs { graph, model, split: None, budget }, Engine::Fast, TargetClass::Predicted, 2)
     }
 
     #[test]
@@ -256,6 +309,7 @@ pub(crate) mod tests {
         let mut full = record(4, VerdictName::Nonrobust);
         full.witness = Some(vec![FlipRecord { node: 4, attribute: 2, to: 1 }]);
         (full.witness_class, full.witness_margin, full.seconds) = (Some(0), Some(-0.1), Some(1e-9));
+        (full.engine, full.branches) = (Engine::Complete, 12);
         let line = serde_json::to_string(&full).unwrap();
         assert!(line.contains(r#""witness":[{"node":4,"attribute":2,"to":1}]"#), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), full);

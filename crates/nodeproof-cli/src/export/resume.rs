@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use nodeproof::NodeId;
 use serde_json::Value;
 
-use super::{Header, Record};
+use super::{FileHeader, Header, Record};
 
 /// What of a file can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

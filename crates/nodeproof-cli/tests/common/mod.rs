@@ -119,6 +119,22 @@ pub(crate) fn model(attributes: usize) -> Model {
     Model::new(layers, Propagation::SymmetricGcn).unwrap()
 }
 
+/// A graph of one node and a model of which one flip makes two classes level.
+pub(crate) fn write_tie(fixture: &Fixture) {
+    let graph = Graph::new(1, 2, &[], &[(0, 0)]).unwrap();
+    graph.with_labels(vec![Some(ClassId(0))]).unwrap().write(fixture.path("tie.npz")).unwrap();
+    let weight = Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 0.0]);
+    let model = Model::new(vec![Layer::new(weight, vec![0.0, 0.0])], Propagation::SymmetricGcn);
+    model.unwrap().write(fixture.path("tie.safetensors")).unwrap();
+}
+
+/// Copies the example graph and model of the repository.
+pub(crate) fn copy_papers(fixture: &Fixture) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/papers");
+    fs::copy(folder.join("graph.npz"), fixture.path("papers.npz")).unwrap();
+    fs::copy(folder.join("model.safetensors"), fixture.path("papers.safetensors")).unwrap();
+}
+
 pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }

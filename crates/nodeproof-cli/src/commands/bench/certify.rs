@@ -51,7 +51,7 @@ pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Res
 }
 
 /// Evenly spaced members of `all`, at most `count`.
-fn every_nth<T>(all: &[T], count: usize) -> Vec<&T> {
+pub(super) fn every_nth<T>(all: &[T], count: usize) -> Vec<&T> {
     let step = all.len().div_ceil(count.max(1)).max(1);
     all.iter().step_by(step).collect()
 }

@@ -29,7 +29,7 @@ pub(in crate::commands) fn run(arguments: &BenchTrainArguments) -> anyhow::Resul
     inputs::check_readable(&arguments.graph.graph, "--graph")?;
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.quiet);
-    let split = match &arguments.budget.split {
+    let split = match &arguments.budget.flips.split {
         Some(path) => inputs::read_split(path, &graph)?,
         None => Split::stratified(&graph, SplitSize::Fraction(TRAIN_SHARE), SplitSize::PerClass(0), 0)?,
     };

@@ -62,7 +62,7 @@ pub(super) fn evaluate(
 ) -> anyhow::Result<Option<Evaluation>> {
     let nodes: Vec<NodeId> = graph.node_ids().collect();
     let certifier =
-        Certifier::new(graph, model)?.budget(plan.budget.budget().clone()).threads(arguments.threads.into());
+        Certifier::new(graph, model)?.budget(plan.budget.budget().clone()).threads(arguments.threads.count());
     let mut summary = Summary::new(Some(plan.split.clone()));
     let progress = Progress::new(nodes.len(), 0, arguments.output.quiet);
     let go_on = || if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };

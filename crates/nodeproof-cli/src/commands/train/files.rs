@@ -6,8 +6,6 @@ use anyhow::bail;
 
 use crate::cli::TrainArguments;
 use crate::export::{Destination, check_openable, check_replaceable};
-use crate::lists;
-use crate::values::NodeList;
 
 /// The files of one run.
 #[derive(Debug, Clone)]
@@ -86,12 +84,8 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
 }
 
 fn inputs(arguments: &TrainArguments) -> Vec<&Path> {
-    let budget = &arguments.budget;
     let mut inputs: Vec<&Path> = vec![&arguments.graph.graph];
-    inputs.extend(budget.split.as_deref());
-    inputs.extend(budget.local_budget_file.as_deref());
-    inputs.extend(budget.protect_nodes.as_ref().and_then(NodeList::file));
-    inputs.extend(budget.protect_attributes.as_deref().and_then(lists::attribute_file));
+    inputs.extend(arguments.budget.flips.files());
     inputs
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
         Trainer::new(&graph, &plan.split, plan.options.clone()).map_err(options::in_words)?;
     }
 
-    let pool = thread_pool(arguments.threads.into())?;
+    let pool = thread_pool(arguments.threads.count())?;
     let interrupt = Interrupt::listen(|| ())?;
     let session = Session { arguments, graph: &graph, interrupt: &interrupt };
     let mut finished = Vec::new();
@@ -106,7 +106,7 @@ impl Session<'_> {
 
         let (start, cpu) = (Instant::now(), ProcessTime::now());
         let progress = TrainingProgress::new(plan.options.all_steps(), resumed, self.arguments.output.quiet);
-        let monitor = Monitor::new(self.graph, plan, self.arguments.threads.into(), name, progress);
+        let monitor = Monitor::new(self.graph, plan, self.arguments.threads.count(), name, progress);
         let complete = self.take_steps(&mut trainer, plan, log, monitor)?;
         let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
         let steps = trainer.steps_done();
@@ -151,7 +151,7 @@ impl Session<'_> {
     ) -> anyhow::Result<bool> {
         let output = &self.arguments.output;
         let sampled = Some(output.log_margins).filter(|&count| count > 0);
-        let sample = sampled.map(|count| Sample::of_each(self.graph, plan, self.arguments.threads.into(), count));
+        let sample = sampled.map(|count| Sample::of_each(self.graph, plan, self.arguments.threads.count(), count));
         while !trainer.is_finished() && !self.interrupt.asked() {
             let before = sample.as_ref().map(|_| trainer.current().clone());
             let Some(mut report) = trainer.step().map_err(options::in_words)? else { break };

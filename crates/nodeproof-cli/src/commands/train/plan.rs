@@ -72,7 +72,7 @@ pub(super) fn make(
 }
 
 fn split(arguments: &TrainArguments, graph: &Graph, run: u64) -> anyhow::Result<(Split, SplitFacts)> {
-    if let Some(path) = &arguments.budget.split {
+    if let Some(path) = &arguments.budget.flips.split {
         let split = inputs::read_split(path, graph)?;
         let facts = SplitFacts::new(&split, Some(path.display().to_string()));
         return Ok((split, facts));
