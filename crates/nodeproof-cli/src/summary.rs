@@ -182,7 +182,7 @@ impl Summary {
             return Some(format!("numbers overflow at {nodes}, of which nothing is known; are the weights meant so?"));
         }
         let remedy = effort.remedy().filter(|_| self.all.undecided > 0)?;
-        Some(format!("{remedy} may settle the {} undecided", self.all.undecided))
+        Some(format!("{remedy} may settle the {}", terminal::counted(self.all.undecided, "undecided node")))
     }
 
     /// The figures behind the table.

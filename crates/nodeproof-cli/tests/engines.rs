@@ -105,7 +105,10 @@ fn a_weaker_engine_hints_at_a_stronger_one() {
     for engine in ["fast", "tight"] {
         let undecided = summary(&fixture, &format!("--engine {engine}"))["all"]["undecided"].clone();
         let text = certify(&fixture, &format!("--engine {engine}")).stdout;
-        assert!(text.contains(&format!("hint    --engine complete may settle the {undecided} undecided")), "{text}");
+        assert!(
+            text.contains(&format!("hint    --engine complete may settle the {undecided} undecided node")),
+            "{text}"
+        );
     }
 }
 
@@ -115,7 +118,7 @@ fn a_node_out_of_time_is_undecided_with_both_numbers() {
     let node = branched(&fixture)["node"].clone();
     let more = format!("--nodes {node} --out out.jsonl");
     let text = certify(&fixture, &format!("{more} --time-limit 0")).stdout;
-    assert!(text.contains("a longer --time-limit (now 0 s) may settle the 1 undecided"), "{text}");
+    assert!(text.contains("a longer --time-limit (now 0 s) may settle the 1 undecided node\n"), "{text}");
     let record = &records(&fixture, "out.jsonl")[0];
     assert_eq!(record["verdict"], "undecided");
     assert!(record["lower"].as_f64() <= Some(0.0) && record["upper"].as_f64() > Some(0.0), "{record}");
@@ -176,6 +179,21 @@ fn a_tie_is_nonrobust_but_for_the_engine_fast() {
         assert!(text.contains(words), "{words}\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn no_engine_is_recommended_where_numbers_overflow() {
+    let fixture = fixture();
+    common::write_overflowing(&fixture);
+    let line = "--graph graph.npz --model huge.safetensors --global-budget 2";
+    for engine in ["fast", "complete"] {
+        let text = fixture.run(&format!("certify {line} --engine {engine}")).succeeded().stdout;
+        assert!(text.contains("numbers overflow at 30 nodes") && !text.contains("may settle"), "{text}");
+        let text = fixture.run(&format!("explain {line} --engine {engine} --node 1")).succeeded().stdout;
+        assert!(text.contains("undecided") && !text.contains("hint"), "{text}");
+    }
+    let text = fixture.run("radius --graph graph.npz --model huge.safetensors --max-budget 3").succeeded().stdout;
+    assert!(text.contains("30 nodes are not exact") && !text.contains("even without flips"), "{text}");
 }
 
 #[test]

@@ -128,6 +128,13 @@ pub(crate) fn write_tie(fixture: &Fixture) {
     model.unwrap().write(fixture.path("tie.safetensors")).unwrap();
 }
 
+/// A model whose numbers overflow on the fixture's graph.
+pub(crate) fn write_overflowing(fixture: &Fixture) {
+    let weight = |rows, columns| Matrix::from_values(rows, columns, vec![1e200; rows * columns]);
+    let layers = vec![Layer::new(weight(12, 2), vec![0.0; 2]), Layer::new(weight(2, 3), vec![0.0; 3])];
+    Model::new(layers, Propagation::SymmetricGcn).unwrap().write(fixture.path("huge.safetensors")).unwrap();
+}
+
 /// Copies the example graph and model of the repository.
 pub(crate) fn copy_papers(fixture: &Fixture) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/papers");

@@ -11,7 +11,7 @@ use crate::summary::Run;
 use crate::terminal::{self, counted};
 
 /// What the radii of a group of nodes come to. A node that is not exact counts with the budget it is proven for, and one
-/// that is not even robust without flips with 0.
+/// that is not robust even without flips with 0.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Figures {
     nodes: usize,
@@ -90,7 +90,7 @@ impl<'a> Report<'a> {
             labelled: part(true),
             unlabelled: part(false),
             histogram: Histogram::new(&radii, header.max_budget),
-            without: count(&|record| record.robust_up_to.is_none()),
+            without: count(&|record| record.robust_up_to.is_none() && record.is_exact()),
             withstand_all: count(&|record| record.robust_up_to == Some(header.max_budget)),
             open: if scan { 0 } else { count(&|record| !record.is_exact()) },
         }
