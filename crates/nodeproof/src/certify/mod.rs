@@ -27,8 +27,10 @@ use worker::{Settings, Worker};
 pub use crate::relaxation::Slopes;
 pub use radius::Radius;
 
-/// Nodes in the first chunk; the observer hears of a chunk once all of it is done.
+/// Nodes in the first chunk, and for each thread where one node may take long; the observer hears of a chunk once all of
+/// it is done.
 const FIRST_CHUNK: usize = 64;
+const FIRST_CHUNK_EACH: usize = 2;
 /// Chunks grow until one takes about this long: rare enough to keep all threads busy, often enough for the observer.
 const CHUNK_TIME: Duration = Duration::from_millis(200);
 /// Nodes that a thread takes at a time: few, since some cost a hundred times as much as others.
@@ -370,13 +372,18 @@ impl<'a> Certifier<'a> {
             let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
             worker.get_or_insert_with(|| Worker::new(&relaxation, settings)).certify(node)
         };
-        let (mut rest, mut size) = (nodes, FIRST_CHUNK);
+        let smallest = match self.engine {
+            Engine::Fast => FIRST_CHUNK,
+            Engine::Tight | Engine::Complete => FIRST_CHUNK_EACH * pool.current_num_threads(),
+        };
+        let (mut rest, mut size) = (nodes, smallest);
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(size.min(rest.len()));
+            let piece = if self.engine == Engine::Fast { PIECE } else { 1 };
             let start = Instant::now();
             let certificates: Vec<Certificate> =
-                pool.install(|| chunk.par_iter().with_max_len(PIECE).map(certify).collect());
-            size = if start.elapsed() < CHUNK_TIME / 2 { 2 * size } else { (size / 2).max(FIRST_CHUNK) };
+                pool.install(|| chunk.par_iter().with_max_len(piece).map(certify).collect());
+            size = if start.elapsed() < CHUNK_TIME / 2 { 2 * size } else { (size / 2).max(smallest) };
             rest = after;
             for certificate in certificates {
                 if observer(Event::Certified(certificate)).is_break() {

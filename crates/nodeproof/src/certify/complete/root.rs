@@ -10,8 +10,9 @@ use super::tail::Tail;
 use crate::graph::ClassId;
 use crate::slice::SlicedFlip;
 
-/// With more flips than this behind more than one hidden layer nothing is attempted.
-const MOST_FLIPS: usize = 400_000;
+/// With more flips than this behind more than one hidden layer nothing is attempted: bounds of so many are too slow and
+/// too weak to settle anything.
+const MOST_FLIPS: usize = 20_000;
 
 /// What the root leaves to be searched.
 pub(super) struct Root<'a> {
