@@ -379,7 +379,7 @@ impl<'a> Bounding<'a> {
     /// A flip of a node with no budget left takes the place of one there, any other that of the last one selected.
     fn set_thresholds(&mut self) {
         let selected = self.selection.best();
-        let last = if selected.len() < self.left { 0.0 } else { selected.last().map_or(0.0, |&(gain, _)| gain) };
+        let last = self.selection.threshold();
         self.thresholds.clear();
         self.thresholds.resize(self.capacities.len(), last);
         for &(gain, flip) in selected.iter().filter(|(_, flip)| *flip != UNLISTED) {

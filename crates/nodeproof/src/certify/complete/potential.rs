@@ -99,8 +99,10 @@ pub(super) struct Potentials {
 const SPARE: usize = 20;
 /// Attributes whose potentials are computed together.
 const BLOCK: usize = 256;
-/// Far more than what rounding to singles takes from a sum of a few hundred terms, none of them negative.
-const RAISE: f64 = 1.0 + 1e-4;
+/// What potentials are raised by for each term, none of them negative: more than what rounding to singles takes.
+const RAISE: f64 = f32::EPSILON as f64;
+/// Sums of products in singles that are larger than this have lost next to nothing to underflow.
+const SMALL: f32 = 1e-30;
 /// Scales in this range are far from where singles overflow or underflow.
 const SAFE: std::ops::Range<f64> = 1e-30..1e30;
 
@@ -129,7 +131,8 @@ impl Potentials {
                     let unit = m as usize * width + j;
                     if active(unit) {
                         let c = coefficients[unit];
-                        query[usize::from(c < 0.0)] += p * c.abs();
+                        // What underflows here may be made up for by the weights.
+                        query[usize::from(c < 0.0)] += (p * c.abs()).max(f64::MIN_POSITIVE);
                     }
                 }
             }
@@ -151,21 +154,25 @@ impl Potentials {
             let terms = query.iter().zip(weight.row(attribute));
             terms.map(|(query, &w)| query[if w < 0.0 { lowered } else { 1 - lowered }] * w.abs()).sum()
         };
-        let scale = longest * parts.largest * RAISE;
+        let raise = 1.0 + RAISE * (query.len() + 8) as f64;
+        let above = |potential: f64| ((potential * raise) as f32).next_up();
+        let scale = longest * parts.largest * raise;
         if limits.additions() {
             if SAFE.contains(&scale) {
                 parts.add_products(query, longest, values);
                 let scale = (scale as f32).next_up();
-                values.iter_mut().for_each(|value| *value *= scale);
+                for (attribute, value) in values.iter_mut().enumerate() {
+                    if *value > SMALL {
+                        *value = (*value * scale).max(f32::MIN_POSITIVE);
+                    } else {
+                        // Nothing, or too little for singles: an addition lowers units by negative weights.
+                        let mut moves = query.iter().zip(weight.row(attribute));
+                        let gains = moves.any(|(query, &w)| w != 0.0 && query[usize::from(w > 0.0)] != 0.0);
+                        *value = if gains { above(exact(0, attribute)) } else { 0.0 };
+                    }
+                }
             } else {
                 values.fill(f32::INFINITY);
-            }
-            for (attribute, value) in values.iter_mut().enumerate().filter(|(_, value)| **value == 0.0) {
-                // Nothing, or less than singles can hold: an addition lowers units by negative weights.
-                let moves = query.iter().zip(weight.row(attribute));
-                if moves.into_iter().any(|(query, &w)| w != 0.0 && query[usize::from(w > 0.0)] != 0.0) {
-                    *value = f32::MIN_POSITIVE;
-                }
             }
         }
         let node = around.slice.level(0)[position as usize] as usize;
@@ -173,7 +180,7 @@ impl Potentials {
             // A deletion lowers units by positive weights.
             let potential = if limits.deletions() { exact(1, attribute as usize) } else { 0.0 };
             let moves = limits.deletions() && weight.row(attribute as usize).iter().any(|&w| w != 0.0);
-            values[attribute as usize] = if moves { ((potential * RAISE) as f32).next_up() } else { 0.0 };
+            values[attribute as usize] = if moves { above(potential) } else { 0.0 };
         }
         for (attribute, value) in (0u32..).zip(values) {
             if !limits.flippable(AttributeId(attribute)) {

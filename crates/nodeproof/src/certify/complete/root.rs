@@ -119,18 +119,19 @@ pub(super) fn complete(around: &Surroundings, listing: &mut Listing, pair: (Clas
     flips.sort_by_unit(around.most);
     let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
     let fixed: Vec<u32> = part.fixed.iter().map(|&flip| places[&part.flips.flips[flip as usize]]).collect();
-    let mut listed = vec![true; flips.len()];
-    fixed.iter().for_each(|&flip| listed[flip as usize] = false);
-    let free = (0..flips.len() as u32).filter(|&flip| listed[flip as usize]).collect();
+    let mut capacities = around.capacities.clone();
+    fixed.iter().for_each(|&flip| capacities[flips.flips[flip as usize].0 as usize] -= 1);
+    let may_have = |flip: &u32| capacities[flips.flips[*flip as usize].0 as usize] > 0 && !fixed.contains(flip);
+    let free = (0..flips.len() as u32).filter(may_have).collect();
     Part { flips: Rc::new(flips), unlisted: None, fixed, free, ..part }
 }
 
-/// Which units matter: those with a coefficient that can be active.
+/// Which units matter: those with a coefficient that can be active, or for all that doubles can tell.
 fn active(around: &Surroundings, tail: &Tail) -> Vec<bool> {
     let hidden = &around.shared.bounds.hidden[0];
     let matters = |unit: usize| {
-        let (m, j) = (unit / around.width, unit % around.width);
-        tail.coefficients[unit] != 0.0 && hidden.hi.get(around.place(m), j) > 0.0
+        let (place, j) = (around.place(unit / around.width), unit % around.width);
+        tail.coefficients[unit] != 0.0 && hidden.hi.get(place, j) > -2.0 * hidden.error.unit(place, j)
     };
     (0..tail.coefficients.len()).map(matters).collect()
 }
