@@ -2,6 +2,7 @@
 
 pub mod arrays;
 pub mod exact;
+pub mod nasty;
 
 use std::fmt;
 
