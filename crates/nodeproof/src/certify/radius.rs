@@ -56,11 +56,13 @@ impl Known {
     /// some were undecided, of those that may be the first nonrobust one.
     fn next(&self, most: u32) -> Option<u32> {
         let end = self.nonrobust.unwrap_or_else(|| most.saturating_add(1));
-        let first_open = self.undecided.first().copied().unwrap_or(end).min(end);
+        // A larger budget may be robust where a smaller one was undecided: bounds that are not optimal need not be monotone.
+        let mut open = self.undecided.range(self.not_robust..end.max(self.not_robust)).copied();
+        let first_open = open.clone().next().unwrap_or(end);
         if self.not_robust < first_open {
             return Some(self.not_robust + (first_open - self.not_robust) / 2);
         }
-        let last_open = self.undecided.range(..end).next_back().map_or(self.not_robust, |&open| open + 1);
+        let last_open = open.next_back().map_or(self.not_robust, |open| open + 1);
         (last_open < end).then(|| last_open + (end - last_open) / 2)
     }
 
@@ -266,6 +268,14 @@ mod tests {
         let radius = known.radius(NodeId(0));
         assert_eq!((radius.robust_up_to, radius.nonrobust_from, asked <= 10), (Some(3), Some(9), true));
         assert!(!radius.is_exact(20));
+        // What was undecided is robust after all once a larger budget is.
+        let mut known = Known::default();
+        for (budget, verdict) in [(2, undecided()), (1, robust()), (3, robust())] {
+            assert_eq!(known.next(3), Some(budget));
+            known.learn(budget, verdict);
+        }
+        assert_eq!(known.next(3), None);
+        assert_eq!(known.radius(NodeId(0)).robust_up_to, Some(3));
         // A witness that is smaller than the budget says more than it was asked for.
         let mut known = Known::default();
         known.learn(10, nonrobust(4));
