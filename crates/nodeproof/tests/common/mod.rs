@@ -186,7 +186,7 @@ impl Problem {
 
     /// Every flip that is allowed on its own and, per node, how many are allowed together: from the description of the
     /// problem, not from the library's `Limits`.
-    fn allowed(&self) -> (Vec<Flip>, Vec<usize>) {
+    pub fn allowed(&self) -> (Vec<Flip>, Vec<usize>) {
         let mut local = vec![self.local as usize; self.nodes];
         for &(node, count) in &self.local_at {
             local[node as usize] = count as usize;
