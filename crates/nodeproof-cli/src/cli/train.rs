@@ -35,7 +35,7 @@ Examples:
 /// How weights suit a graph: see [`TrainOptions::suited_to`].
 const SUITED: &str = "\
 \nWeights suited to the graph, with few = 300 / labelled nodes, at most 1:
-  weight decay    ce 0.01, rce and rh 0.03 few,
+  weight decay    ce 0.01, rce 0.01 few, rh 0.03 few,
                   rh-u 0.1 times the share of ones among the attributes
   robust weight   rce 1, rh 0.2, rh-u 0.6 few
 ";

@@ -193,7 +193,7 @@ impl TrainOptions {
     /// | method | weight decay | weight of the worst-case loss |
     /// |---|---|---|
     /// | CE | 0.01 | |
-    /// | RCE | 0.03 few | 1 |
+    /// | RCE | 0.01 few | 1 |
     /// | RH | 0.03 few | 0.2 |
     /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few |
     ///
@@ -206,7 +206,7 @@ impl TrainOptions {
         let density = graph.attributes().entries() as f64 / cells as f64;
         let (weight_decay, robust_weight) = match self.method {
             Method::CrossEntropy => (0.01, 1.0),
-            Method::RobustCrossEntropy => (0.03 * few, 1.0),
+            Method::RobustCrossEntropy => (0.01 * few, 1.0),
             Method::RobustHinge => (0.03 * few, 0.2),
             Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few),
         };
