@@ -10,10 +10,13 @@
 #[allow(dead_code)]
 mod common;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use common::arrays::{folder, read};
-use nodeproof::{Budget, Certificate, Certifier, Graph, GraphOptions, Model, NodeId, Verdict};
+use nodeproof::{
+    Budget, Certificate, Certifier, Engine, Graph, GraphOptions, Model, Network, NodeId, Verdict, Witness,
+};
 
 fn folders() -> Option<(PathBuf, PathBuf)> {
     folder("NODEPROOF_DATASETS").zip(folder("NODEPROOF_GOLDEN"))
@@ -116,4 +119,58 @@ fn citeseer_standard() {
 #[test]
 fn citeseer_robust() {
     compare_all("citeseer", "rhu", [0.7877, 0.2098, 0.0024]);
+}
+
+/// Sees to it that a witness is admissible and changes the class of `node` in a plain forward pass.
+fn check_witness(graph: &Graph, network: &Network, budget: &Budget, node: NodeId, witness: &Witness) {
+    assert!(budget.limits(graph).unwrap().admits(graph, &witness.flips), "node {node}");
+    let (clean, tampered) = (network.logits_under(node, &[]), network.logits_under(node, &witness.flips));
+    let class = (0..clean.len()).max_by(|&a, &b| clean[a].total_cmp(&clean[b])).unwrap();
+    assert_ne!(class, witness.class.index());
+    assert!(tampered[witness.class.index()] > tampered[class], "node {node}: {tampered:?}");
+}
+
+/// The complete engine leaves no node open, agrees with the fast one where that decides, and its witnesses hold.
+fn decide_all(data: &str, training: &str) {
+    let Some((datasets, golden)) = folders() else { return };
+    let (graph, model) = load(&datasets, &golden, data, training);
+    let network = Network::new(&graph, &model).unwrap();
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    let budget = Budget::new(12, "1%".parse().unwrap());
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone());
+    let fast = certifier.certify(&nodes).unwrap();
+    for (certificate, fast) in certifier.engine(Engine::Complete).certify(&nodes).unwrap().iter().zip(&fast) {
+        let undecided = matches!(fast.verdict, Verdict::Undecided { .. });
+        assert!(undecided || certificate.verdict == fast.verdict, "node {}", fast.node);
+        match &certificate.verdict {
+            Verdict::Robust { .. } => {}
+            Verdict::Nonrobust { witness } => check_witness(&graph, &network, &budget, certificate.node, witness),
+            other => panic!("node {} is {}", certificate.node, other.name()),
+        }
+    }
+}
+
+#[test]
+fn every_node_is_decided() {
+    for (data, training) in [("cora_ml", "ce"), ("cora_ml", "rhu"), ("citeseer", "ce"), ("citeseer", "rhu")] {
+        decide_all(data, training);
+    }
+}
+
+/// Radii of some nodes are exact, and their witnesses hold and are one flip larger.
+#[test]
+fn radii_of_cora_ml_are_exact() {
+    let Some((datasets, golden)) = folders() else { return };
+    let (graph, model) = load(&datasets, &golden, "cora_ml", "ce");
+    let network = Network::new(&graph, &model).unwrap();
+    let nodes: Vec<NodeId> = graph.node_ids().step_by(50).collect();
+    let budget = Budget::new(1, "1%".parse().unwrap());
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone()).engine(Engine::Complete);
+    for radius in certifier.radii(&nodes, 20, |_, _, _| ControlFlow::Continue(())).unwrap().unwrap() {
+        assert!(radius.is_exact(20), "{radius:?}");
+        let Some(from) = radius.nonrobust_from else { continue };
+        let witness = radius.witness.unwrap();
+        assert_eq!(witness.flips.len(), from as usize);
+        check_witness(&graph, &network, &budget.clone().with_global(from), radius.node, &witness);
+    }
 }
