@@ -42,6 +42,11 @@ impl Effort {
         certifier
     }
 
+    /// Whether there may be no time for any engine but the fast one.
+    pub(crate) fn may_run_out_at_once(self) -> bool {
+        self.total_time_limit.0.is_some() || self.time_limit.duration().is_some_and(|limit| limit.is_zero())
+    }
+
     /// What may settle nodes that this leaves undecided.
     pub(crate) fn remedy(self) -> Option<String> {
         if self.engine != Engine::Complete {

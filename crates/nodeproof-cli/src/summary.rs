@@ -99,12 +99,16 @@ struct Settled {
     /// Undecided nodes of which nothing is known, since numbers overflow: no engine can settle them.
     #[serde(skip)]
     unknown: usize,
+    /// Undecided nodes that no engine but the fast one looked at.
+    #[serde(skip)]
+    untried: usize,
 }
 
 impl Settled {
     fn add(&mut self, record: &Record) {
         let count = match (record.verdict, record.engine) {
             (VerdictName::Undecided, _) if record.margin().is_none() => &mut self.unknown,
+            (VerdictName::Undecided, Engine::Fast) => &mut self.untried,
             (VerdictName::Undecided, _) => return,
             (_, Engine::Fast) => &mut self.fast,
             (_, Engine::Tight) => &mut self.tight,
@@ -180,6 +184,15 @@ impl Summary {
         if unknown > 0 {
             let nodes = terminal::counted(unknown, "node");
             return Some(format!("numbers overflow at {nodes}, of which nothing is known; are the weights meant so?"));
+        }
+        let untried = self.settled.untried;
+        if effort.engine() != Engine::Fast
+            && untried > 0
+            && untried == self.all.undecided
+            && !effort.may_run_out_at_once()
+        {
+            let nodes = terminal::counted(untried, "undecided node");
+            return Some(format!("no stronger engine tries the {nodes}: too many flips for that depth"));
         }
         let remedy = effort.remedy().filter(|_| self.all.undecided > 0)?;
         Some(format!("{remedy} may settle the {}", terminal::counted(self.all.undecided, "undecided node")))

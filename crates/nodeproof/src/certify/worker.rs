@@ -29,7 +29,7 @@ pub(super) struct Settings {
     pub(super) engine: Engine,
     /// Most time for one target.
     pub(super) time_limit: Option<Duration>,
-    /// When all targets must be done.
+    /// After this no target gets more than the fast engine.
     pub(super) deadline: Option<Instant>,
 }
 
@@ -89,8 +89,7 @@ impl<'a> Worker<'a> {
         {
             let attacks = Attacks { shared: self.shared, slice, y: class, attack: &mut self.attack, best };
             let decision = self.decider.decide(slice, &mut margins, attacks, self.settings.effort(start));
-            engine = if decision.branched { Engine::Complete } else { Engine::Tight };
-            branches = decision.branches;
+            (engine, branches) = (decision.engine, decision.branches);
         }
         let (worst_class, margin) = smallest(&margins);
         let verdict = match best {

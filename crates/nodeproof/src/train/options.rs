@@ -9,7 +9,7 @@ use crate::budget::{Budget, BudgetError, LocalBudget, Percent};
 use crate::graph::{ClassId, Graph, NodeId};
 use crate::model::{ModelError, Propagation};
 
-/// Up to this many labelled nodes weight decay has its full weight.
+/// Up to this many labelled nodes weights that suit a graph are as large as they get.
 const FEW_LABELLED: f64 = 300.0;
 
 /// The loss that is made small.

@@ -328,11 +328,12 @@ impl<'a> Trainer<'a> {
         Some(loss)
     }
 
-    /// The weight of the worst-case loss in this step.
+    /// The weight of the worst-case loss once it has grown.
     fn full_robust_weight(&self) -> f64 {
         self.options.robust_weight.unwrap_or(1.0)
     }
 
+    /// The weight of the worst-case loss in this step.
     fn robust_weight(&self) -> f64 {
         let (robust_weight, warm_up) = (self.full_robust_weight(), self.options.warm_up);
         let done = self.state.progress.step + 1;

@@ -17,6 +17,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::time::Instant;
 
+use super::Engine;
 use super::attack::Attack;
 use super::best::BestAttack;
 use crate::budget::Flip;
@@ -47,11 +48,11 @@ impl Effort {
     }
 }
 
-/// What became of a target.
+/// What was done about a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// Whether branching was needed for what was found.
-    pub(super) branched: bool,
+    /// The strongest engine that was tried; the fast one if there was no time, or no hope.
+    pub(super) engine: Engine,
     /// Parts that were looked at.
     pub(super) branches: u64,
 }
@@ -122,7 +123,7 @@ impl<'a> Decider<'a> {
         mut attacks: Attacks<'_, 'a>,
         effort: Effort,
     ) -> Decision {
-        let mut decision = Decision { branched: false, branches: 0 };
+        let mut decision = Decision { engine: Engine::Fast, branches: 0 };
         if !self.shared.overflow_error.is_finite() {
             return decision;
         }
@@ -138,10 +139,14 @@ impl<'a> Decider<'a> {
             (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| margin <= 0.0)).collect();
         open.sort_by(|&a, &b| margins[a].unwrap_or(0.0).total_cmp(&margins[b].unwrap_or(0.0)));
         for k in open {
+            if effort.is_spent() {
+                break;
+            }
             let pair = (y, ClassId(k as u32));
             let Some(search) = Search::begin(&around, listing, pair, &mut attacks) else {
                 continue;
             };
+            decision.engine = Engine::Tight;
             margins[k] = margins[k].map(|known| known.max(search.lower()));
             if attacks.best.succeeds() {
                 return decision;
@@ -149,14 +154,10 @@ impl<'a> Decider<'a> {
             if !search.is_closed() {
                 searches.push(search);
             }
-            if effort.is_spent() {
-                break;
-            }
         }
         if !effort.branch {
             return decision;
         }
-        decision.branched = !searches.is_empty();
         while !searches.is_empty() && !effort.is_spent() {
             for search in &mut searches {
                 for _ in 0..TURN {
@@ -164,6 +165,7 @@ impl<'a> Decider<'a> {
                         break;
                     }
                     search.branch(listing, &mut attacks);
+                    decision.engine = Engine::Complete;
                     decision.branches += 1;
                 }
                 let k = search.pair().1.index();

@@ -15,7 +15,7 @@ use crate::relaxation::additive::{Additive, split_range};
 use crate::selection::Selection;
 use crate::slice::SlicedFlip;
 
-/// What is known of a unit's flips and phase in a part.
+/// A part of all admissible sets.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     /// The flips that are listed.
@@ -426,7 +426,7 @@ impl<'a> Bounding<'a> {
         self.z[unit] + self.sums[unit].up + self.sums[unit].down
     }
 
-    /// Climbs from `parameters` towards `goal` for some steps, until the bound exceeds `enough` or `visit` breaks off.
+    /// Climbs from `parameters` for some steps, towards the smallest margin seen, until the bound exceeds `enough` or `visit` breaks off.
     /// The best evaluation comes back, with its parameters in place.
     pub(super) fn climb(
         &mut self,
