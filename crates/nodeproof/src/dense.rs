@@ -2,8 +2,6 @@
 
 use rayon::prelude::*;
 
-use crate::kernels::vectorised;
-
 /// A dense matrix of `f64`, row by row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
@@ -79,7 +77,7 @@ impl Matrix {
         let mut matrix = Self::zeros(rows, columns);
         if columns > 0 {
             let rows = matrix.values.par_chunks_exact_mut(columns).enumerate();
-            rows.for_each(|(row, values)| vectorised(|| fill(row, values)));
+            rows.for_each(|(row, values)| fill(row, values));
         }
         matrix
     }

@@ -1,4 +1,4 @@
-//! The one place with `unsafe` code: inner products, and loops that the compiler can turn into wide vectors.
+//! The one place with `unsafe` code: inner products, sums of rows, and loops that the compiler can turn into wide vectors.
 //!
 //! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
 //! do not depend on the machine.
@@ -45,6 +45,43 @@ impl<F: FnOnce()> Work for Loops<F> {
     #[inline(always)]
     fn run(self, _: impl InnerProduct) {
         (self.0)();
+    }
+}
+
+/// Adds `Σ_i p_i row_i` to `sums`, row after row.
+#[inline]
+pub(crate) fn add_rows<'a>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'a [f64])> + Clone) {
+    dispatch(AddRows { sums, rows });
+}
+
+struct AddRows<'s, R> {
+    sums: &'s mut [f64],
+    rows: R,
+}
+
+/// Columns whose sums stay in registers.
+const COLUMNS: usize = 16;
+
+impl<'a, R: Iterator<Item = (f64, &'a [f64])> + Clone> Work for AddRows<'_, R> {
+    #[inline(always)]
+    fn run(self, _: impl InnerProduct) {
+        let (blocks, rest) = self.sums.as_chunks_mut::<COLUMNS>();
+        for (i, block) in blocks.iter_mut().enumerate() {
+            let mut sums = *block;
+            for (p, row) in self.rows.clone() {
+                let row = &row.as_chunks::<COLUMNS>().0[i];
+                for column in 0..COLUMNS {
+                    sums[column] += p * row[column];
+                }
+            }
+            *block = sums;
+        }
+        if rest.is_empty() {
+            return;
+        }
+        for (p, row) in self.rows {
+            rest.iter_mut().zip(row.as_chunks::<COLUMNS>().1).for_each(|(sum, x)| *sum += p * x);
+        }
     }
 }
 
@@ -174,6 +211,19 @@ mod tests {
         fn every_machine_gets_the_same_bits(pairs in prop::collection::vec((-1e3..1e3, -1e3..1e3), 0..70)) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
             dispatch(Compare(&a, &b));
+        }
+
+        #[test]
+        fn sums_of_rows_are_added_in_order(columns in 0usize..40, p in prop::collection::vec(-2.0..2.0, 0..5)) {
+            let row = |i: usize| (0..columns).map(|j| ((7 * i + j) as f64).sin()).collect::<Vec<f64>>();
+            let rows: Vec<(f64, Vec<f64>)> = p.into_iter().zip((1..).map(row)).collect();
+            let mut sums = row(0);
+            let mut expected = sums.clone();
+            for (p, row) in &rows {
+                expected.iter_mut().zip(row).for_each(|(sum, x)| *sum += p * x);
+            }
+            add_rows(&mut sums, rows.iter().map(|(p, row)| (*p, row.as_slice())));
+            prop_assert_eq!(sums, expected);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::budget::Flip;
 use crate::dense::{Matrix, add_scaled, relu};
 use crate::graph::{ClassId, Graph, NodeId};
+use crate::kernels::add_rows;
 use crate::model::{Layer, Model, ModelError};
 use crate::slice::Region;
 use crate::sparse::SparseMatrix;
@@ -129,9 +130,8 @@ impl<'a> Network<'a> {
     pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
         let weight = self.layers()[0].weight();
         Matrix::par_fill(nodes.len(), weight.columns(), |row, sums| {
-            for &attribute in self.graph.attributes().row(nodes[row] as usize) {
-                add_scaled(sums, 1.0, weight.row(attribute as usize));
-            }
+            let attributes = self.graph.attributes().row(nodes[row] as usize);
+            add_rows(sums, attributes.iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
         })
     }
 
@@ -141,9 +141,7 @@ impl<'a> Network<'a> {
         Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
             values.copy_from_slice(layer.bias());
             let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
-            for (&n, &p) in neighbours.iter().zip(weights) {
-                add_scaled(values, p, sums.row(region.level(0).place(n)));
-            }
+            add_rows(values, neighbours.iter().zip(weights).map(|(&n, &p)| (p, sums.row(region.level(0).place(n)))));
         })
     }
 

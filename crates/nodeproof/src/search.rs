@@ -110,22 +110,33 @@ struct Order {
 
 impl Order {
     fn new(Reaches { additions, norms, .. }: &Reaches) -> Self {
-        let mut means: Vec<u32> = additions.iter().map(|&mean| ordered(mean)).collect();
-        let count = means.len().div_ceil(HEAD_SHARE);
+        // The cut need not be exact, so a sample will do.
+        let mut sample: Vec<u32> = additions.iter().step_by(HEAD_SHARE).map(|&mean| ordered(mean)).collect();
+        let count = sample.len().div_ceil(HEAD_SHARE);
         if count == 0 {
             return Self::default();
         }
-        let cut = *means.select_nth_unstable_by(count - 1, |a, b| b.cmp(a)).1;
-        // The largest mean first, of equal ones the largest norm, of equal ones the smallest attribute.
-        let mut sorted: Vec<(Reverse<u64>, u32)> = Vec::with_capacity(count);
-        let mut tail_norm = 0.0;
-        for ((&mean, &norm), attribute) in additions.iter().zip(norms.iter()).zip(0..) {
-            if ordered(mean) < cut {
-                tail_norm = if norm > tail_norm { norm } else { tail_norm };
-            } else if norm >= 0.0 {
-                sorted.push((Reverse(u64::from(ordered(mean)) << 32 | u64::from(ordered(norm))), attribute));
+        let cut = *sample.select_nth_unstable_by(count - 1, |a, b| b.cmp(a)).1;
+        let mut tail_norm = 0;
+        let mut attributes = vec![0; additions.len()];
+        let mut count = 0;
+        let reaches = || additions.iter().zip(norms.iter());
+        vectorised(|| {
+            for (&mean, &norm) in reaches() {
+                tail_norm = tail_norm.max(if ordered(mean) < cut { norm.to_bits() as i32 } else { 0 });
             }
+        });
+        let tail_norm = f32::from_bits(tail_norm as u32);
+        for ((&mean, &norm), attribute) in reaches().zip(0u32..) {
+            attributes[count] = attribute;
+            count += usize::from((ordered(mean) >= cut) & (norm >= 0.0));
         }
+        // The largest mean first, of equal ones the largest norm, of equal ones the smallest attribute.
+        let key = |&attribute: &u32| {
+            let (mean, norm) = (additions[attribute as usize], norms[attribute as usize]);
+            (Reverse(u64::from(ordered(mean)) << 32 | u64::from(ordered(norm))), attribute)
+        };
+        let mut sorted: Vec<(Reverse<u64>, u32)> = attributes[..count].iter().map(key).collect();
         sorted.sort_unstable();
         let mut rest = tail_norm;
         let mut head: Vec<(u32, f32)> = Vec::with_capacity(sorted.len());
@@ -148,7 +159,8 @@ fn largest(values: &[f32]) -> f32 {
 /// A number that is ordered as `x` is, with −0 below 0.
 fn ordered(x: f32) -> u32 {
     let bits = x.to_bits();
-    if bits >> 31 == 0 { bits | 1 << 31 } else { !bits }
+    let turned = (bits as i32 >> 31) as u32;
+    bits ^ (turned | 1 << 31)
 }
 
 /// The number that is ordered as `bits` is.

@@ -35,11 +35,12 @@ pub(super) fn bounds(
     network: &Network,
     limits: &Limits,
     region: &Region,
+    places_with: &Pattern,
     clean: &Matrix,
     pool: &ThreadPool,
     observer: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Option<(Matrix, Matrix)> {
-    let problem = Problem::new(network, limits, region, clean);
+    let problem = Problem::new(network, limits, region, places_with, clean);
     let (mut lo, mut hi) = (clean.clone(), clean.clone());
     let units = problem.weights.rows();
     for first in (0..units).step_by(BATCH) {
@@ -60,9 +61,10 @@ pub(super) fn attained_bounds(
     network: &Network,
     limits: &Limits,
     region: &Region,
+    places_with: &Pattern,
     clean: &Matrix,
 ) -> (Matrix, Matrix, Attained) {
-    let problem = Problem::new(network, limits, region, clean);
+    let problem = Problem::new(network, limits, region, places_with, clean);
     let (mut lo, mut hi) = (clean.clone(), clean.clone());
     let units = 0..problem.weights.rows();
     let moves: Vec<_> = units.into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
@@ -127,14 +129,20 @@ struct Problem<'a> {
     /// A row for each unit.
     weights: Matrix,
     /// For each attribute the places in level 0 of the nodes that have it.
-    places_with: Pattern,
+    places_with: &'a Pattern,
     /// Most flips at each node of level 0 that can be of use.
     capacities: Vec<usize>,
     largest_capacity: usize,
 }
 
 impl<'a> Problem<'a> {
-    fn new(network: &'a Network<'a>, limits: &'a Limits, region: &'a Region, clean: &'a Matrix) -> Self {
+    fn new(
+        network: &'a Network<'a>,
+        limits: &'a Limits,
+        region: &'a Region,
+        places_with: &'a Pattern,
+        clean: &'a Matrix,
+    ) -> Self {
         let nodes = region.level(0).nodes();
         let capacity = |&node: &u32| limits.local(NodeId(node)).min(limits.global());
         let capacities: Vec<usize> = nodes.iter().map(capacity).collect();
@@ -145,7 +153,7 @@ impl<'a> Problem<'a> {
             nodes,
             neighbourhoods: Neighbourhoods::new(network, region),
             weights: network.layers()[0].weight().transposed(),
-            places_with: network.graph().attributes().turned(nodes),
+            places_with,
             largest_capacity: capacities.iter().copied().max().unwrap_or(0),
             capacities,
         }
@@ -269,8 +277,6 @@ struct Column<'a> {
     weights: &'a [f64],
     /// Size and attribute of the largest weights, largest first.
     top: Vec<(f64, u32)>,
-    /// Place of an attribute in `top`, or [`NOWHERE`].
-    place_in_top: Vec<u16>,
     /// A bit for each of `top`: whether its weight is positive.
     positive: Vec<u64>,
     /// For each node a bit for each of `top`: whether it has the attribute.
@@ -279,7 +285,6 @@ struct Column<'a> {
     rest: [Option<Vec<(f64, u32)>>; 2],
 }
 
-const NOWHERE: u16 = u16::MAX;
 /// A node may have some of the largest weights' attributes, so that it needs more.
 const SPARE: usize = 12;
 /// No more than this many weights of a unit are sorted beforehand.
@@ -290,18 +295,16 @@ impl<'a> Column<'a> {
         let weights = problem.weights.row(unit);
         let top = largest_weights(problem.limits, weights, problem.largest_capacity + SPARE);
         let words = top.len().div_ceil(64);
-        let mut place_in_top = vec![NOWHERE; weights.len()];
         let mut positive = vec![0; words];
         let mut has = vec![0; problem.nodes.len() * words];
         for (place, &(_, attribute)) in top.iter().enumerate() {
-            place_in_top[attribute as usize] = place as u16;
             let (word, bit) = (place / 64, place % 64);
             positive[word] |= u64::from(weights[attribute as usize] > 0.0) << bit;
             for &node in problem.places_with.row(attribute as usize) {
                 has[node as usize * words + word] |= 1 << bit;
             }
         }
-        Self { problem, unit, weights, top, place_in_top, positive, has, rest: [None, None] }
+        Self { problem, unit, weights, top, positive, has, rest: [None, None] }
     }
 
     /// Tells `visit` for each node of level 1 how far the unit can be moved up and down, and the flips that do so; `item`
@@ -376,7 +379,7 @@ impl<'a> Column<'a> {
                 gains &= gains - 1;
             }
         }
-        if left > 0 && self.place_in_top.len() > self.top.len() {
+        if left > 0 && self.weights.len() > self.top.len() {
             self.offer_rest(way, place, left, offer);
         }
     }
@@ -399,14 +402,13 @@ impl<'a> Column<'a> {
     fn offer_rest(&mut self, way: Way, place: usize, left: usize, mut offer: impl FnMut(f64, u32) -> bool) {
         let limits = self.problem.limits;
         let row = self.attributes(place);
-        let in_rest = |attribute: u32| {
-            self.place_in_top[attribute as usize] == NOWHERE && limits.flippable(AttributeId(attribute))
-        };
+        let size = |attribute: u32| (self.weights[attribute as usize].abs(), attribute);
+        let after_top = |attribute: u32| self.top.last().is_none_or(|last| falling(last, &size(attribute)).is_lt());
+        let in_rest = |attribute: u32| limits.flippable(AttributeId(attribute)) && after_top(attribute);
         let rises = |attribute: u32| match way {
             Way::Up => self.weights[attribute as usize] > 0.0,
             Way::Down => self.weights[attribute as usize] < 0.0,
         };
-        let size = |attribute: u32| (self.weights[attribute as usize].abs(), attribute);
         let sorted = |attributes: &mut dyn Iterator<Item = u32>| {
             let mut sorted: Vec<(f64, u32)> = attributes.map(size).filter(|&(size, _)| size > 0.0).collect();
             sorted.sort_unstable_by(falling);
@@ -441,16 +443,19 @@ impl<'a> Column<'a> {
 /// Size and attribute of the largest weights that an attacker can make use of, largest first: all from the largest on, until
 /// there are `enough` of either sign.
 fn largest_weights(limits: &Limits, weights: &[f64], enough: usize) -> Vec<(f64, u32)> {
-    let (mut positive, mut negative) = (Vec::new(), Vec::new());
+    // Signs are as good as random, so that branches would be guessed wrong half of the time.
+    let mut sizes = [vec![0.0; weights.len()], vec![0.0; weights.len()]];
+    let mut counts = [0, 0];
     for (&weight, attribute) in weights.iter().zip(0u32..) {
-        if weight != 0.0 && limits.flippable(AttributeId(attribute)) {
-            if weight > 0.0 { &mut positive } else { &mut negative }.push(weight.abs());
-        }
+        let sign = usize::from(weight < 0.0);
+        sizes[sign][counts[sign]] = weight.abs();
+        counts[sign] += usize::from((weight != 0.0) & limits.flippable(AttributeId(attribute)));
     }
-    let cut = |sizes: &mut [f64]| {
+    let cut = |sign: usize| {
+        let sizes = &mut sizes[sign][..counts[sign]];
         if enough < sizes.len() { *sizes.select_nth_unstable_by(enough, |a, b| b.total_cmp(a)).1 } else { 0.0 }
     };
-    let cut = cut(&mut positive).min(cut(&mut negative));
+    let cut = [0, 1].map(cut).into_iter().fold(f64::INFINITY, f64::min);
     let sizes = weights.iter().zip(0u32..).map(|(weight, attribute)| (weight.abs(), attribute));
     let useful =
         |&(size, attribute): &(f64, u32)| size >= cut && size > 0.0 && limits.flippable(AttributeId(attribute));

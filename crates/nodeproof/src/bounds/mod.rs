@@ -12,11 +12,12 @@ use rayon::ThreadPool;
 
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled};
-use crate::kernels::vectorised;
+use crate::kernels::add_rows;
 use crate::model::Gradient;
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
+use crate::sparse::Pattern;
 
 /// Bounds of one hidden layer, a row for each node of its level.
 #[derive(Debug, Clone)]
@@ -124,7 +125,8 @@ impl Bounds {
         let first_error = FirstLayerError::new(network, limits, region);
         let mut hidden = Vec::with_capacity(layers.len() - 1);
         if layers.len() > 1 {
-            let (lo, hi) = first::bounds(network, limits, region, &clean[0], pool, &mut observer)?;
+            let places_with = network.graph().attributes().turned(region.level(0).nodes());
+            let (lo, hi) = first::bounds(network, limits, region, &places_with, &clean[0], pool, &mut observer)?;
             hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
         }
         for layer in 1..layers.len() - 1 {
@@ -139,6 +141,8 @@ impl Bounds {
 pub(crate) struct DifferentiableBounds {
     pub(crate) bounds: Bounds,
     attained: Option<first::Attained>,
+    /// For each attribute the places in level 0 of the nodes that have it.
+    places_with: Pattern,
 }
 
 /// Derivative of some number by `lo` and `hi` of one hidden layer.
@@ -155,16 +159,17 @@ impl DifferentiableBounds {
         let clean = network.pre_activations(region, &network.attribute_sums(region.level(0).nodes()));
         let first_error = FirstLayerError::new(network, limits, region);
         let mut hidden: Vec<LayerBounds> = Vec::with_capacity(layers.len() - 1);
+        let places_with = network.graph().attributes().turned(region.level(0).nodes());
         let mut attained = None;
         if layers.len() > 1 {
-            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &clean[0]);
+            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &places_with, &clean[0]);
             hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
             attained = Some(flips);
         }
         for layer in 1..layers.len() - 1 {
             hidden.push(deeper::bounds(network, region, layer, &hidden[layer - 1]));
         }
-        Self { bounds: Bounds { clean, hidden, first_error }, attained }
+        Self { bounds: Bounds { clean, hidden, first_error }, attained, places_with }
     }
 
     /// Adds to `gradient` the derivative by weights and biases of a number, given those by the bounds of every hidden
@@ -190,26 +195,24 @@ impl DifferentiableBounds {
             add_scaled(by_clean.values_mut(), 1.0, by.lo.values());
             add_scaled(by_clean.values_mut(), 1.0, by.hi.values());
         }
-        add_first_layer_gradient(network, region, &by_clean, gradient);
+        let by_sums = by_sums(network, region, &by_clean);
+        add_rows(&mut gradient.biases[0], (0..by_clean.rows()).map(|row| (1.0, by_clean.row(row))));
+        for attribute in 0..self.places_with.rows() {
+            let places = self.places_with.row(attribute).iter();
+            add_rows(gradient.weights[0].row_mut(attribute), places.map(|&place| (1.0, by_sums.row(place as usize))));
+        }
     }
 }
 
-/// Adds the derivative of a number by W⁰ and b⁰, given that by `Z⁰ = P X W⁰ + b⁰`: `(P X)ᵀ by_clean`.
-fn add_first_layer_gradient(network: &Network, region: &Region, by_clean: &Matrix, gradient: &mut Gradient) {
+/// The derivative of a number by the attribute sums `X W⁰`, given that by `Z⁰ = P X W⁰ + b⁰`: `Pᵀ by_clean`.
+fn by_sums(network: &Network, region: &Region, by_clean: &Matrix) -> Matrix {
     let inputs = region.level(0);
     let mut by_sums = Matrix::zeros(inputs.nodes().len(), by_clean.columns());
-    vectorised(|| {
-        for (row, &m) in region.level(1).nodes().iter().enumerate() {
-            add_scaled(&mut gradient.biases[0], 1.0, by_clean.row(row));
-            let (neighbours, weights) = network.propagation().row(m as usize);
-            for (&n, &p) in neighbours.iter().zip(weights) {
-                add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
-            }
+    for (row, &m) in region.level(1).nodes().iter().enumerate() {
+        let (neighbours, weights) = network.propagation().row(m as usize);
+        for (&n, &p) in neighbours.iter().zip(weights) {
+            add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
         }
-        for (place, &n) in inputs.nodes().iter().enumerate() {
-            for &attribute in network.graph().attributes().row(n as usize) {
-                add_scaled(gradient.weights[0].row_mut(attribute as usize), 1.0, by_sums.row(place));
-            }
-        }
-    });
+    }
+    by_sums
 }

@@ -137,8 +137,8 @@ struct RoughColumns {
     slack: f32,
 }
 
-/// Attributes whose inner products are computed together.
-const BLOCK: usize = 128;
+/// Attributes whose inner products are computed together, their sums in registers.
+const BLOCK: usize = 32;
 /// Lengths in this range are far from where singles overflow or underflow.
 const SAFE_LENGTHS: std::ops::Range<f64> = 1e-30..1e30;
 
@@ -197,12 +197,20 @@ impl RoughColumns {
     fn inner_products(&self, columns: &[f32], x: &[f32]) -> Vec<f32> {
         let mut sums = vec![0.0; self.attributes];
         vectorised(|| {
-            for (sums, first) in sums.chunks_mut(BLOCK).zip((0..).step_by(BLOCK)) {
-                for (&x, column) in x.iter().zip(columns.chunks_exact(self.attributes)) {
-                    for (sum, &w) in sums.iter_mut().zip(&column[first..]) {
-                        *sum += x * w;
+            let terms = || x.iter().zip(columns.chunks_exact(self.attributes));
+            let (blocks, rest) = sums.as_chunks_mut::<BLOCK>();
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let mut sums = [0.0; BLOCK];
+                for (x, column) in terms() {
+                    let column = &column.as_chunks::<BLOCK>().0[i];
+                    for lane in 0..BLOCK {
+                        sums[lane] += x * column[lane];
                     }
                 }
+                *block = sums;
+            }
+            for (x, column) in terms() {
+                rest.iter_mut().zip(column.as_chunks::<BLOCK>().1).for_each(|(sum, w)| *sum += x * w);
             }
         });
         sums

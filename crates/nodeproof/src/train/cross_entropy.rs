@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::{ClassId, Graph, NodeId};
+use crate::kernels::add_rows;
 use crate::model::{Gradient, Model};
 use crate::network::transform_into;
 use crate::slice::Region;
@@ -167,18 +168,14 @@ impl CrossEntropy {
         column_sums(&errors, &mut gradient.biases[0]);
         let by_sums = propagate(&self.hops[0].1, &errors);
         gradient.weights[0] = Matrix::par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
-            for &place in self.columns.row(attribute) {
-                add_scaled(values, 1.0, by_sums.row(place as usize));
-            }
+            add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
         });
     }
 
     /// `X W⁰` for each place of level 0.
     fn attribute_sums(&self, weight: &Matrix) -> Matrix {
         Matrix::par_fill(self.rows.rows(), weight.columns(), |place, sums| {
-            for &attribute in self.rows.row(place) {
-                add_scaled(sums, 1.0, weight.row(attribute as usize));
-            }
+            add_rows(sums, self.rows.row(place).iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
         })
     }
 }
@@ -187,9 +184,7 @@ impl CrossEntropy {
 fn propagate(propagation: &SparseMatrix, x: &Matrix) -> Matrix {
     Matrix::par_fill(propagation.rows(), x.columns(), |row, values| {
         let (columns, weights) = propagation.row(row);
-        for (&column, &p) in columns.iter().zip(weights) {
-            add_scaled(values, p, x.row(column as usize));
-        }
+        add_rows(values, columns.iter().zip(weights).map(|(&column, &p)| (p, x.row(column as usize))));
     })
 }
 
@@ -210,7 +205,7 @@ fn slopes(z: &Matrix, dropout: Option<Dropout>, layer: usize) -> Matrix {
 
 fn column_sums(matrix: &Matrix, sums: &mut [f64]) {
     sums.fill(0.0);
-    (0..matrix.rows()).for_each(|row| add_scaled(sums, 1.0, matrix.row(row)));
+    add_rows(sums, (0..matrix.rows()).map(|row| (1.0, matrix.row(row))));
 }
 
 /// `Aᵀ B`, rows summed in order.
@@ -219,7 +214,7 @@ fn product_transposed(a: &Matrix, b: &Matrix) -> Matrix {
         .into_par_iter()
         .map(|column| {
             let mut sums = vec![0.0; b.columns()];
-            (0..a.rows()).for_each(|row| add_scaled(&mut sums, a.get(row, column), b.row(row)));
+            add_rows(&mut sums, (0..a.rows()).map(|row| (a.get(row, column), b.row(row))));
             sums
         })
         .collect();
