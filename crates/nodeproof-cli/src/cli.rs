@@ -474,6 +474,17 @@ pub(crate) struct RadiusArguments {
     pub(crate) threads: ThreadArguments,
 }
 
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PrintArguments {
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
@@ -488,12 +499,8 @@ pub(crate) struct ExplainArguments {
     pub(crate) budget: BudgetArguments,
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print no notes
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Arguments of `data info`.
@@ -581,12 +588,8 @@ pub(crate) struct BenchCertifyArguments {
     /// Runs of the engine, of which the one with the least CPU time counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Running")]
     pub(crate) repeats: u16,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print no notes
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Arguments of `bench engines`.
@@ -603,15 +606,11 @@ pub(crate) struct BenchEnginesArguments {
     /// Nodes to certify, evenly spaced, or `all`
     #[arg(long, value_name = "N|all", default_value = "all", value_parser = values::sample, help_heading = "Running")]
     pub(crate) sample: Limit<usize>,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
     /// Print the table as Markdown
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) markdown: bool,
-    /// Print no notes
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
 }
 
 /// Values of `--engine`.

@@ -87,7 +87,7 @@ fn an_interrupted_search_for_radii_writes_nothing() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("interrupted; radii are written at the end"), "{stderr}");
+    assert!(stderr.contains("interrupted; nothing was written, since radii are at the end"), "{stderr}");
     assert_eq!((output.stdout.len(), fixture.read("radii.jsonl").as_str()), (0, "precious"));
 }
 

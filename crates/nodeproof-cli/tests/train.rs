@@ -419,6 +419,19 @@ fn an_overwritten_checkpoint_is_noted() {
 }
 
 #[test]
+fn a_checkpoint_takes_no_other_files_place() {
+    let fixture = fixture();
+    let line =
+        "train --graph papers.npz --method ce --global-budget 1 --steps 2 --train 30% --out m.safetensors --checkpoint";
+    fixture.write("notes", "years of work");
+    fixture.write("empty", "");
+    let run = fixture.run(&format!("{line} notes"));
+    assert!(run.code == 2 && run.stderr.contains("is no checkpoint; give another name"), "{}", run.stderr);
+    assert_eq!(fixture.read("notes"), "years of work");
+    assert_eq!(fixture.run(&format!("{line} empty")).code, 0);
+}
+
+#[test]
 fn the_benchmark_measures_steps() {
     let fixture = fixture();
     let line = "bench train --graph papers.npz --global-budget 4 --steps 2 --warm-up 3 -q";

@@ -6,7 +6,8 @@
 //! A node has a *position* in a level of a [`Slice`] and a *place* in a level of a [`Region`], where bounds and
 //! pre-activations of all targets are kept.
 
-use crate::graph::NodeId;
+use crate::budget::Flip;
+use crate::graph::{AttributeId, NodeId};
 use crate::sparse::SparseMatrix;
 
 /// The rows of P between two levels, with columns as positions in the lower level.
@@ -45,6 +46,11 @@ impl Slice {
     #[inline]
     pub(crate) fn level(&self, level: usize) -> &[u32] {
         &self.levels[level]
+    }
+
+    /// The flip that `(position, attribute)` stands for.
+    pub(crate) fn flip(&self, (position, attribute): SlicedFlip) -> Flip {
+        Flip { node: NodeId(self.level(0)[position as usize]), attribute: AttributeId(attribute) }
     }
 
     /// P between level `level` (columns) and the one above it (rows).

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use nodeproof::train::{Method, Schedule, TrainOptions};
 
-use super::{BudgetArguments, GraphArguments, PropagationChoice, ThreadArguments};
+use super::{BudgetArguments, GraphArguments, PrintArguments, PropagationChoice, ThreadArguments};
 use crate::values::{self, HiddenSizes, Limit, Share};
 
 const EXAMPLES: &str = "\
@@ -266,12 +266,8 @@ pub(crate) struct BenchTrainArguments {
     /// Steps before, so that the weights are those of a network in training
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Running")]
     pub(crate) warm_up: u32,
-    /// Print JSON
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
-    /// Print no notes
-    #[arg(long, short, help_heading = "Output")]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Values of `--method`.

@@ -17,7 +17,7 @@ use crate::terminal::{self, Emphasis, short_class, short_name};
 /// # Errors
 /// If the input is bad.
 pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
-    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.quiet)?;
+    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.print.quiet)?;
     let node = lists::node(&arguments.node, &inputs.graph)?;
     inputs.check_class(arguments.model.class, &[node])?;
     let certifier = Certifier::new(&inputs.graph, &inputs.model)?
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let logits = Network::new(&inputs.graph, &inputs.model)?.logits_under(node, &[]);
     for certificate in &certifier.certify(&[node])? {
         let story = Story::new(&inputs, certificate, &logits);
-        let text = if arguments.json {
+        let text = if arguments.print.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {
             story.in_words(&inputs.graph, effort, Emphasis::of_stdout())

@@ -78,8 +78,7 @@ impl<'a> Attack<'a> {
         }
         self.moves.reset(rows as usize, weight.columns());
         for &(position, attribute) in &self.flips {
-            let node = slice.level(0)[position as usize];
-            let sign = if network.graph().attributes().contains(node as usize, attribute) { -1.0 } else { 1.0 };
+            let sign = self.shared.sign(slice, (position, attribute));
             let row = self.moves.row_mut(self.moved[position as usize] as usize);
             add_scaled(row, sign, weight.row(attribute as usize));
         }

@@ -3,7 +3,7 @@
 use super::Witness;
 use super::attack::AttackMargin;
 use crate::budget::Flip;
-use crate::graph::{AttributeId, ClassId, NodeId};
+use crate::graph::ClassId;
 use crate::slice::{Slice, SlicedFlip};
 
 /// The flips with the smallest margin found so far.
@@ -54,11 +54,7 @@ impl BestAttack {
     }
 
     pub(super) fn witness(&self, slice: &Slice) -> Witness {
-        let flip = |&(position, attribute): &SlicedFlip| Flip {
-            node: NodeId(slice.level(0)[position as usize]),
-            attribute: AttributeId(attribute),
-        };
-        let mut flips: Vec<Flip> = self.flips.iter().map(flip).collect();
+        let mut flips: Vec<Flip> = self.flips.iter().map(|&flip| slice.flip(flip)).collect();
         flips.sort_unstable();
         Witness { flips, class: self.class, margin: self.margin }
     }

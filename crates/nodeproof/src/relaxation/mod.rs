@@ -162,7 +162,7 @@ impl<'a> Relaxation<'a> {
     }
 
     /// +1 for a flip that adds its attribute, −1 for one that removes it.
-    fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
+    pub(crate) fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
         let node = slice.level(0)[position as usize] as usize;
         if self.network.graph().attributes().contains(node, attribute) { -1.0 } else { 1.0 }
     }

@@ -63,6 +63,13 @@ pub(super) fn key(graph: &Graph, split: &Split, options: &TrainOptions, initial:
     hex(&hash.finalize())
 }
 
+/// Whether there is a checkpoint of some run at `path`.
+pub fn is_checkpoint(path: impl AsRef<Path>) -> bool {
+    let metadata = fs::read(path).ok().and_then(|bytes| Some(SafeTensors::read_metadata(&bytes).ok()?.1));
+    let metadata = metadata.and_then(|metadata| metadata.metadata().clone()).unwrap_or_default();
+    metadata.get("format").is_some_and(|format| format == FORMAT)
+}
+
 impl Trainer<'_> {
     /// Writes everything that is needed to go on later.
     ///

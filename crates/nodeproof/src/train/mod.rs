@@ -26,7 +26,7 @@ use crate::graph::{ClassId, Graph, NodeId, Split};
 use crate::model::{Model, ModelError};
 use crate::network::{Network, largest};
 
-pub use checkpoint::CheckpointError;
+pub use checkpoint::{CheckpointError, is_checkpoint};
 pub use options::{Method, Schedule, TrainError, TrainOptions};
 pub use trainer::{Phase, StepReport, StepTimes, Trainer};
 

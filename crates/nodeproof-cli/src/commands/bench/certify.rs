@@ -18,10 +18,10 @@ use crate::terminal;
 /// # Errors
 /// If the input is bad.
 pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Result<Outcome> {
-    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.quiet)?;
+    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.print.quiet)?;
     let nodes: Vec<NodeId> = inputs.graph.node_ids().collect();
     inputs.check_class(arguments.model.class, &nodes)?;
-    let say = |text: &str| terminal::note(arguments.quiet, text);
+    let say = |text: &str| terminal::note(arguments.print.quiet, text);
 
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let counted = terminal::counted(nodes.len(), "node");
@@ -45,7 +45,7 @@ pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Res
     let dense = DenseRun::measure(&inputs, &sample)?;
 
     let report = Report::new(&one, &many, threads, &sample, &dense, peak_memory);
-    let text = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.in_words() };
+    let text = if arguments.print.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.in_words() };
     terminal::print(&text)?;
     Ok(Outcome::Done)
 }

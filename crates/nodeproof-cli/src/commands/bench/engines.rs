@@ -18,7 +18,7 @@ use crate::terminal;
 /// # Errors
 /// If the input is bad.
 pub(in crate::commands) fn run(arguments: &BenchEnginesArguments) -> anyhow::Result<Outcome> {
-    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.quiet)?;
+    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.print.quiet)?;
     let all: Vec<NodeId> = inputs.graph.node_ids().collect();
     let sample = arguments.sample.0.unwrap_or(all.len());
     let nodes: Vec<NodeId> = every_nth(&all, sample).into_iter().copied().collect();
@@ -27,7 +27,7 @@ pub(in crate::commands) fn run(arguments: &BenchEnginesArguments) -> anyhow::Res
     for &global in &arguments.budget.budgets.0 {
         for engine in Engine::ALL {
             let counted = terminal::counted(nodes.len(), "node");
-            terminal::note(arguments.quiet, &format!("engine {}, Q = {global}, {counted}", engine.name()));
+            terminal::note(arguments.print.quiet, &format!("engine {}, Q = {global}, {counted}", engine.name()));
             rows.push(measure(arguments, &inputs, &nodes, engine, global)?);
         }
     }
@@ -39,7 +39,7 @@ pub(in crate::commands) fn run(arguments: &BenchEnginesArguments) -> anyhow::Res
         rows,
     };
     let text = match arguments {
-        arguments if arguments.json => serde_json::to_string_pretty(&report)? + "\n",
+        arguments if arguments.print.json => serde_json::to_string_pretty(&report)? + "\n",
         arguments if arguments.markdown => report.markdown(),
         _ => report.in_words(&inputs, arguments),
     };

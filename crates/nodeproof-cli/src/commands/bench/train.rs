@@ -28,7 +28,7 @@ const TRAIN_SHARE: f64 = 0.1;
 pub(in crate::commands) fn run(arguments: &BenchTrainArguments) -> anyhow::Result<Outcome> {
     inputs::check_readable(&arguments.graph.graph, "--graph")?;
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
-    inputs::note_cleaning(&cleaning, arguments.quiet);
+    inputs::note_cleaning(&cleaning, arguments.print.quiet);
     let split = match &arguments.budget.flips.split {
         Some(path) => inputs::read_split(path, &graph)?,
         None => Split::stratified(&graph, SplitSize::Fraction(TRAIN_SHARE), SplitSize::PerClass(0), 0)?,
@@ -39,7 +39,7 @@ pub(in crate::commands) fn run(arguments: &BenchTrainArguments) -> anyhow::Resul
 
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (one, all) = (thread_pool(1)?, thread_pool(threads)?);
-    let say = |text: &str| terminal::note(arguments.quiet, text);
+    let say = |text: &str| terminal::note(arguments.print.quiet, text);
     say(&format!("training for {} first", terminal::counted(arguments.warm_up as usize, "step")));
     let model = all.install(|| bench.warm_up(arguments.warm_up))?;
     say(&format!("measuring {} at a time", terminal::counted(arguments.steps as usize, "step")));
@@ -48,7 +48,7 @@ pub(in crate::commands) fn run(arguments: &BenchTrainArguments) -> anyhow::Resul
     let many = bench.measure(&all, options.batch, &model)?;
 
     let report = Report::new(&options, arguments, &measured, &many, threads);
-    let text = if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.in_words() };
+    let text = if arguments.print.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.in_words() };
     terminal::print(&text)?;
     Ok(Outcome::Done)
 }

@@ -48,7 +48,9 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let found = if arguments.scan { search.scan(results.quiet)? } else { search.bisect(results)? };
     let Some(records) = found else {
-        terminal::complain("interrupted; radii are written at the end, so that nothing was");
+        terminal::complain(
+            "interrupted; nothing was written, since radii are at the end; give fewer --nodes to have some sooner",
+        );
         return Ok(Outcome::Interrupted);
     };
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());

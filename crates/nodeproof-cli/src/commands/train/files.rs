@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
+use nodeproof::train::is_checkpoint;
 
 use crate::cli::TrainArguments;
 use crate::export::{Destination, check_openable, check_replaceable};
@@ -73,6 +74,9 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
         if let Some((other, _)) = taken.iter().find(|(_, taken)| taken.is_same(&place)) {
             bail!("{other} and {option} both write {}; give them different names", path.display());
         }
+        if option == "--checkpoint" && !arguments.output.resume {
+            check_checkpoint(path)?;
+        }
         if option == "--log" {
             check_openable(path)?
         } else {
@@ -81,6 +85,15 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
         taken.push((option, place));
     }
     Ok(files)
+}
+
+/// Refuses to put a checkpoint in the place of something else.
+fn check_checkpoint(path: &Path) -> anyhow::Result<()> {
+    let empty = path.metadata().is_ok_and(|there| there.len() == 0);
+    if path.is_file() && !empty && !is_checkpoint(path) {
+        bail!("--checkpoint {} exists and is no checkpoint; give another name, or remove the file", path.display());
+    }
+    Ok(())
 }
 
 fn inputs(arguments: &TrainArguments) -> Vec<&Path> {

@@ -135,7 +135,7 @@ impl Session<'_> {
             let note = format!("there is no checkpoint {path_shown} yet; training begins");
             terminal::note(self.arguments.output.quiet, &note);
         } else if there {
-            let note = format!("{path_shown} is overwritten; --resume would continue from it");
+            let note = format!("{path_shown} is overwritten; --resume would continue the run that wrote it");
             terminal::note(self.arguments.output.quiet, &note);
         }
         Ok(())

@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
         attacks: &mut Attacks,
     ) -> Option<Self> {
         let error = rounding_error(around, pair);
-        let one_hidden = around.shared.network.layers().len() == 2;
+        let one_hidden = around.has_relu() && around.is_shallow();
         let Root { bounding, part, least } = if one_hidden {
             root::listed(around, listing, pair, error, |evaluation, flips| {
                 !attempt(attacks, flips, &[], evaluation, error)
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
                 return self.leaf(part, attacks);
             }
             if part.unlisted.is_some() && (best.incomplete || part.free.is_empty()) {
-                part = root::complete(self.around, listing, self.pair, part);
+                part = root::with_all_flips(self.around, listing, self.pair, part);
                 continue;
             }
             if !self.fix(&mut part, &best) {
@@ -156,8 +156,7 @@ impl<'a> Search<'a> {
 
     /// A part of a single set whose margin is too close to 0 for doubles.
     fn leaf(&mut self, part: Part, attacks: &mut Attacks) -> Option<Part> {
-        let flips = &part.flips;
-        let all = part.fixed.iter().map(|&flip| flips.flips[flip as usize]);
+        let all = part.fixed.iter().map(|&flip| part.flips.flips[flip as usize]);
         if !attacks.attempt(all.clone()) && attacks.holds(self.pair.1, all) {
             self.least = self.least.min(self.error);
             return None;
@@ -216,10 +215,8 @@ impl<'a> Search<'a> {
 
     /// Splits a part in two where that helps most.
     fn split(&mut self, part: Part) {
-        let evaluation = {
-            self.bounding.take(&part);
-            self.bounding.evaluate(&part.parameters, &part.free)
-        };
+        self.bounding.take(&part);
+        let evaluation = self.bounding.evaluate(&part.parameters, &part.free);
         let mut pairs: Vec<[Part; 2]> = Vec::new();
         for unit in self.bounding.widest_gaps(TRIED) {
             pairs.push([false, true].map(|linear| {

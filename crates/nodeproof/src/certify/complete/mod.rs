@@ -22,12 +22,12 @@ use super::attack::Attack;
 use super::best::BestAttack;
 use crate::budget::Flip;
 use crate::exact::compare_logits;
-use crate::graph::{AttributeId, ClassId, NodeId};
+use crate::graph::{ClassId, NodeId};
 use crate::relaxation::Relaxation;
 use crate::slice::{Slice, SlicedFlip};
 
 use branch::Search;
-use potential::{Listing, Parts, Potentials, Tuning};
+use potential::{Listing, Potentials, SignedColumns, Tuning};
 use problem::Surroundings;
 
 /// Parts that are looked at for one class before it is the next one's turn.
@@ -101,11 +101,7 @@ impl Attacks<'_, '_> {
     /// How the margin of y over k under flips compares with 0.
     fn exactly(&self, k: ClassId, flips: &[SlicedFlip]) -> Ordering {
         let node = NodeId(self.slice.level(self.shared.network.layers().len())[0]);
-        let flip = |&(position, attribute): &SlicedFlip| Flip {
-            node: NodeId(self.slice.level(0)[position as usize]),
-            attribute: AttributeId(attribute),
-        };
-        let flips: Vec<Flip> = flips.iter().map(flip).collect();
+        let flips: Vec<Flip> = flips.iter().map(|&flip| self.slice.flip(flip)).collect();
         compare_logits(self.shared.network, node, &flips, self.y, k)
     }
 }
@@ -130,7 +126,7 @@ impl<'a> Decider<'a> {
         let y = attacks.y;
         let around = Surroundings::new(self.shared, slice);
         let listing = self.listing.get_or_insert_with(|| Listing {
-            parts: Parts::new(self.shared.network.layers()[0].weight()),
+            columns: SignedColumns::new(self.shared.network.layers()[0].weight()),
             potentials: Potentials::default(),
             tuning: self.tuning,
         });

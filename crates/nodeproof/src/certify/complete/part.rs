@@ -35,6 +35,19 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// All sets of `flips`.
+    pub(super) fn all(flips: Rc<Flips>, parameters: Vec<Parameters>, bound: f64) -> Self {
+        Self {
+            free: (0..flips.len() as u32).collect(),
+            flips,
+            unlisted: None,
+            fixed: Vec::new(),
+            phases: Vec::new(),
+            parameters: Rc::new(parameters),
+            bound,
+        }
+    }
+
     /// Forgets flips that are neither fixed nor free.
     pub(super) fn compact(&mut self, most: usize) {
         let mut kept: Vec<u32> = self.fixed.iter().chain(&self.free).copied().collect();
@@ -82,7 +95,7 @@ enum Kind {
 /// The relaxation of one part, ready to be evaluated for any parameters.
 pub(super) struct Bounding<'a> {
     around: &'a Surroundings<'a>,
-    pub(super) flips: Rc<Flips>,
+    flips: Rc<Flips>,
     pair: (ClassId, ClassId),
     /// The tail of a network with one hidden layer, which no part changes.
     tail: Option<Tail>,
@@ -129,14 +142,13 @@ pub(super) struct Evaluation {
 }
 
 impl<'a> Bounding<'a> {
-    pub(super) fn new(around: &'a Surroundings<'a>, flips: Rc<Flips>, pair: (ClassId, ClassId)) -> Self {
-        let units = around.slice.level(1).len() * around.width;
-        let single = around.shared.network.layers().len() <= 2;
+    pub(super) fn new(around: &'a Surroundings<'a>, pair: (ClassId, ClassId)) -> Self {
+        let units = around.units();
         let zero = Additive::line(0.0, 0.0);
         Self {
             around,
             pair,
-            tail: single.then(|| Tail::new(around, pair, &[], &[])),
+            tail: around.is_shallow().then(|| Tail::new(around, pair, &[], &[])),
             constant: 0.0,
             coefficients: Vec::new(),
             z: Vec::new(),
@@ -146,8 +158,8 @@ impl<'a> Bounding<'a> {
             bounds: vec![zero; units],
             left: 0,
             capacities: Vec::new(),
-            free: vec![false; flips.len()],
-            gains: vec![0.0; flips.len()],
+            free: Vec::new(),
+            gains: Vec::new(),
             selection: Selection::new(0),
             row: Selection::new(0),
             used: vec![0; around.capacities.len()],
@@ -155,7 +167,7 @@ impl<'a> Bounding<'a> {
             touched: Vec::new(),
             thresholds: Vec::new(),
             unlisted: None,
-            flips,
+            flips: Rc::default(),
         }
     }
 
@@ -208,12 +220,11 @@ impl<'a> Bounding<'a> {
                 (self.constant, self.coefficients) = (tail.constant, tail.coefficients);
             }
         }
-        let no_relu = around.shared.network.layers().len() == 1;
         for (unit, kind) in self.kinds.iter_mut().enumerate() {
             let c = self.coefficients[unit];
             *kind = if c == 0.0 {
                 Kind::Dead
-            } else if no_relu || self.lo[unit] >= 0.0 {
+            } else if !around.has_relu() || self.lo[unit] >= 0.0 {
                 Kind::Linear
             } else if self.hi[unit] <= 0.0 {
                 Kind::Dead
@@ -233,8 +244,9 @@ impl<'a> Bounding<'a> {
     }
 
     /// Takes up all admissible sets, with the bounds that all targets share; of one hidden layer.
-    pub(super) fn take_all(&mut self) {
+    pub(super) fn take_all(&mut self, flips: &Rc<Flips>) {
         let around = self.around;
+        self.set_flips(flips);
         self.left = around.most;
         self.unlisted = None;
         self.capacities.clone_from(&around.capacities);
@@ -303,10 +315,10 @@ impl<'a> Bounding<'a> {
         selected.retain(|&(_, flip)| flip != UNLISTED);
         let incomplete = selected.len() < all;
         self.add_up(&selected);
+        let has_relu = self.around.has_relu();
         let margin = (0..self.z.len()).map(|unit| {
             let x = self.at(unit);
-            let no_relu = self.around.shared.network.layers().len() == 1;
-            self.coefficients[unit] * if no_relu { x } else { relu(x) }
+            self.coefficients[unit] * if has_relu { relu(x) } else { x }
         });
         let margin = self.constant + margin.sum::<f64>();
         Evaluation { bound, selected, margin, incomplete }
@@ -332,8 +344,8 @@ impl<'a> Bounding<'a> {
         self.gains.fill(f64::NAN);
         self.selection.reset(self.left);
         for row in free.chunk_by(|&a, &b| flips.flips[a as usize].0 == flips.flips[b as usize].0) {
-            let capacity = self.capacities[flips.flips[row[0] as usize].0 as usize] as usize;
-            self.row.reset(capacity.min(self.left));
+            let node = flips.flips[row[0] as usize].0 as usize;
+            self.row.reset(self.left.min(self.capacities[node] as usize));
             for &flip in row {
                 let threshold = self.selection.threshold().max(self.row.threshold());
                 if flips.potentials[flip as usize] <= threshold {
@@ -345,28 +357,23 @@ impl<'a> Bounding<'a> {
                     self.row.offer(gain, flip);
                 }
             }
-            self.offer_unlisted(flips.flips[row[0] as usize].0 as usize);
-            self.row.settle();
-            self.row.best().iter().for_each(|&(gain, flip)| self.selection.offer(gain, flip));
+            self.finish_row(node);
         }
         if self.unlisted.is_some() {
             let mut listed = vec![false; self.capacities.len()];
             free.iter().for_each(|&flip| listed[flips.flips[flip as usize].0 as usize] = true);
             for node in (0..listed.len()).filter(|&node| !listed[node]) {
-                self.row.reset((self.capacities[node] as usize).min(self.left));
-                self.offer_unlisted(node);
-                self.row.settle();
-                self.row.best().iter().for_each(|&(gain, flip)| self.selection.offer(gain, flip));
+                self.row.reset(self.left.min(self.capacities[node] as usize));
+                self.finish_row(node);
             }
         }
         self.selection.settle();
         self.set_thresholds();
     }
 
-    /// Offers a node's selection as many flips that are not listed as it may have.
-    fn offer_unlisted(&mut self, node: usize) {
-        let Some(unlisted) = &self.unlisted else { return };
-        let gain = unlisted[node];
+    /// Adds as many unlisted flips to a node's selection as it may have, and offers the best of it to all nodes'.
+    fn finish_row(&mut self, node: usize) {
+        let gain = self.unlisted.as_ref().map_or(0.0, |unlisted| unlisted[node]);
         for _ in 0..self.left.min(self.capacities[node] as usize) {
             self.row.settle();
             if gain <= self.selection.threshold().max(self.row.threshold()) {
@@ -374,6 +381,8 @@ impl<'a> Bounding<'a> {
             }
             self.row.offer(gain, UNLISTED);
         }
+        self.row.settle();
+        self.row.best().iter().for_each(|&(gain, flip)| self.selection.offer(gain, flip));
     }
 
     /// A flip of a node with no budget left takes the place of one there, any other that of the last one selected.
@@ -415,8 +424,7 @@ impl<'a> Bounding<'a> {
                 } else {
                     sums.down += a
                 }
-                let threshold = self.z[unit as usize] / self.left.max(1) as f64;
-                sums.threshold += relu(threshold + a) - relu(threshold);
+                sums.threshold += Additive::threshold(self.z[unit as usize], self.left).weight(a);
             }
         }
     }
@@ -426,8 +434,8 @@ impl<'a> Bounding<'a> {
         self.z[unit] + self.sums[unit].up + self.sums[unit].down
     }
 
-    /// Climbs from `parameters` for some steps, towards the smallest margin seen, until the bound exceeds `enough` or `visit` breaks off.
-    /// The best evaluation comes back, with its parameters in place.
+    /// Climbs from `parameters` for some steps, towards the smallest margin seen, until the bound exceeds `enough` or
+    /// `visit` breaks off. The best evaluation comes back, with its parameters in place.
     pub(super) fn climb(
         &mut self,
         parameters: &mut Vec<Parameters>,

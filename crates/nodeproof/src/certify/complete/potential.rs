@@ -20,7 +20,7 @@ use crate::slice::SlicedFlip;
 /// What is needed to list the flips around a target.
 #[derive(Debug)]
 pub(super) struct Listing {
-    pub(super) parts: Parts,
+    pub(super) columns: SignedColumns,
     pub(super) potentials: Potentials,
     pub(super) tuning: Tuning,
 }
@@ -44,14 +44,14 @@ impl Default for Tuning {
 
 /// Positive and negative parts of the columns of W⁰, in single precision, scaled by the largest weight.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct SignedColumns {
     attributes: usize,
     /// For each unit j the positive parts of column j, then the negative ones.
     columns: Vec<f32>,
     largest: f64,
 }
 
-impl Parts {
+impl SignedColumns {
     pub(super) fn new(weight: &Matrix) -> Self {
         let (attributes, units) = (weight.rows(), weight.columns());
         let largest = weight.values().iter().fold(0.0f64, |largest, w| largest.max(w.abs()));
@@ -111,11 +111,11 @@ impl Potentials {
     pub(super) fn compute(
         &mut self,
         around: &Surroundings,
-        parts: &Parts,
+        columns: &SignedColumns,
         coefficients: &[f64],
         active: impl Fn(usize) -> bool,
     ) {
-        let (width, attributes) = (around.width, parts.attributes);
+        let (width, attributes) = (around.width, columns.attributes);
         self.attributes = attributes;
         self.values.clear();
         self.values.resize(around.slice.level(0).len() * attributes, 0.0);
@@ -140,13 +140,20 @@ impl Potentials {
             if longest == 0.0 {
                 continue;
             }
-            self.fill_row(around, parts, position, &query, longest);
+            self.fill_row(around, columns, position, &query, longest);
         }
     }
 
     /// The potentials of the flips of one node; `query` has per unit j the weight of moves that lower it and of those
     /// that raise it.
-    fn fill_row(&mut self, around: &Surroundings, parts: &Parts, position: u32, query: &[[f64; 2]], longest: f64) {
+    fn fill_row(
+        &mut self,
+        around: &Surroundings,
+        columns: &SignedColumns,
+        position: u32,
+        query: &[[f64; 2]],
+        longest: f64,
+    ) {
         let values = &mut self.values[position as usize * self.attributes..][..self.attributes];
         let (limits, network) = (around.shared.limits, around.shared.network);
         let weight = network.layers()[0].weight();
@@ -156,10 +163,10 @@ impl Potentials {
         };
         let raise = 1.0 + RAISE * (query.len() + 8) as f64;
         let above = |potential: f64| ((potential * raise) as f32).next_up();
-        let scale = longest * parts.largest * raise;
+        let scale = longest * columns.largest * raise;
         if limits.additions() {
             if SAFE.contains(&scale) {
-                parts.add_products(query, longest, values);
+                columns.add_products(query, longest, values);
                 let scale = (scale as f32).next_up();
                 for (attribute, value) in values.iter_mut().enumerate() {
                     if *value > SMALL {
@@ -221,10 +228,9 @@ impl Potentials {
     pub(super) fn above(&self, cut: impl Fn(u32) -> f64) -> Vec<SlicedFlip> {
         let mut flips = Vec::new();
         for (position, values) in (0u32..).zip(self.values.chunks_exact(self.attributes.max(1))) {
-            let flip = |attribute: u32| (position, attribute);
             let cut = cut(position);
             let above = (0u32..).zip(values).filter(|&(_, &value)| value > 0.0 && f64::from(value) > cut);
-            flips.extend(above.map(|(attribute, _)| flip(attribute)));
+            flips.extend(above.map(|(attribute, _)| (position, attribute)));
         }
         flips
     }

@@ -7,7 +7,6 @@
 //! margin ≥ constant + Σ_i c_i relu(z_i + Σ_f a_fi).
 //! ```
 
-use crate::budget::Limits;
 use crate::dense::Matrix;
 use crate::graph::{AttributeId, NodeId};
 use crate::relaxation::Relaxation;
@@ -68,22 +67,31 @@ impl<'a> Surroundings<'a> {
         }
     }
 
+    /// Whether the units' ReLU counts: without hidden layers they are the logits.
+    pub(super) fn has_relu(&self) -> bool {
+        self.shared.network.layers().len() > 1
+    }
+
+    /// Whether the margin is linear in the units' activations, so that no part changes their coefficients.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.shared.network.layers().len() <= 2
+    }
+
+    /// Number of units.
+    pub(super) fn units(&self) -> usize {
+        self.slice.level(1).len() * self.width
+    }
+
     /// Rows of level 1 in the region's matrices.
     pub(super) fn place(&self, m: usize) -> usize {
         self.shared.region.level(1).place(self.slice.level(1)[m])
     }
 
-    fn limits(&self) -> &'a Limits {
-        self.shared.limits
-    }
-
     /// +1 for a flip that adds its attribute, −1 for one that removes it, `None` for one that is not allowed.
-    pub(super) fn sign(&self, (position, attribute): SlicedFlip) -> Option<f64> {
-        let node = self.slice.level(0)[position as usize] as usize;
-        let present = self.shared.network.graph().attributes().contains(node, attribute);
-        let direction = if present { self.limits().deletions() } else { self.limits().additions() };
-        let allowed = direction && self.limits().flippable(AttributeId(attribute));
-        allowed.then_some(if present { -1.0 } else { 1.0 })
+    pub(super) fn sign(&self, flip: SlicedFlip) -> Option<f64> {
+        let (limits, sign) = (self.shared.limits, self.shared.sign(self.slice, flip));
+        let direction = if sign < 0.0 { limits.deletions() } else { limits.additions() };
+        (direction && limits.flippable(AttributeId(flip.1))).then_some(sign)
     }
 
     /// Every flip that is allowed and moves something.
@@ -151,8 +159,7 @@ impl Flips {
         let mut flips: Vec<(f64, SlicedFlip)> = flips.into_iter().map(|flip| (potential(flip), flip)).collect();
         flips.sort_unstable_by(|a, b| a.1.0.cmp(&b.1.0).then(b.0.total_cmp(&a.0)).then(a.1.cmp(&b.1)));
         let weight = around.shared.network.layers()[0].weight();
-        let units = around.slice.level(1).len() * around.width;
-        let mut all = Self { offsets: vec![0], units, ..Self::default() };
+        let mut all = Self { offsets: vec![0], units: around.units(), ..Self::default() };
         for &(_, flip) in &flips {
             let sign = around.sign(flip).unwrap_or(0.0);
             for &(m, p) in around.aggregators.of(flip.0) {

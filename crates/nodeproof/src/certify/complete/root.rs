@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::part::{Bounding, Evaluation, Parameters, Part};
-use super::potential::Listing;
+use super::potential::{Listing, Potentials};
 use super::problem::{Flips, Surroundings};
 use super::tail::Tail;
 use crate::graph::ClassId;
@@ -33,88 +33,89 @@ pub(super) fn listed<'a>(
 ) -> Root<'a> {
     let tail = Tail::new(around, pair, &[], &[]);
     let active = active(around, &tail);
-    let Listing { parts, potentials, tuning } = listing;
-    potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
+    let Listing { columns, potentials, tuning } = listing;
+    potentials.compute(around, columns, &tail.coefficients, |unit| active[unit]);
+    let list = |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| active[unit]);
     let few = tuning.first.0 + tuning.first.1 * around.most;
     let mut listed = potentials.best(around, few);
-    let mut parameters = vec![Parameters::START; tail.coefficients.len()];
-    loop {
-        let potential = |flip| potentials.of(flip);
-        let flips = Rc::new(Flips::new(around, listed.clone(), potential, |unit| active[unit]));
-        let mut bounding = Bounding::new(around, Rc::clone(&flips), pair);
+    let mut bounding = Bounding::new(around, pair);
+    let mut parameters = vec![Parameters::START; around.units()];
+    let (flips, best) = loop {
+        let flips = Rc::new(list(listed.clone()));
         let free: Vec<u32> = (0..flips.len() as u32).collect();
-        bounding.take_all();
+        bounding.take_all(&flips);
         let mut go_on = true;
         let best = bounding.climb(&mut parameters, &free, tuning.steps.0, error, |evaluation| {
             go_on = visit(evaluation, &flips);
             go_on
         });
-        let part = |flips: &Rc<Flips>, parameters: Vec<Parameters>| Part {
-            flips: Rc::clone(flips),
-            unlisted: None,
-            fixed: Vec::new(),
-            free: (0..flips.len() as u32).collect(),
-            phases: Vec::new(),
-            parameters: Rc::new(parameters),
-            bound: best.bound,
-        };
         if !go_on {
-            return Root { part: part(&flips, parameters), bounding, least: f64::NEG_INFINITY };
+            return Root { part: Part::all(flips, parameters, best.bound), bounding, least: f64::NEG_INFINITY };
         }
-        // The bound holds if no other flip would have been selected.
-        let mut others: Vec<(f64, SlicedFlip)> = Vec::new();
-        for flip in potentials.above(|node| bounding.threshold(node)) {
-            let gain = bounding.gain_anywhere(flip);
-            if gain > bounding.threshold(flip.0) && listed.binary_search(&flip).is_err() {
-                others.push((gain, flip));
-            }
+        let missing = missing(&bounding, potentials, &listed, few);
+        if missing.is_empty() {
+            break (flips, best);
         }
-        if !others.is_empty() {
-            others.sort_by(|a, b| b.0.total_cmp(&a.0));
-            listed.extend(others.into_iter().take(few).map(|(_, flip)| flip));
-            listed.sort_unstable();
-            continue;
-        }
-        if best.bound > error {
-            return Root { part: part(&flips, parameters), bounding, least: best.bound };
-        }
-        // Too many to be listed at once: those with less potential than what is selected anyway hardly matter.
-        let cut = |node: u32| 0.9 * bounding.threshold(node);
-        let hidden = (0..around.capacities.len() as u32).map(cut).collect();
-        if potentials.above(|node| (bounding.threshold(node) + best.bound - error).max(0.0)).len() > tuning.many {
-            let flips = Rc::new(Flips::new(around, potentials.above(cut), potential, |unit| active[unit]));
-            let part = Part { unlisted: Some(Rc::new(hidden)), ..part(&flips, parameters) };
-            return Root { part, bounding, least: f64::INFINITY };
-        }
-        // A counterexample with a flip that gains less than this would have a positive bound.
-        let needed = |node: u32| bounding.threshold(node) + best.bound - error;
-        let mut least = f64::INFINITY;
-        let mut kept = potentials.above(|node| needed(node).max(0.0));
-        kept.retain(|&flip| {
-            let gain = bounding.gain_anywhere(flip);
-            let keep = gain >= needed(flip.0);
-            if !keep {
-                least = least.min(best.bound + bounding.threshold(flip.0) - gain);
-            }
-            keep
-        });
-        // What was not even looked at has a smaller potential; a flip without any only helps.
-        if (0..around.capacities.len() as u32).any(|node| needed(node) > 0.0) {
-            least = least.min(error);
-        }
-        let mut flips = Flips::new(around, kept, potential, |unit| active[unit]);
-        flips.sort_by_unit(around.most);
-        let flips = Rc::new(flips);
-        return Root { part: part(&flips, parameters), bounding: Bounding::new(around, flips, pair), least };
+        listed.extend(missing);
+        listed.sort_unstable();
+    };
+    if best.bound > error {
+        return Root { part: Part::all(flips, parameters, best.bound), bounding, least: best.bound };
     }
+    // A counterexample with a flip that gains less than this would have a positive bound.
+    let needed = |node: u32| bounding.threshold(node) + best.bound - error;
+    let mut kept = potentials.above(|node| needed(node).max(0.0));
+    if kept.len() > tuning.many {
+        // Those with less potential than what is selected anyway hardly matter.
+        let cut = |node: u32| 0.9 * bounding.threshold(node);
+        let unlisted = (0..around.capacities.len() as u32).map(cut).collect();
+        let part = Part::all(Rc::new(list(potentials.above(cut))), parameters, best.bound);
+        return Root { part: Part { unlisted: Some(Rc::new(unlisted)), ..part }, bounding, least: f64::INFINITY };
+    }
+    let mut least = f64::INFINITY;
+    kept.retain(|&flip| {
+        let gain = bounding.gain_anywhere(flip);
+        let keep = gain >= needed(flip.0);
+        if !keep {
+            least = least.min(best.bound + bounding.threshold(flip.0) - gain);
+        }
+        keep
+    });
+    // What was not even looked at has a smaller potential; a flip without any only helps.
+    if (0..around.capacities.len() as u32).any(|node| needed(node) > 0.0) {
+        least = least.min(error);
+    }
+    let mut flips = list(kept);
+    flips.sort_by_unit(around.most);
+    Root { part: Part::all(Rc::new(flips), parameters, best.bound), bounding, least }
+}
+
+/// Flips that are not listed, but would have been selected in the last evaluation, so that its bound does not hold; at most
+/// `count`, those that gain most.
+fn missing(bounding: &Bounding, potentials: &Potentials, listed: &[SlicedFlip], count: usize) -> Vec<SlicedFlip> {
+    let mut missing: Vec<(f64, SlicedFlip)> = Vec::new();
+    for flip in potentials.above(|node| bounding.threshold(node)) {
+        let gain = bounding.gain_anywhere(flip);
+        if gain > bounding.threshold(flip.0) && listed.binary_search(&flip).is_err() {
+            missing.push((gain, flip));
+        }
+    }
+    missing.sort_by(|a, b| b.0.total_cmp(&a.0));
+    missing.truncate(count);
+    missing.into_iter().map(|(_, flip)| flip).collect()
 }
 
 /// The part with all flips listed; of one hidden layer.
-pub(super) fn complete(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId), part: Part) -> Part {
+pub(super) fn with_all_flips(
+    around: &Surroundings,
+    listing: &mut Listing,
+    pair: (ClassId, ClassId),
+    part: Part,
+) -> Part {
     let tail = Tail::new(around, pair, &[], &[]);
     let active = active(around, &tail);
-    let Listing { parts, potentials, .. } = listing;
-    potentials.compute(around, parts, &tail.coefficients, |unit| active[unit]);
+    let Listing { columns, potentials, .. } = listing;
+    potentials.compute(around, columns, &tail.coefficients, |unit| active[unit]);
     let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| active[unit]);
     flips.sort_by_unit(around.most);
     let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
@@ -144,16 +145,7 @@ pub(super) fn everything<'a>(around: &'a Surroundings<'a>, pair: (ClassId, Class
     }
     let mut flips = Flips::new(around, flips, |_| f64::INFINITY, |_| true);
     flips.sort_by_unit(around.most);
-    let flips = Rc::new(flips);
-    let units = around.slice.level(1).len() * around.width;
-    let part = Part {
-        flips: Rc::clone(&flips),
-        unlisted: None,
-        fixed: Vec::new(),
-        free: (0..flips.len() as u32).collect(),
-        phases: Vec::new(),
-        parameters: Rc::new(vec![Parameters::START; units]),
-        bound: f64::NEG_INFINITY,
-    };
-    Some(Root { bounding: Bounding::new(around, flips, pair), part, least: f64::INFINITY })
+    let parameters = vec![Parameters::START; around.units()];
+    let part = Part::all(Rc::new(flips), parameters, f64::NEG_INFINITY);
+    Some(Root { bounding: Bounding::new(around, pair), part, least: f64::INFINITY })
 }

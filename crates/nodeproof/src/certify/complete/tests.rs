@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::budget::{Budget, Limits, LocalBudget};
 use crate::certify::Slopes;
 use crate::dense::Matrix;
-use crate::graph::Graph;
+use crate::graph::{AttributeId, Graph};
 use crate::model::{Layer, Model, Propagation};
 use crate::network::{Network, largest};
 use crate::slice::{Region, Slicer};
