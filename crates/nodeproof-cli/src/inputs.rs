@@ -34,7 +34,8 @@ impl Inputs {
         check_readable(&model.model, "--model")?;
         let (graph, cleaning) = read_graph(&graph.graph, &graph.flags)?;
         note_cleaning(&cleaning, quiet);
-        let model = read_model(&model.model)?;
+        let (path, model) = (&model.model, read_model(&model.model)?);
+        note_other_graph(path, &graph, quiet)?;
         let split = budget.flips().split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
         let budget = CheckedBudget::new(budget, &graph, split.as_ref())?;
         Ok(Self { graph, model, split, budget })
@@ -132,6 +133,17 @@ fn in_file(path: &Path, error: impl Error + Send + Sync + 'static) -> anyhow::Er
     let (path, text) = (path.display().to_string(), error.to_string());
     let named = if text.contains(&path) { text } else { format!("{path}: {text}") };
     anyhow::Error::new(error).context(named)
+}
+
+/// Notes if the model at `path` says that it was trained on another graph.
+fn note_other_graph(path: &Path, graph: &Graph, quiet: bool) -> anyhow::Result<()> {
+    let metadata = Model::read_metadata(path)?;
+    if metadata.get("graph").is_some_and(|trained_on| *trained_on != graph.fingerprint()) {
+        let note = "the model was trained on another graph, or on this one read with other options (--binarise, \
+                    --keep-self-loops, …)";
+        terminal::note(quiet, note);
+    }
+    Ok(())
 }
 
 /// Notes what was changed without being asked for, and how to have it otherwise.

@@ -432,6 +432,42 @@ fn a_checkpoint_takes_no_other_files_place() {
 }
 
 #[test]
+fn oddities_are_noted() {
+    let fixture = fixture();
+    let note = |more: &str| {
+        let line = format!("train --graph papers.npz --global-budget 4 --out m.safetensors --method {more}");
+        let run = fixture.run(&line);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stderr
+    };
+    let long = note("rh --train 30% --steps 3 --warm-up 4");
+    assert!(long.contains("note: --warm-up 4 is longer than all 3 steps"), "{long}");
+    let all = note("rh-u --train 100% --steps 2 --labelled-steps 2 --warm-up 0");
+    assert!(all.contains("note: rh-u has no unlabelled nodes"), "{all}");
+    let nothing_odd = note("rh --train 30% --steps 3 --warm-up 3");
+    assert!(!nothing_odd.contains("note:"), "{nothing_odd}");
+}
+
+#[test]
+fn a_model_tells_the_graph_that_it_was_trained_on() {
+    let fixture = fixture();
+    train(&fixture, "--method ce --steps 2 --out m.safetensors").succeeded();
+    let notes = |graph: &str| {
+        let run = fixture.run(&format!("certify --graph {graph} --global-budget 1 --model m.safetensors"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        run.stderr
+    };
+    assert!(!notes("papers.npz").contains("trained on another graph"));
+    common::graph(9, 30).write(fixture.path("other.npz")).unwrap();
+    assert!(notes("other.npz").contains("note: the model was trained on another graph"));
+    fixture.run("model convert m.safetensors again.safetensors").succeeded();
+    assert_eq!(bytes(&fixture, "again.safetensors"), bytes(&fixture, "m.safetensors"));
+    fixture.run("model convert m.safetensors mean.safetensors --propagation row-normalised").succeeded();
+    let info = json(&fixture.run("model info mean.safetensors --json").succeeded().stdout);
+    assert!(info.get("training").is_none(), "{info}");
+}
+
+#[test]
 fn the_benchmark_measures_steps() {
     let fixture = fixture();
     let line = "bench train --graph papers.npz --global-budget 4 --steps 2 --warm-up 3 -q";

@@ -37,10 +37,16 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
     Destination::check(output, "OUT", &[&arguments.input])?;
     inputs::check_readable(&arguments.input, "IN")?;
     let mut model = inputs::read_model(&arguments.input)?;
+    let mut training = Model::read_metadata(&arguments.input)?;
     if let Some(choice) = arguments.propagation {
-        model = Model::new(model.layers().to_vec(), choice.into())?;
+        let converted = Model::new(model.layers().to_vec(), choice.into())?;
+        if converted.propagation() != model.propagation() {
+            // What was measured with the other propagation says nothing of this one.
+            training.clear();
+        }
+        model = converted;
     }
-    if let Err(error) = model.write(output) {
+    if let Err(error) = model.write_with(output, &training) {
         bail!("{error}; choose a place where you may write");
     }
     let written = terminal::facts(&[("written", terminal::printable(&output.display().to_string()))]);

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::cli::BenchCertifyArguments;
 use crate::inputs::Inputs;
+use crate::lists::spread;
 use crate::outcome::Outcome;
 use crate::terminal;
 
@@ -40,7 +41,7 @@ pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Res
     let many = best(threads, |run| run.wall)?;
     let peak_memory = peak_memory();
 
-    let sample = every_nth(&one.certificates, arguments.sample.into());
+    let sample = spread(&one.certificates, arguments.sample.into());
     say(&format!("dense formula: bounds of all nodes, then the dual of {}", terminal::counted(sample.len(), "node")));
     let dense = DenseRun::measure(&inputs, &sample)?;
 
@@ -48,12 +49,6 @@ pub(in crate::commands) fn run(arguments: &BenchCertifyArguments) -> anyhow::Res
     let text = if arguments.print.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.in_words() };
     terminal::print(&text)?;
     Ok(Outcome::Done)
-}
-
-/// Evenly spaced members of `all`, at most `count`.
-pub(super) fn every_nth<T>(all: &[T], count: usize) -> Vec<&T> {
-    let step = all.len().div_ceil(count.max(1)).max(1);
-    all.iter().step_by(step).collect()
 }
 
 /// One run of the engine over all nodes.
@@ -212,18 +207,4 @@ fn peak_memory() -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::every_nth;
-
-    #[test]
-    fn samples_are_spread_and_not_too_many() {
-        let all: Vec<usize> = (0..10).collect();
-        assert_eq!(every_nth(&all, 5), [&0, &2, &4, &6, &8]);
-        assert_eq!(every_nth(&all, 4), [&0, &3, &6, &9]);
-        assert_eq!(every_nth(&all, 100).len(), 10);
-        assert_eq!(every_nth(&all[..0], 3).len(), 0);
-    }
 }

@@ -6,10 +6,10 @@ use cpu_time::ProcessTime;
 use nodeproof::{Certificate, Certifier, Engine, NodeId};
 use serde::Serialize;
 
-use super::certify::every_nth;
 use crate::cli::BenchEnginesArguments;
 use crate::export::VerdictName;
 use crate::inputs::Inputs;
+use crate::lists::spread;
 use crate::outcome::Outcome;
 use crate::terminal;
 
@@ -21,7 +21,7 @@ pub(in crate::commands) fn run(arguments: &BenchEnginesArguments) -> anyhow::Res
     let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.print.quiet)?;
     let all: Vec<NodeId> = inputs.graph.node_ids().collect();
     let sample = arguments.sample.0.unwrap_or(all.len());
-    let nodes: Vec<NodeId> = every_nth(&all, sample).into_iter().copied().collect();
+    let nodes: Vec<NodeId> = spread(&all, sample).into_iter().copied().collect();
     inputs.check_class(arguments.model.class, &nodes)?;
     let mut rows = Vec::new();
     for &global in &arguments.budget.budgets.0 {

@@ -46,6 +46,9 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
     for plan in &plans {
         Trainer::new(&graph, &plan.split, plan.options.clone()).map_err(options::in_words)?;
     }
+    if let Some(plan) = plans.first() {
+        plan.note_oddities(arguments.output.quiet);
+    }
 
     let pool = thread_pool(arguments.threads.count())?;
     let interrupt = Interrupt::listen(|| ())?;

@@ -20,6 +20,32 @@ pub(super) struct Plan {
     pub(super) files: RunFiles,
 }
 
+impl Plan {
+    /// Notes what is allowed but hardly meant.
+    fn oddities(&self) -> Vec<String> {
+        let (method, steps) = (self.options.method, self.options.all_steps());
+        let mut oddities = Vec::new();
+        if method.is_robust() && self.options.warm_up > steps {
+            oddities.push(format!(
+                "--warm-up {} is longer than all {}: the worst-case loss never gets its full weight",
+                self.options.warm_up,
+                terminal::counted(steps, "step")
+            ));
+        }
+        if method.has_two_phases() && self.split.part(Part::Unlabelled).is_empty() {
+            oddities.push(format!(
+                "{method} has no unlabelled nodes to learn from; rh is the same",
+                method = method.name()
+            ));
+        }
+        oddities
+    }
+
+    pub(super) fn note_oddities(&self, quiet: bool) {
+        self.oddities().iter().for_each(|oddity| terminal::note(quiet, oddity));
+    }
+}
+
 /// Where a split comes from, and its sizes.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct SplitFacts {

@@ -3,6 +3,7 @@
 use nodeproof::{Budget, Certifier, Graph, Model, NodeId, Part, Split, TargetClass};
 
 use super::plan::Plan;
+use crate::lists::spread;
 
 /// Labelled nodes, certified for their label, and unlabelled ones, for the class they are predicted to have: as training
 /// looks at them.
@@ -28,14 +29,14 @@ impl<'a> Sample<'a> {
     pub(super) fn of_each(graph: &'a Graph, plan: &'a Plan, threads: usize, count: usize) -> Self {
         let (labelled, unlabelled) = groups(graph, &plan.split);
         let budget = plan.budget.budget();
-        Self { graph, budget, threads, labelled: spread(&labelled, count), unlabelled: spread(&unlabelled, count) }
+        Self { graph, budget, threads, labelled: some(&labelled, count), unlabelled: some(&unlabelled, count) }
     }
 
     /// `count` nodes in all, labelled or not as it happens.
     pub(super) fn of_all(graph: &'a Graph, plan: &'a Plan, threads: usize, count: usize) -> Self {
         let (labelled, unlabelled) = groups(graph, &plan.split);
         let all = labelled.len() + unlabelled.len();
-        let share = |group: &[NodeId]| spread(group, (count * group.len()).div_ceil(all.max(1)));
+        let share = |group: &[NodeId]| some(group, (count * group.len()).div_ceil(all.max(1)));
         let (labelled, unlabelled) = (share(&labelled), share(&unlabelled));
         Self { graph, budget: plan.budget.budget(), threads, labelled, unlabelled }
     }
@@ -66,27 +67,14 @@ impl<'a> Sample<'a> {
     }
 }
 
+/// `count` of `nodes`, or all if there are fewer, evenly spaced.
+fn some(nodes: &[NodeId], count: usize) -> Vec<NodeId> {
+    spread(nodes, count).into_iter().copied().collect()
+}
+
 /// Labelled nodes as far as they have a label, and unlabelled ones.
 fn groups(graph: &Graph, split: &Split) -> (Vec<NodeId>, Vec<NodeId>) {
     let mut labelled = split.part(Part::Train);
     labelled.retain(|&node| graph.label(node).is_some());
     (labelled, split.part(Part::Unlabelled))
-}
-
-/// `count` members of `all`, or all if there are fewer, evenly spaced.
-fn spread(all: &[NodeId], count: usize) -> Vec<NodeId> {
-    let count = count.min(all.len());
-    (0..count).map(|i| all[i * all.len() / count]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_are_spread() {
-        let all: Vec<NodeId> = (0..10).map(NodeId).collect();
-        assert_eq!(spread(&all, 4), [0, 2, 5, 7].map(NodeId));
-        assert_eq!((spread(&all, 99).len(), spread(&all, 0).len(), spread(&[], 3).len()), (10, 0, 0));
-    }
 }
