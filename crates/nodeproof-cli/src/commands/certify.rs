@@ -18,11 +18,42 @@ use crate::progress::Progress;
 use crate::summary::{Run, Summary};
 use crate::{lists, terminal};
 
-/// Runs the command. Everything is checked before any output is touched.
+/// Runs the command.
 ///
 /// # Errors
 /// If the input is bad or an output cannot be written.
 pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
+    let results = &arguments.results;
+    let Some(certified) = certify(arguments)? else { return Ok(Outcome::Done) };
+    let Certified { places, summary, run, .. } = &certified;
+    if results.json {
+        places.print_summary(&summary.json(&certified.header, run)?)?;
+    } else if !results.quiet {
+        places.print_summary(&certified.in_words())?;
+    }
+    if run.interrupted {
+        terminal::complain(&certified.interrupted_in_words());
+        return Ok(Outcome::Interrupted);
+    }
+    Ok(gate(arguments, summary))
+}
+
+/// What certifying came to, be it to the end or up to an interrupt.
+pub(super) struct Certified {
+    places: Places,
+    pub(super) inputs: Inputs,
+    header: Header,
+    effort: Effort,
+    pub(super) summary: Summary,
+    pub(super) run: Run,
+}
+
+/// Certifies what is asked for; `None` if nobody wants to know any more. Everything is checked before any output is
+/// touched.
+///
+/// # Errors
+/// If the input is bad or an output cannot be written.
+pub(super) fn certify(arguments: &CertifyArguments) -> anyhow::Result<Option<Certified>> {
     let results = &arguments.results;
     let places = check_places(arguments)?;
     let effort = Effort::new(&arguments.engine).within(arguments.total_time_limit);
@@ -51,23 +82,14 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
         let rest = &nodes[kept.records..];
         let gate = arguments.fail_under.is_some();
         let mut sinks = Sinks { outputs, summary: &mut summary, progress: &progress, timings: results.timings, gate };
-        certify(&certifier, &inputs.graph, rest, &interrupt, &mut sinks)
+        certify_each(&certifier, &inputs.graph, rest, interrupt, &mut sinks)
     });
     progress.clear();
-    let Some(mut run) = certified? else { return Ok(Outcome::Done) };
+    let Some(mut run) = certified? else { return Ok(None) };
     run.resumed = kept.records;
     run.interrupted = summary.all().nodes < nodes.len();
-
-    if results.json {
-        places.print_summary(&summary.json(&header, &run)?)?;
-    } else if !results.quiet {
-        places.print_summary(&summary_in_words(&places, &inputs, &summary, effort, &run))?;
-    }
-    if run.interrupted {
-        terminal::complain(&interrupted_in_words(&places, summary.all().nodes, nodes.len()));
-        return Ok(Outcome::Interrupted);
-    }
-    Ok(gate(arguments, &summary))
+    drop(certifier);
+    Ok(Some(Certified { places, inputs, header, effort, summary, run }))
 }
 
 /// All that wants to know of certificates.
@@ -96,11 +118,11 @@ impl Sinks<'_> {
 }
 
 /// Certifies `nodes` until the end or an interrupt; `None` if nobody listens any more.
-fn certify(
+fn certify_each(
     certifier: &Certifier,
     graph: &Graph,
     nodes: &[NodeId],
-    interrupt: &Interrupt,
+    interrupt: Interrupt,
     sinks: &mut Sinks,
 ) -> anyhow::Result<Option<Run>> {
     let (start, cpu) = (Instant::now(), ProcessTime::now());
@@ -148,28 +170,31 @@ fn open(places: &Places, header: &Header, kept: Kept, nodes: &[NodeId]) -> anyho
     Ok(Outputs::new(outputs))
 }
 
-fn summary_in_words(places: &Places, inputs: &Inputs, summary: &Summary, effort: Effort, run: &Run) -> String {
-    let fresh = summary.all().nodes - run.resumed;
-    let mut facts =
-        vec![("budget", inputs.budget.in_words(&inputs.graph)), ("engine", summary.engines_in_words(effort))];
-    facts.extend(summary.hint(effort).map(|hint| ("hint", hint)));
-    facts.push(("time", run.time_in_words(fresh)));
-    if run.resumed > 0 {
-        facts.push(("resumed", format!("{} done before", terminal::counted(run.resumed, "node"))));
+impl Certified {
+    fn in_words(&self) -> String {
+        let Self { places, inputs, effort, summary, run, .. } = self;
+        let fresh = summary.all().nodes - run.resumed;
+        let mut facts =
+            vec![("budget", inputs.budget.in_words(&inputs.graph)), ("engine", summary.engines_in_words(*effort))];
+        facts.extend(summary.hint(*effort).map(|hint| ("hint", hint)));
+        facts.push(("time", run.time_in_words(fresh)));
+        if run.resumed > 0 {
+            facts.push(("resumed", format!("{} done before", terminal::counted(run.resumed, "node"))));
+        }
+        let files = places.files();
+        if !files.is_empty() {
+            facts.push(("written", files.join(", ")));
+        }
+        format!("{}\n{}", summary.table(), terminal::facts(&facts))
     }
-    let files = places.files();
-    if !files.is_empty() {
-        facts.push(("written", files.join(", ")));
-    }
-    format!("{}\n{}", summary.table(), terminal::facts(&facts))
-}
 
-fn interrupted_in_words(places: &Places, done: usize, all: usize) -> String {
-    let remedy = match places.out {
-        Some(Destination::File(_)) => "; add --resume to continue",
-        _ => "",
-    };
-    format!("interrupted after {done} of {all} nodes{remedy}")
+    fn interrupted_in_words(&self) -> String {
+        let remedy = match self.places.out {
+            Some(Destination::File(_)) => "; add --resume to continue",
+            _ => "",
+        };
+        format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.nodes())
+    }
 }
 
 fn gate(arguments: &CertifyArguments, summary: &Summary) -> Outcome {

@@ -69,6 +69,11 @@ impl ModelHeader {
 }
 
 impl Header {
+    /// Nodes that were asked for.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// The header of a run of `engine` over `nodes` nodes.
     pub(crate) fn new(inputs: &Inputs, engine: Engine, class: TargetClass, nodes: usize) -> Self {
         let Inputs { graph, model, budget, .. } = inputs;

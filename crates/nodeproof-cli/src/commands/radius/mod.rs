@@ -101,7 +101,7 @@ impl Search<'_> {
         let interrupt = Interrupt::of(&progress)?;
         let radii = self.certifier.radii(self.nodes, self.most, |round, done, total| {
             progress.bisecting(round, done, total);
-            go_on(&interrupt)
+            go_on(interrupt)
         });
         progress.clear();
         let record = |radius: &Radius| RadiusRecord::new(radius, self.most, self.graph, results.timings);
@@ -114,7 +114,7 @@ impl Search<'_> {
         let interrupt = Interrupt::of(&progress)?;
         let largest = self.certifier.certified_radii(self.nodes, self.most, |global, left| {
             progress.scanning(global, left);
-            go_on(&interrupt)
+            go_on(interrupt)
         });
         progress.clear();
         let record = |(&node, largest)| RadiusRecord::scanned(node, largest, self.graph);
@@ -122,7 +122,7 @@ impl Search<'_> {
     }
 }
 
-fn go_on(interrupt: &Interrupt) -> ControlFlow<()> {
+fn go_on(interrupt: Interrupt) -> ControlFlow<()> {
     if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn evaluate(
     graph: &Graph,
     plan: &Plan,
     model: &Model,
-    interrupt: &Interrupt,
+    interrupt: Interrupt,
 ) -> anyhow::Result<Option<Evaluation>> {
     let nodes: Vec<NodeId> = graph.node_ids().collect();
     let certifier =

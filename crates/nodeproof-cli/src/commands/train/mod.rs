@@ -32,11 +32,29 @@ use sample::Sample;
 /// Steps between two looks at accuracy for the log.
 const ACCURACY_EVERY: usize = 10;
 
-/// Runs the command. Everything is checked before training begins.
+/// Runs the command.
 ///
 /// # Errors
 /// If the input is bad, training diverges or an output cannot be written.
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
+    let Some(Trained { graph, plans, finished }) = train(arguments)? else { return Ok(Outcome::Interrupted) };
+    report::print(arguments, &graph, &plans, &finished)?;
+    Ok(Outcome::Done)
+}
+
+/// Networks that were trained.
+pub(super) struct Trained {
+    graph: Graph,
+    plans: Vec<Plan>,
+    finished: Vec<Finished>,
+}
+
+/// Trains and certifies all that is asked for; `None` if the user stopped it, and was told how to go on. Everything is
+/// checked before training begins.
+///
+/// # Errors
+/// If the input is bad, training diverges or an output cannot be written.
+pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<Option<Trained>> {
     let options = options::chosen(arguments.method.into(), &arguments.options)?;
     inputs::check_readable(&arguments.graph.graph, "--graph")?;
     let files = files::check(arguments)?;
@@ -52,7 +70,7 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
 
     let pool = thread_pool(arguments.threads.count())?;
     let interrupt = Interrupt::listen(|| ())?;
-    let session = Session { arguments, graph: &graph, interrupt: &interrupt };
+    let session = Session { arguments, graph: &graph, interrupt };
     let mut finished = Vec::new();
     for (number, plan) in plans.iter().enumerate() {
         let name = if plans.len() > 1 { format!("split {}/{}", number + 1, plans.len()) } else { String::new() };
@@ -62,12 +80,11 @@ pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
                 let place =
                     if plans.len() > 1 { format!(" of split {}/{}", number + 1, plans.len()) } else { String::new() };
                 terminal::complain(&session.interrupted_in_words(steps, trained, plan, &place));
-                return Ok(Outcome::Interrupted);
+                return Ok(None);
             }
         }
     }
-    report::print(arguments, &graph, &plans, &finished)?;
-    Ok(Outcome::Done)
+    Ok(Some(Trained { graph, plans, finished }))
 }
 
 /// A pool of this many threads, or as many as there are cores.
@@ -83,7 +100,7 @@ pub(super) fn thread_pool(threads: usize) -> anyhow::Result<rayon::ThreadPool> {
 struct Session<'a> {
     arguments: &'a TrainArguments,
     graph: &'a Graph,
-    interrupt: &'a Interrupt,
+    interrupt: Interrupt,
 }
 
 enum Ended {
