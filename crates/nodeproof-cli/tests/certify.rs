@@ -221,7 +221,7 @@ fn the_benchmark_compares_with_the_dense_formula() {
     let fixture = Fixture::new();
     let line = "bench certify --graph graph.npz --model model.safetensors --global-budget 2 --repeats 1 --sample 7 -q";
     let report = json(&fixture.run(&format!("{line} --json")).succeeded().stdout);
-    assert_eq!((&report["nodes"], &report["sampled_nodes"]), (&30.into(), &6.into()), "evenly spaced");
+    assert_eq!((&report["nodes"], &report["sampled_nodes"]), (&30.into(), &7.into()));
     assert!(report["largest_difference"].as_f64().unwrap() < 1e-10, "{report}");
     assert!(fixture.run(line).succeeded().stdout.contains("dense formula"));
 }
