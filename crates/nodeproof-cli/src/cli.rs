@@ -1,5 +1,7 @@
 //! The command line as it is typed: commands, options and their help.
 
+#[cfg(feature = "download")]
+mod get;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -7,6 +9,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 
+#[cfg(feature = "download")]
+pub(crate) use get::DataGetArguments;
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
 use crate::lists;
@@ -16,7 +20,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    done
   1    fewer nodes are robust than --fail-under asks for
-  2    bad input or usage, or a file that cannot be read or written
+  2    bad input or usage, or a file that cannot be read, written or downloaded
   3    internal error; please report it
   130  interrupted; every line written so far is whole
 
@@ -163,7 +167,7 @@ pub(crate) enum Command {
         override_usage = "nodeproof train --graph <FILE> --method <WHICH> --global-budget <Q>\n                       --out <FILE> [OPTIONS]"
     )]
     Train(Box<TrainArguments>),
-    /// Inspect and split graphs
+    /// Inspect, split and download graphs
     #[command(subcommand)]
     Data(DataCommand),
     /// Inspect and convert models
@@ -181,6 +185,14 @@ pub(crate) enum DataCommand {
     /// Counts nodes, edges, attributes and classes, and says what was cleaned while the file was read.
     #[command(after_help = INFO_EXAMPLES)]
     Info(DataInfoArguments),
+    /// Download the data sets of the paper
+    ///
+    /// Downloads graphs from the repository of the paper's authors, danielzuegner/robust-gcn, and checks that they are the
+    /// ones meant. What is there already is not downloaded again. Files are kept in the folder NODEPROOF_CACHE, or in
+    /// nodeproof in the system's folder for caches ($XDG_CACHE_HOME, or ~/.cache). HTTPS_PROXY and HTTP_PROXY are honoured.
+    #[cfg(feature = "download")]
+    #[command(after_help = get::EXAMPLES)]
+    Get(DataGetArguments),
     /// Split nodes into train, validation and test
     ///
     /// Draws the same share or number of nodes from each class; all others are for test. The same graph, sizes and
@@ -239,7 +251,7 @@ pub(crate) enum BenchCommand {
 }
 
 /// How a graph on file is read.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Graph")]
 pub(crate) struct GraphFlags {
     /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1

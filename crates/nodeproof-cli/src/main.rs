@@ -3,6 +3,8 @@
 mod budget;
 mod cli;
 mod commands;
+#[cfg(feature = "download")]
+mod download;
 mod engine;
 mod export;
 mod inputs;

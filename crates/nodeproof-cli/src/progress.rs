@@ -1,5 +1,7 @@
 //! The progress bar: on stderr, for people only.
 
+#[cfg(feature = "download")]
+mod download;
 mod training;
 
 use std::fmt::Write;
@@ -9,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+#[cfg(feature = "download")]
+pub(crate) use download::DownloadProgress;
 pub(crate) use training::{GroupSight, Sight, TrainingProgress};
 
 use crate::terminal;

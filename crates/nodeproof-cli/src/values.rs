@@ -12,6 +12,9 @@ use nodeproof::{LocalBudget, Part};
 const MOST_UNITS: usize = 65_536;
 /// Longest time that can have been meant: a century.
 const MOST_SECONDS: f64 = 3.2e9;
+/// Shortest time in which an answer can be expected.
+#[cfg(feature = "download")]
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A share of something, `80%` or `0.8`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,6 +137,15 @@ pub(crate) fn time_limit(text: &str) -> Result<Limit<Seconds>, String> {
         text => seconds(text)
             .map(|number| Limit(Some(Seconds(number))))
             .ok_or_else(|| "give a number of seconds, such as 10 or 0.5, or none".to_owned()),
+    }
+}
+
+/// Parses `--timeout`.
+#[cfg(feature = "download")]
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    match time_limit(text) {
+        Ok(Limit(Some(seconds))) if Duration::from(seconds) >= SHORTEST_TIMEOUT => Ok(seconds.into()),
+        _ => Err(format!("give a number of seconds, such as 30, and at least {}", SHORTEST_TIMEOUT.as_secs_f64())),
     }
 }
 
@@ -323,6 +335,15 @@ mod tests {
             assert!(time_limit(bad).unwrap_err().contains("number of seconds, such as 10"), "{bad}");
         }
         assert_eq!(time_limit("0.5").unwrap().to_string(), "0.5 s");
+    }
+
+    #[test]
+    #[cfg(feature = "download")]
+    fn timeouts_are_seconds() {
+        assert_eq!((timeout("30"), timeout("0.1")), (Ok(Duration::from_secs(30)), Ok(Duration::from_millis(100))));
+        for bad in ["", "0", "0.01", "-1", "none", "inf", "30 s"] {
+            assert!(timeout(bad).unwrap_err().contains("number of seconds, such as 30"), "{bad}");
+        }
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! `nodeproof data`: facts about a graph, and splits of its nodes.
+//! `nodeproof data`: facts about a graph, splits of its nodes, and downloads.
+
+#[cfg(feature = "download")]
+mod get;
 
 use std::path::Path;
 
@@ -6,6 +9,9 @@ use anyhow::bail;
 use nodeproof::graph::Spread;
 use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
 use serde::Serialize;
+
+#[cfg(feature = "download")]
+pub(crate) use get::get;
 
 use crate::cli::{DataInfoArguments, DataSplitArguments, GraphFlags};
 use crate::export::Destination;
@@ -20,7 +26,12 @@ use crate::values::Share;
 /// If the file is not a graph.
 pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     inputs::check_readable(&arguments.file, "FILE")?;
-    let (graph, cleaning) = read_any(arguments)?;
+    let (graph, cleaning) = read_any(&arguments.file, &arguments.flags)?;
+    if cleaning.attributes_binarised > 0 && !arguments.flags.binarise {
+        let values = counted(cleaning.attributes_binarised, "attribute value");
+        let note = format!("{values} other than 0 and 1: facts are as with --binarise, which other commands need here");
+        terminal::note(false, &note);
+    }
     let statistics = graph.statistics();
     let text = if arguments.json {
         info_json(&graph, &statistics, &cleaning)?
@@ -31,19 +42,14 @@ pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Reads the graph; attributes that are not binary are counted as with --binarise, with a note.
-fn read_any(arguments: &DataInfoArguments) -> anyhow::Result<(Graph, Cleaning)> {
-    let strict = inputs::read_graph(&arguments.file, &arguments.flags);
+/// Reads the graph; attributes that are not binary are counted as with --binarise.
+fn read_any(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+    let strict = inputs::read_graph(path, flags);
     let Err(error) = strict else { return strict };
     if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(GraphError::NotBinary { .. }))) {
         return Err(error);
     }
-    let flags = GraphFlags { binarise: true, ..arguments.flags };
-    let (graph, cleaning) = inputs::read_graph(&arguments.file, &flags)?;
-    let values = counted(cleaning.attributes_binarised, "attribute value");
-    let note = format!("{values} other than 0 and 1: facts are as with --binarise, which other commands need here");
-    terminal::note(false, &note);
-    Ok((graph, cleaning))
+    inputs::read_graph(path, &GraphFlags { binarise: true, ..*flags })
 }
 
 fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -> anyhow::Result<String> {

@@ -22,6 +22,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Radius(arguments) => radius::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
+        #[cfg(feature = "download")]
+        Command::Data(DataCommand::Get(arguments)) => data::get(&arguments),
         Command::Data(DataCommand::Split(arguments)) => data::split(&arguments),
         Command::Model(ModelCommand::Info(arguments)) => model::info(&arguments),
         Command::Model(ModelCommand::Convert(arguments)) => model::convert(&arguments),

@@ -83,10 +83,15 @@ pub(crate) fn check_openable(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// If it cannot.
 pub(crate) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    let part = part_beside(path);
+    File::create(&part).and_then(|_| fs::remove_file(&part)).map_err(|error| unwritable(path, &error))
+}
+
+/// Where this process writes what will replace `path`.
+pub(crate) fn part_beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
-    let beside = path.with_file_name(name);
-    File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(|error| unwritable(path, &error))
+    path.with_file_name(name)
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {

@@ -1,0 +1,61 @@
+//! How a download goes: a bar on a terminal, nothing elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+
+use super::style;
+use crate::terminal;
+
+const SIZED: &str = "  {bar:30} {msg}, {decimal_bytes} of {decimal_total_bytes}";
+const UNSIZED: &str = "  {spinner} {msg}, {decimal_bytes}";
+/// Time between two turns of the spinner.
+const TURN: Duration = Duration::from_millis(100);
+
+/// How far a download has come. Cheap to clone; shows nothing in pipes.
+#[derive(Debug, Clone)]
+pub(crate) struct DownloadProgress {
+    bar: ProgressBar,
+    quiet: bool,
+}
+
+impl DownloadProgress {
+    /// A bar that shows itself when there is something to tell.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let visible = !quiet && io::stderr().is_terminal();
+        let target = if visible { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        Self { bar: ProgressBar::with_draw_target(None, target), quiet }
+    }
+
+    /// Shows that the file called `name` is asked for.
+    pub(crate) fn start(&self, name: &str) {
+        self.bar.set_style(style(UNSIZED));
+        self.bar.set_message(name.to_owned());
+        self.bar.unset_length();
+        self.bar.reset();
+        self.bar.enable_steady_tick(TURN);
+    }
+
+    /// Shows how many bytes have come, and of how many if that is known.
+    pub(crate) fn received(&self, bytes: u64, size: Option<u64>) {
+        if let Some(size) = size
+            && self.bar.length() != Some(size)
+        {
+            self.bar.set_style(style(SIZED));
+            self.bar.set_length(size);
+        }
+        self.bar.set_position(bytes);
+    }
+
+    /// Notes something without tearing the bar apart.
+    pub(crate) fn note(&self, text: &str) {
+        self.bar.suspend(|| terminal::note(self.quiet, text));
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn clear(&self) {
+        self.bar.disable_steady_tick();
+        self.bar.finish_and_clear();
+    }
+}
