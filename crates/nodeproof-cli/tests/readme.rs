@@ -6,8 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Commands that run this test, or that `./test` runs itself.
-const ELSEWHERE: [&str; 2] = ["./test", "cargo install --locked --path crates/nodeproof-cli"];
+/// Commands that run this test, that `./test` runs itself, or that need the network.
+const ELSEWHERE: [&str; 3] =
+    ["./test", "cargo install --locked --path crates/nodeproof-cli", "nodeproof data get cora_ml citeseer pubmed"];
 
 /// The commands of the README's `sh` blocks.
 fn commands(readme: &str) -> Vec<String> {
