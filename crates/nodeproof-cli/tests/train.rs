@@ -345,6 +345,8 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(ce, "--learning-rate NaN"), "--learning-rate is NaN; give a positive number"),
         (with(ce, "--learning-rate -1"), "--learning-rate is -1; give a positive number"),
         (with(ce, "--dropout 1"), "--dropout is 1; give a share"),
+        (with(ce, "--attribute-dropout 0.1"), "method ce has no use for it"),
+        (with(rh, "--attribute-dropout 1"), "--attribute-dropout is 1; give a share"),
         (with(ce, "--weight-decay -0.1"), "--weight-decay is -0.1; give 0 or"),
         (with(rh, "--cross-entropy-weight 0 --robust-weight 0"), "give at least one part a weight"),
         (with(rh, "--labelled-margin -1"), "--labelled-margin is -1; give 0 or"),

@@ -34,10 +34,11 @@ Examples:
 
 /// How weights suit a graph: see [`TrainOptions::suited_to`].
 const SUITED: &str = "\
-\nWeights suited to the graph, with few = 300 / labelled nodes, at most 1:
-  weight decay    ce 0.01, rce 0.01 few, rh 0.03 few,
-                  rh-u 0.1 times the share of ones among the attributes
-  robust weight   rce 1, rh 0.2, rh-u 0.6 few
+\nSuited to the graph, with few = 300 / labelled nodes, at most 1:
+  weight decay        ce 0.01, rce 0.01 few, rh 0.03 few,
+                      rh-u 0.1 times the share of ones among the attributes
+  robust weight       rce 1, rh 0.2, rh-u 0.6 few
+  attribute dropout   rce and rh 0.35 few, rh-u 0
 ";
 
 /// What stands below the options: the defaults of each method, and examples.
@@ -69,6 +70,7 @@ fn defaults() -> String {
     row("--schedule", &|options| schedule_name(options.schedule), &always);
     row("--weight-decay", &|options| limit_in_words(options.weight_decay, "suited"), &always);
     row("--dropout", &|options| options.dropout.to_string(), &always);
+    row("--attribute-dropout", &|options| limit_in_words(options.attribute_dropout, "suited"), &robust);
     row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
     row("--robust-weight", &|options| limit_in_words(options.robust_weight, "suited"), &robust);
     row("--warm-up", &|options| options.warm_up.to_string(), &robust);
@@ -143,6 +145,9 @@ pub(crate) struct OptionArguments {
     /// Share of hidden activations left out of the cross entropy in each step, such as 0.5
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) dropout: Option<f64>,
+    /// Share of the attributes left out of the worst-case loss in each step, such as 0.3
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub(crate) attribute_dropout: Option<f64>,
     /// Weight of the cross entropy of the network as it is
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) cross_entropy_weight: Option<f64>,

@@ -360,6 +360,12 @@ impl Graph {
         Ok(self)
     }
 
+    /// Nodes with these attributes, and neither edges nor labels nor names.
+    pub(crate) fn of_attributes(attributes: Pattern) -> Self {
+        let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
+        Self { adjacency, attributes, labels: None, classes: 0, names: Names::default() }
+    }
+
     /// Number of nodes, N.
     pub fn nodes(&self) -> usize {
         self.adjacency.rows()

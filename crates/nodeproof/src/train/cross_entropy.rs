@@ -1,9 +1,8 @@
 //! Cross entropy of the exact network, and its gradient, on what a set of targets sees.
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
+use super::dropout::Dropout;
 use crate::dense::{Matrix, add_scaled, dot, relu};
 use crate::graph::{ClassId, Graph, NodeId};
 use crate::kernels::add_rows;
@@ -11,26 +10,6 @@ use crate::model::{Gradient, Model};
 use crate::network::transform_into;
 use crate::slice::Region;
 use crate::sparse::{Pattern, SparseMatrix};
-
-/// Hidden activations that are left out in one step of training.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Dropout {
-    /// Share of the activations that are set to 0; the others grow to make up for it.
-    pub(super) rate: f64,
-    pub(super) seed: u64,
-    /// The step; each has its own choice.
-    pub(super) step: u64,
-}
-
-impl Dropout {
-    /// The factor of each activation of a row: 0 or 1 / (1 − rate).
-    fn factors(self, layer: usize, row: usize, factors: &mut [f64]) {
-        let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ self.step.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        random.set_stream(((layer as u64) << 40) | row as u64);
-        let kept = 1.0 / (1.0 - self.rate);
-        factors.fill_with(|| if random.random::<f64>() < self.rate { 0.0 } else { kept });
-    }
-}
 
 /// The mean over targets of `−log softmax(logits)_label`.
 #[derive(Debug)]

@@ -14,6 +14,7 @@ mod adam;
 mod batches;
 mod checkpoint;
 mod cross_entropy;
+mod dropout;
 mod goal;
 mod options;
 mod robust;

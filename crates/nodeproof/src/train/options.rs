@@ -123,6 +123,9 @@ pub struct TrainOptions {
     pub weight_decay: Option<f64>,
     /// Share of hidden activations left out of the cross entropy in each step.
     pub dropout: f64,
+    /// Share of the attributes left out of the worst-case loss in each step; `None` for one that suits method and graph,
+    /// see [`TrainOptions::suited_to`].
+    pub attribute_dropout: Option<f64>,
     /// Weight of the cross entropy of the exact network.
     pub cross_entropy_weight: f64,
     /// Weight of the worst-case loss; `None` for one that suits method and graph, see [`TrainOptions::suited_to`].
@@ -162,6 +165,7 @@ impl TrainOptions {
             schedule: Schedule::Constant,
             weight_decay: None,
             dropout: 0.5,
+            attribute_dropout: None,
             cross_entropy_weight: 1.0,
             robust_weight: None,
             warm_up: 0,
@@ -190,28 +194,29 @@ impl TrainOptions {
     ///
     /// With n labelled nodes and `few = min(1, 300 / n)`:
     ///
-    /// | method | weight decay | weight of the worst-case loss |
-    /// |---|---|---|
-    /// | CE | 0.01 | |
-    /// | RCE | 0.01 few | 1 |
-    /// | RH | 0.03 few | 0.2 |
-    /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few |
+    /// | method | weight decay | weight of the worst-case loss | attribute dropout |
+    /// |---|---|---|---|
+    /// | CE | 0.01 | | |
+    /// | RCE | 0.01 few | 1 | 0.35 few |
+    /// | RH | 0.03 few | 0.2 | 0.35 few |
+    /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few | 0 |
     ///
-    /// Robustness of labelled nodes carries over to others only with small weights, and the more labels there are, the less
-    /// they are to be outweighed. With unlabelled nodes in the loss, what weights have to be kept from is fitting an
+    /// Robustness of labelled nodes carries over to others only with small weights, and if it does not hang on the very
+    /// words of the labelled ones; the more labels there are, the less of either is needed. With unlabelled nodes in the loss, what weights have to be kept from is fitting an
     /// attribute to the few nodes that have it.
     pub fn suited_to(mut self, graph: &Graph, labelled: usize) -> Self {
         let few = (FEW_LABELLED / labelled.max(1) as f64).min(1.0);
         let cells = (graph.nodes() * graph.attribute_count()).max(1);
         let density = graph.attributes().entries() as f64 / cells as f64;
-        let (weight_decay, robust_weight) = match self.method {
-            Method::CrossEntropy => (0.01, 1.0),
-            Method::RobustCrossEntropy => (0.01 * few, 1.0),
-            Method::RobustHinge => (0.03 * few, 0.2),
-            Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few),
+        let (weight_decay, robust_weight, attribute_dropout) = match self.method {
+            Method::CrossEntropy => (0.01, 1.0, 0.0),
+            Method::RobustCrossEntropy => (0.01 * few, 1.0, 0.35 * few),
+            Method::RobustHinge => (0.03 * few, 0.2, 0.35 * few),
+            Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few, 0.0),
         };
         self.weight_decay.get_or_insert(weight_decay);
         self.robust_weight.get_or_insert(robust_weight);
+        self.attribute_dropout.get_or_insert(attribute_dropout);
         self
     }
 
@@ -253,6 +258,9 @@ impl TrainOptions {
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return fail("dropout", self.dropout, "give a share from 0 to below 1, such as 0.5");
+        }
+        if let Some(rate) = self.attribute_dropout.filter(|rate| !(0.0..1.0).contains(rate)) {
+            return fail("attribute_dropout", rate, "give a share from 0 to below 1, such as 0.3");
         }
         let robust_weight = self.robust_weight.unwrap_or(1.0);
         for (option, weight) in [("cross_entropy_weight", self.cross_entropy_weight), ("robust_weight", robust_weight)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+use super::dropout::Dropout;
 use super::goal::Goal;
 use crate::bounds::DifferentiableBounds;
 use crate::budget::Limits;
@@ -39,6 +40,8 @@ pub(super) struct RobustTerm<'a> {
     pub(super) graph: &'a Graph,
     pub(super) propagation: &'a SparseMatrix,
     pub(super) limits: &'a Limits,
+    /// Attributes that are left out.
+    pub(super) attribute_dropout: Option<Dropout>,
 }
 
 /// What a batch came to.
@@ -58,9 +61,10 @@ impl RobustTerm<'_> {
     /// The mean loss of `targets`; a multiple of its gradient is added to a sum, where these are given.
     pub(super) fn evaluate(&self, model: &Model, targets: &[Target], gradient: Option<(f64, &mut Gradient)>) -> Value {
         let start = Instant::now();
-        let network = Network::with_propagation(self.graph, model, self.propagation);
         let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
         let region = Region::around(self.propagation, &nodes, model.layers().len());
+        let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
+        let network = Network::with_propagation(thinned.as_ref().unwrap_or(self.graph), model, self.propagation);
         let bounds = DifferentiableBounds::compute(&network, self.limits, &region);
         let relaxation = Relaxation::new(&network, self.limits, &region, &bounds.bounds, &Slopes::Default);
         let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };

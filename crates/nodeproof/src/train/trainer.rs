@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::Adam;
 use super::batches::Batches;
-use super::cross_entropy::{CrossEntropy, Dropout};
+use super::cross_entropy::CrossEntropy;
+use super::dropout::Dropout;
 use super::goal::Goal;
 use super::options::{Method, TrainError, TrainOptions, check_labels};
 use super::robust::{RobustTerm, Target, Value};
@@ -321,11 +322,21 @@ impl<'a> Trainer<'a> {
             self.gradient.clear();
             return None;
         }
-        let step = self.state.progress.step as u64 + 1;
-        let dropout = Dropout { rate: self.options.dropout, seed: self.options.seed, step };
-        let loss = self.cross_entropy.evaluate(&self.state.model, Some(dropout), weight, &mut self.gradient);
+        let dropout = self.dropout(self.options.dropout);
+        let loss = self.cross_entropy.evaluate(&self.state.model, dropout, weight, &mut self.gradient);
         times.cross_entropy = start.elapsed();
         Some(loss)
+    }
+
+    /// What is left out in this step, if anything.
+    fn dropout(&self, rate: f64) -> Option<Dropout> {
+        let step = self.state.progress.step as u64 + 1;
+        (rate > 0.0).then_some(Dropout { rate, seed: self.options.seed, step })
+    }
+
+    fn robust_term(&self) -> RobustTerm<'_> {
+        let (graph, propagation, limits) = (self.graph, &self.propagation, &self.limits);
+        RobustTerm { graph, propagation, limits, attribute_dropout: None }
     }
 
     /// The weight of the worst-case loss once it has grown.
@@ -351,9 +362,11 @@ impl<'a> Trainer<'a> {
             .into_iter()
             .map(|node| target(self.graph, &self.options, node, self.split.is_labelled(node)))
             .collect();
-        let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
-        let weight = self.robust_weight();
-        let value = term.evaluate(&self.state.model, &targets, Some((weight, &mut self.gradient)));
+        let attribute_dropout = self.dropout(self.options.attribute_dropout.unwrap_or(0.0));
+        let mut gradient = std::mem::take(&mut self.gradient);
+        let term = RobustTerm { attribute_dropout, ..self.robust_term() };
+        let value = term.evaluate(&self.state.model, &targets, Some((self.robust_weight(), &mut gradient)));
+        self.gradient = gradient;
         (times.bounds, times.duals, times.gradient) = (value.bounds_time, value.dual_time, value.gradient_time);
         (targets, value)
     }
@@ -371,8 +384,8 @@ impl<'a> Trainer<'a> {
             loss += self.options.cross_entropy_weight * validation.cross_entropy.value(&self.state.model);
         }
         if robust {
-            let term = RobustTerm { graph: self.graph, propagation: &self.propagation, limits: &self.limits };
-            loss += self.full_robust_weight() * term.evaluate(&self.state.model, &validation.targets, None).loss;
+            loss += self.full_robust_weight()
+                * self.robust_term().evaluate(&self.state.model, &validation.targets, None).loss;
         }
         times.validation = start.elapsed();
         Some(loss)

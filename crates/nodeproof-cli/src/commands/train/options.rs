@@ -22,6 +22,7 @@ pub(super) fn chosen(method: Method, given: &OptionArguments) -> anyhow::Result<
     set(&mut options.schedule, given.schedule.map(Into::into));
     options.weight_decay = given.weight_decay;
     set(&mut options.dropout, given.dropout);
+    options.attribute_dropout = given.attribute_dropout;
     set(&mut options.cross_entropy_weight, given.cross_entropy_weight);
     options.robust_weight = given.robust_weight;
     set(&mut options.labelled_margin, given.labelled_margin);
@@ -50,6 +51,7 @@ fn refuse_unused(method: Method, given: &OptionArguments) -> anyhow::Result<()> 
         Ok(())
     };
     refuse("--batch", given.batch.is_some(), Method::is_robust)?;
+    refuse("--attribute-dropout", given.attribute_dropout.is_some(), Method::is_robust)?;
     refuse("--robust-weight", given.robust_weight.is_some(), Method::is_robust)?;
     refuse("--warm-up", given.warm_up.is_some(), Method::is_robust)?;
     refuse("--saturation", given.saturation.is_some(), Method::has_two_phases)?;

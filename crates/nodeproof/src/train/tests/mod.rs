@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::cross_entropy::{CrossEntropy, Dropout};
+use super::cross_entropy::CrossEntropy;
+use super::dropout::Dropout;
 use super::goal::Goal;
 use super::robust::{RobustTerm, Target};
 use super::*;
@@ -138,7 +139,7 @@ fn robust_losses_have_the_gradient_of_the_plain_formulas() {
         let graph = small_graph(seed);
         let limits = budget.limits(&graph).unwrap();
         let propagation = Propagation::SymmetricGcn.matrix(&graph).unwrap();
-        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits };
+        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits, attribute_dropout: None };
         for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
             let model = random_model(&sizes, seed + 50);
             for goal in [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))] {
@@ -166,7 +167,7 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
         let graph = small_graph(seed);
         let limits = budget.limits(&graph).unwrap();
         let propagation = Propagation::RowNormalised.matrix(&graph).unwrap();
-        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits };
+        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits, attribute_dropout: None };
         for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
             let model = random_model(&sizes, seed);
             for goal in [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))] {
