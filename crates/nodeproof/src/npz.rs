@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Cursor, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -67,10 +67,14 @@ pub enum NpzError {
     },
 }
 
+/// What an archive is read from.
+trait Source: Read + Seek {}
+impl<T: Read + Seek> Source for T {}
+
 /// An open `.npz` file.
 pub(crate) struct Archive {
     path: PathBuf,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<Box<dyn Source>>,
     names: Vec<String>,
 }
 
@@ -81,6 +85,16 @@ impl Archive {
         if file.metadata().map_err(io_error)?.is_dir() {
             return Err(io_error(io::Error::from(io::ErrorKind::IsADirectory)));
         }
+        Self::new(path, Box::new(BufReader::new(file)))
+    }
+
+    /// An archive in memory; errors call it `name`.
+    pub(crate) fn in_memory(name: &str, bytes: &'static [u8]) -> Result<Self, NpzError> {
+        Self::new(Path::new(name), Box::new(Cursor::new(bytes)))
+    }
+
+    fn new(path: &Path, source: Box<dyn Source>) -> Result<Self, NpzError> {
+        let io_error = |source| NpzError::Io { path: path.to_owned(), source };
         let not_an_archive = |error: ZipError| match error {
             ZipError::Io(source) if source.kind() != io::ErrorKind::UnexpectedEof => io_error(source),
             ZipError::InvalidArchive(_) | ZipError::Io(_) => {
@@ -88,7 +102,7 @@ impl Archive {
             }
             other => NpzError::NotAnArchive { path: path.to_owned(), problem: other.to_string() },
         };
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(not_an_archive)?;
+        let zip = ZipArchive::new(source).map_err(not_an_archive)?;
         let mut names = Vec::with_capacity(zip.len());
         for name in zip.file_names() {
             let name = name.map_err(not_an_archive)?;

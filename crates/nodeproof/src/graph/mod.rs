@@ -1,5 +1,6 @@
 //! Attributed graphs: who is connected to whom, and which binary attributes each node has.
 
+mod bundled;
 mod npz;
 mod split;
 mod statistics;

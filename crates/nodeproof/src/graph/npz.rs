@@ -19,7 +19,10 @@ impl Graph {
     /// If the file is unreadable, damaged or not in that layout, or if it holds non-binary attributes and
     /// [`GraphOptions::binarise`] is off.
     pub fn read(path: impl AsRef<Path>, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
-        let mut archive = Archive::open(path.as_ref())?;
+        Self::from_archive(Archive::open(path.as_ref())?, options)
+    }
+
+    pub(super) fn from_archive(mut archive: Archive, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
         let mut cleaning = Cleaning::default();
 
         let adjacency = read_csr(&mut archive, "adj", "adjacency")?;
