@@ -13,6 +13,7 @@ use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 pub(crate) use get::DataGetArguments;
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
+use crate::inputs::GraphSource;
 use crate::lists;
 use crate::values::{self, Budgets, Limit, NodeList, Seconds, Share};
 
@@ -79,6 +80,7 @@ Examples:
 
 const INFO_EXAMPLES: &str = "\
 Examples:
+  nodeproof data info bundled
   nodeproof data info g.npz
   nodeproof data info counts.npz --binarise --largest-component
   nodeproof data info g.npz --json | jq .statistics.class_sizes";
@@ -272,9 +274,11 @@ pub(crate) struct GraphFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Graph")]
 pub(crate) struct GraphArguments {
-    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) graph: PathBuf,
+    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names), or `bundled`
+    ///
+    /// `bundled` is a graph of 3304 nouns of WordNet that comes with nodeproof; a file of that name is `./bundled`.
+    #[arg(long, value_name = "FILE|bundled")]
+    pub(crate) graph: GraphSource,
     #[command(flatten)]
     pub(crate) flags: GraphFlags,
 }
@@ -518,9 +522,11 @@ pub(crate) struct ExplainArguments {
 /// Arguments of `data info`.
 #[derive(Debug, Args)]
 pub(crate) struct DataInfoArguments {
-    /// The graph, an .npz file in the sparse-graph layout
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The graph, an .npz file in the sparse-graph layout, or `bundled`
+    ///
+    /// `bundled` is a graph of 3304 nouns of WordNet that comes with nodeproof; a file of that name is `./bundled`.
+    #[arg(value_name = "FILE|bundled")]
+    pub(crate) graph: GraphSource,
     #[command(flatten)]
     pub(crate) flags: GraphFlags,
     /// Print JSON

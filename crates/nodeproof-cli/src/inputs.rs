@@ -1,8 +1,9 @@
 //! Files to graphs, models and splits.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use nodeproof::{Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split};
@@ -10,6 +11,38 @@ use nodeproof::{Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, No
 use crate::budget::{BudgetOptions, CheckedBudget};
 use crate::cli::{ClassChoice, GraphArguments, GraphFlags, ModelArguments};
 use crate::terminal::{self, counted};
+
+/// Where a graph comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum GraphSource {
+    /// The one that comes with nodeproof.
+    Bundled,
+    File(PathBuf),
+}
+
+impl From<OsString> for GraphSource {
+    fn from(typed: OsString) -> Self {
+        if typed == "bundled" { Self::Bundled } else { Self::File(typed.into()) }
+    }
+}
+
+impl GraphSource {
+    /// The file, if it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Bundled => None,
+            Self::File(path) => Some(path),
+        }
+    }
+
+    /// Opens the file, if it is one, as [`check_readable`] does.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub(crate) fn check_readable(&self, option: &str) -> anyhow::Result<()> {
+        self.file().map_or(Ok(()), |path| check_readable(path, option))
+    }
+}
 
 /// Everything a certifier needs.
 pub(crate) struct Inputs {
@@ -30,7 +63,7 @@ impl Inputs {
         budget: &impl BudgetOptions,
         quiet: bool,
     ) -> anyhow::Result<Self> {
-        check_readable(&graph.graph, "--graph")?;
+        graph.graph.check_readable("--graph")?;
         check_readable(&model.model, "--model")?;
         let (graph, cleaning) = read_graph(&graph.graph, &graph.flags)?;
         note_cleaning(&cleaning, quiet);
@@ -71,7 +104,8 @@ impl Inputs {
 ///
 /// # Errors
 /// If the file is not a graph.
-pub(crate) fn read_graph(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+    let Some(path) = source.file() else { return Ok(bundled()) };
     let options = GraphOptions::new()
         .binarise(flags.binarise)
         .largest_component(flags.largest_component)
@@ -86,6 +120,14 @@ pub(crate) fn read_graph(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Gra
         }
         error => in_file(path, error),
     })
+}
+
+/// The bundled graph, in which no flag finds anything to do.
+fn bundled() -> (Graph, Cleaning) {
+    let graph = Graph::bundled();
+    let mut cleaning = Cleaning::default();
+    cleaning.edges_on_file = graph.adjacency().entries();
+    (graph, cleaning)
 }
 
 /// Reads a model.

@@ -148,7 +148,8 @@ fn certify_each(
 }
 
 fn check_places(arguments: &CertifyArguments) -> anyhow::Result<Places> {
-    let mut inputs: Vec<&Path> = vec![&arguments.graph.graph, &arguments.model.model];
+    let mut inputs: Vec<&Path> = vec![&arguments.model.model];
+    inputs.extend(arguments.graph.graph.file());
     inputs.extend(arguments.budget.flips.files());
     inputs.extend(arguments.nodes.nodes.file());
     let places = Places::check(&arguments.results, &inputs)?;

@@ -15,7 +15,7 @@ pub(crate) use get::get;
 
 use crate::cli::{DataInfoArguments, DataSplitArguments, GraphFlags};
 use crate::export::Destination;
-use crate::inputs;
+use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
 use crate::terminal::{self, counted, percentage, short_class, short_name};
 use crate::values::Share;
@@ -25,8 +25,8 @@ use crate::values::Share;
 /// # Errors
 /// If the file is not a graph.
 pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
-    inputs::check_readable(&arguments.file, "FILE")?;
-    let (graph, cleaning) = read_any(&arguments.file, &arguments.flags)?;
+    arguments.graph.check_readable("FILE")?;
+    let (graph, cleaning) = read_any(&arguments.graph, &arguments.flags)?;
     if cleaning.attributes_binarised > 0 && !arguments.flags.binarise {
         let values = counted(cleaning.attributes_binarised, "attribute value");
         let note = format!("{values} other than 0 and 1: facts are as with --binarise, which other commands need here");
@@ -43,13 +43,13 @@ pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
 }
 
 /// Reads the graph; attributes that are not binary are counted as with --binarise.
-fn read_any(path: &Path, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
-    let strict = inputs::read_graph(path, flags);
+fn read_any(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+    let strict = inputs::read_graph(source, flags);
     let Err(error) = strict else { return strict };
     if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(GraphError::NotBinary { .. }))) {
         return Err(error);
     }
-    inputs::read_graph(path, &GraphFlags { binarise: true, ..*flags })
+    inputs::read_graph(source, &GraphFlags { binarise: true, ..*flags })
 }
 
 fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -> anyhow::Result<String> {
@@ -179,14 +179,14 @@ fn cleaned(cleaning: &Cleaning) -> Vec<String> {
 /// # Errors
 /// If the graph cannot be split so, or the output cannot be written.
 pub(crate) fn split(arguments: &DataSplitArguments) -> anyhow::Result<Outcome> {
-    let graph_path = &arguments.graph.graph;
-    if Destination::check(&arguments.out, "--out", &[graph_path])? == Destination::Stdout {
+    let source = &arguments.graph.graph;
+    if Destination::check(&arguments.out, "--out", source.file().as_slice())? == Destination::Stdout {
         bail!("--out: a split is written to a file; give its name, such as split.json");
     }
-    inputs::check_readable(graph_path, "--graph")?;
+    source.check_readable("--graph")?;
     let train = train_size(arguments.train, arguments.train_per_class)?;
     let validation = size(arguments.validation, arguments.validation_per_class);
-    let (graph, cleaning) = inputs::read_graph(graph_path, &arguments.graph.flags)?;
+    let (graph, cleaning) = inputs::read_graph(source, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.quiet);
     let split = Split::stratified(&graph, train, validation, arguments.seed)?;
     write_split(&split, &arguments.out)?;

@@ -26,7 +26,7 @@ const TRAIN_SHARE: f64 = 0.1;
 /// # Errors
 /// If the input is bad.
 pub(in crate::commands) fn run(arguments: &BenchTrainArguments) -> anyhow::Result<Outcome> {
-    inputs::check_readable(&arguments.graph.graph, "--graph")?;
+    arguments.graph.graph.check_readable("--graph")?;
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.print.quiet);
     let split = match &arguments.budget.flips.split {

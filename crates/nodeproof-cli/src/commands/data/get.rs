@@ -12,6 +12,7 @@ use super::read_any;
 use crate::cli::{DataGetArguments, GraphFlags};
 use crate::download::{self, Checksum, Client, DataSet};
 use crate::export;
+use crate::inputs::GraphSource;
 use crate::interrupt::Interrupt;
 use crate::outcome::{self, Outcome};
 use crate::progress::DownloadProgress;
@@ -152,7 +153,9 @@ impl Getter<'_> {
 
 /// The flags that suit the graph at `path`, none if it is not a graph.
 fn flags_for(path: &Path) -> Vec<&'static str> {
-    let Ok((_, cleaning)) = read_any(path, &GraphFlags::default()) else { return Vec::new() };
+    let Ok((_, cleaning)) = read_any(&GraphSource::File(path.to_owned()), &GraphFlags::default()) else {
+        return Vec::new();
+    };
     let flags = [("--binarise", cleaning.attributes_binarised), ("--keep-self-loops", cleaning.self_loops_removed)];
     flags.into_iter().filter(|(_, count)| *count > 0).map(|(flag, _)| flag).collect()
 }

@@ -79,7 +79,8 @@ fn check_scan(scan: bool, engine: Engine) -> anyhow::Result<()> {
 }
 
 fn check_places(arguments: &RadiusArguments) -> anyhow::Result<Places> {
-    let mut inputs: Vec<&Path> = vec![&arguments.graph.graph, &arguments.model.model];
+    let mut inputs: Vec<&Path> = vec![&arguments.model.model];
+    inputs.extend(arguments.graph.graph.file());
     inputs.extend(arguments.budget.flips.files());
     inputs.extend(arguments.nodes.nodes.file());
     Places::check(&arguments.results, &inputs)

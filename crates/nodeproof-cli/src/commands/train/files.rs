@@ -97,9 +97,7 @@ fn check_checkpoint(path: &Path) -> anyhow::Result<()> {
 }
 
 fn inputs(arguments: &TrainArguments) -> Vec<&Path> {
-    let mut inputs: Vec<&Path> = vec![&arguments.graph.graph];
-    inputs.extend(arguments.budget.flips.files());
-    inputs
+    arguments.graph.graph.file().into_iter().chain(arguments.budget.flips.files()).collect()
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub(super) struct Trained {
 /// If the input is bad, training diverges or an output cannot be written.
 pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<Option<Trained>> {
     let options = options::chosen(arguments.method.into(), &arguments.options)?;
-    inputs::check_readable(&arguments.graph.graph, "--graph")?;
+    arguments.graph.graph.check_readable("--graph")?;
     let files = files::check(arguments)?;
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.output.quiet);
