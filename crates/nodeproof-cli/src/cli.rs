@@ -26,6 +26,7 @@ Exit codes:
   130  interrupted; every line written so far is whole
 
 Examples:
+  nodeproof demo
   nodeproof data info g.npz
   nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
       --out m.safetensors
@@ -33,6 +34,22 @@ Examples:
   nodeproof radius --graph g.npz --model m.safetensors
   nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
       --node 17";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  nodeproof completions bash > ~/.local/share/bash-completion/completions/nodeproof
+  nodeproof completions zsh > ~/.zfunc/_nodeproof
+  nodeproof completions fish > ~/.config/fish/completions/nodeproof.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  nodeproof man | man -l -
+  nodeproof man --out ~/.local/share/man/man1";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  nodeproof demo
+  nodeproof demo --out elsewhere";
 
 const CERTIFY_EXAMPLES: &str = "\
 Examples:
@@ -128,6 +145,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// See what nodeproof does, within a minute
+    ///
+    /// Trains a standard and a robust network on the bundled graph, certifies both, compares them, and tells what an
+    /// attacker would do to one node. Every command is shown as it is run. Nothing is downloaded.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(DemoArguments),
     /// Prove which predictions hold, node by node
     ///
     /// Gives every node a verdict: robust (no admissible set of flips changes its class), nonrobust (a witness that
@@ -178,6 +201,12 @@ pub(crate) enum Command {
     /// Measure how long the engines take
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Print a script that has a shell complete commands and options
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(CompletionsArguments),
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = MAN_EXAMPLES)]
+    Man(ManArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -250,6 +279,33 @@ pub(crate) enum BenchCommand {
         override_usage = "nodeproof bench train --graph <FILE> --global-budget <Q> [OPTIONS]"
     )]
     Train(BenchTrainArguments),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Write networks, training logs and certificates into this folder; files of an earlier demo are replaced
+    #[arg(long, value_name = "FOLDER", default_value = "nodeproof-demo")]
+    pub(crate) out: PathBuf,
+    /// Print no progress and no notes
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell [default: the one that runs this]
+    #[arg(value_enum)]
+    pub(crate) shell: Option<clap_complete::Shell>,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Write a page for each command into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// How a graph on file is read.

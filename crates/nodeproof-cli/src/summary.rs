@@ -70,10 +70,10 @@ impl Tally {
 /// What a group of nodes comes to.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
-    nodes: usize,
-    robust: usize,
-    nonrobust: usize,
-    undecided: usize,
+    pub(crate) nodes: usize,
+    pub(crate) robust: usize,
+    pub(crate) nonrobust: usize,
+    pub(crate) undecided: usize,
     pub(crate) robust_share: Option<f64>,
     mean_margin: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]

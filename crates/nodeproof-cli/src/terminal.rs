@@ -6,8 +6,9 @@ use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
 /// Longest name that is printed in full.
 const LONGEST_NAME: usize = 48;
-/// Longest line that is written where lines can be broken.
+/// Longest line that is written where lines can be broken, and the shortest that a narrow terminal makes of it.
 const LINE_WIDTH: usize = 80;
+const NARROWEST: usize = 40;
 /// Longest class name that is printed in full.
 const LONGEST_CLASS: usize = 34;
 /// What the line under a header is made of.
@@ -49,9 +50,15 @@ pub(crate) fn short_class(name: &str) -> String {
     name[..head].iter().chain(&['…']).chain(&name[tail..]).collect()
 }
 
+/// The width of lines: that of the terminal, if it is a narrow one.
+pub(crate) fn line_width() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    terminal.map_or(LINE_WIDTH, |(width, _)| usize::from(width.0).clamp(NARROWEST, LINE_WIDTH))
+}
+
 /// Breaks `text` into lines that fit.
 pub(crate) fn paragraph(text: &str) -> String {
-    wrap(text, LINE_WIDTH).join("\n") + "\n"
+    wrap(text, line_width()).join("\n") + "\n"
 }
 
 /// `text`, its end replaced by `…` if it has more than `width` characters.
@@ -105,7 +112,16 @@ impl Emphasis {
 
     /// `text` in bold.
     pub(crate) fn strong(self, text: &str) -> String {
-        if self.0 { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+        self.marked("1", text)
+    }
+
+    /// `text`, set back.
+    pub(crate) fn faint(self, text: &str) -> String {
+        self.marked("2", text)
+    }
+
+    fn marked(self, mark: &str, text: &str) -> String {
+        if self.0 { format!("\u{1b}[{mark}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 }
 
@@ -138,7 +154,7 @@ pub(crate) fn facts(rows: &[(&str, String)]) -> String {
     let mut text = String::new();
     for (name, value) in rows {
         let mut start = format!("{name:indent$}");
-        for line in wrap(value, LINE_WIDTH.saturating_sub(indent)) {
+        for line in wrap(value, line_width().saturating_sub(indent)) {
             text += &start;
             text += &line;
             text.push('\n');

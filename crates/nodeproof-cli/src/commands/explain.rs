@@ -303,16 +303,8 @@ impl WitnessStory {
     }
 
     fn new(graph: &Graph, witness: &Witness, before: f64) -> Self {
-        let flip = |&flip: &Flip| FlipStory {
-            node: NamedNode::new(graph, flip.node),
-            attribute: NamedAttribute {
-                id: flip.attribute,
-                name: name_of(graph.names().attributes.as_deref(), flip.attribute.index()),
-            },
-            to: flip.adds(graph).into(),
-        };
         Self {
-            flips: witness.flips.iter().map(flip).collect(),
+            flips: witness.flips.iter().map(|&flip| FlipStory::new(graph, flip)).collect(),
             class: NamedClass::new(graph, witness.class),
             before,
             after: witness.margin,
@@ -341,7 +333,23 @@ impl WitnessStory {
     }
 }
 
+/// Each of `flips` as a sentence, seen from `target`.
+pub(super) fn flips_in_words(graph: &Graph, target: NodeId, flips: &[Flip], emphasis: Emphasis) -> Vec<String> {
+    flips.iter().map(|&flip| FlipStory::new(graph, flip).in_words(target, emphasis)).collect()
+}
+
 impl FlipStory {
+    fn new(graph: &Graph, flip: Flip) -> Self {
+        Self {
+            node: NamedNode::new(graph, flip.node),
+            attribute: NamedAttribute {
+                id: flip.attribute,
+                name: name_of(graph.names().attributes.as_deref(), flip.attribute.index()),
+            },
+            to: flip.adds(graph).into(),
+        }
+    }
+
     fn in_words(&self, target: NodeId, emphasis: Emphasis) -> String {
         let attribute = match &self.attribute.name {
             Some(name) => format!("“{}”", emphasis.strong(&short_name(name))),

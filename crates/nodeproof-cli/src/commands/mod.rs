@@ -3,7 +3,9 @@
 mod bench;
 mod certify;
 mod data;
+mod demo;
 mod explain;
+mod manual;
 mod model;
 mod radius;
 mod train;
@@ -17,6 +19,7 @@ use crate::outcome::Outcome;
 /// If its input is bad.
 pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Certify(arguments) => certify::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),
@@ -27,6 +30,8 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Data(DataCommand::Split(arguments)) => data::split(&arguments),
         Command::Model(ModelCommand::Info(arguments)) => model::info(&arguments),
         Command::Model(ModelCommand::Convert(arguments)) => model::convert(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::man(&arguments),
         Command::Bench(BenchCommand::Certify(arguments)) => bench::certify(&arguments),
         Command::Bench(BenchCommand::Engines(arguments)) => bench::engines(&arguments),
         Command::Bench(BenchCommand::Train(arguments)) => bench::train(&arguments),
