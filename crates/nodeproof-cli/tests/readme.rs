@@ -6,9 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Commands that run this test, that `./test` runs itself, or that need the network.
-const ELSEWHERE: [&str; 3] =
-    ["./test", "cargo install --locked --path crates/nodeproof-cli", "nodeproof data get cora_ml citeseer pubmed"];
+/// Commands that run this test, that `./test` or another test runs, or that need the network.
+const ELSEWHERE: [&str; 4] = [
+    "./test",
+    "cargo install --locked --path crates/nodeproof-cli",
+    "nodeproof data get cora_ml citeseer pubmed",
+    "cargo run --release -- demo",
+];
 
 /// The commands of the README's `sh` blocks.
 fn commands(readme: &str) -> Vec<String> {
