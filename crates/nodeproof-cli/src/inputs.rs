@@ -111,7 +111,14 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
         .largest_component(flags.largest_component)
         .keep_self_loops(flags.keep_self_loops)
         .directed(flags.directed);
+    let named_as_model = path.extension().is_some_and(|extension| extension == "safetensors");
     Graph::read(path, options).map_err(|error| match error {
+        _ if named_as_model => {
+            anyhow!(
+                "{} is named as a model, not as a graph; give a graph's .npz (were --graph and --model swapped?)",
+                path.display()
+            )
+        }
         GraphError::Npz(NpzError::Missing { found, .. }) if found.contains("W0") => {
             anyhow!(
                 "{} is a model, not a graph; give a graph's file (were --graph and --model swapped?)",

@@ -56,6 +56,13 @@ pub(crate) fn line_width() -> usize {
     terminal.map_or(LINE_WIDTH, |(width, _)| usize::from(width.0).clamp(NARROWEST, LINE_WIDTH))
 }
 
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./%=:".contains(c);
+    let word = printable(word);
+    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 /// Breaks `text` into lines that fit.
 pub(crate) fn paragraph(text: &str) -> String {
     wrap(text, line_width()).join("\n") + "\n"

@@ -187,16 +187,26 @@ fn quiet_means_quiet() {
 #[test]
 fn a_closed_pipe_is_no_error() {
     let fixture = Fixture::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_nodeproof"))
-        .args("certify --graph graph.npz --model model.safetensors --global-budget 2 --out - --quiet".split(' '))
-        .current_dir(fixture.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+    // More rows than buffers hold.
+    common::graph(3000, 12).write(fixture.path("large.npz")).unwrap();
+    for (graph, format) in
+        [("graph.npz", "--out"), ("graph.npz", "--csv"), ("large.npz", "--out"), ("large.npz", "--csv")]
+    {
+        let line = format!(
+            "certify --graph {graph} --model model.safetensors --global-budget 1 --engine fast {format} - --quiet"
+        );
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nodeproof"))
+            .args(line.split(' '))
+            .current_dir(fixture.path(""))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{line}");
+    }
 }
 
 #[test]

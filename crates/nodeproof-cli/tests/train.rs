@@ -78,7 +78,11 @@ fn the_summary_fits_and_tells_what_was_done() {
     {
         assert!(run.stdout.contains(words), "{words}\n{}", run.stdout);
     }
-    assert!(run.stdout.contains("average Q") && run.stdout.contains("m.safetensors, split.json"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("average radius") && run.stdout.contains("m.safetensors, split.json"),
+        "{}",
+        run.stdout
+    );
     assert!(run.stdout.lines().chain(run.stderr.lines()).all(|line| line.chars().count() <= 80), "{run:?}");
     assert_eq!(run.stderr.lines().count(), 10, "a line every tenth of the steps: {}", run.stderr);
     assert!(run.stderr.starts_with("step 2/20  loss "), "{}", run.stderr);

@@ -145,7 +145,7 @@ pub(crate) struct OptionArguments {
     /// Share of hidden activations left out of the cross entropy in each step, such as 0.5
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) dropout: Option<f64>,
-    /// Share of the attributes left out of the worst-case loss in each step, such as 0.3
+    /// Share of each node's attributes taken as 0 in the worst-case loss of a step, such as 0.3
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) attribute_dropout: Option<f64>,
     /// Weight of the cross entropy of the network as it is
@@ -244,7 +244,7 @@ pub(crate) struct TrainOutputArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print neither progress nor notes nor the summary
+    /// Print neither progress nor notes, nor the summary unless --json asks for it
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -36,7 +36,9 @@ pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     let text = if arguments.json {
         info_json(&graph, &statistics, &cleaning)?
     } else {
-        info_in_words(&graph, &statistics, &cleaning)
+        let licence =
+            if arguments.graph.file().is_none() { format!("\n{}", Graph::BUNDLED_LICENCE) } else { String::new() };
+        info_in_words(&graph, &statistics, &cleaning) + &licence
     };
     terminal::print(&text)?;
     Ok(Outcome::Done)

@@ -31,15 +31,22 @@ const CANDIDATES: usize = 40;
 
 /// A network that the demo trains.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
+struct Network {
     name: &'static str,
     method: &'static str,
     what: &'static str,
+    /// Whether it draws the split that the other one uses too.
+    draws_split: bool,
 }
 
-const PLANS: [Plan; 2] = [
-    Plan { name: "standard", method: "ce", what: "A standard network, trained to be right" },
-    Plan { name: "robust", method: "rh-u", what: "A robust network, trained to withstand an attacker" },
+const NETWORKS: [Network; 2] = [
+    Network { name: "standard", method: "ce", what: "A standard network, trained to be right", draws_split: true },
+    Network {
+        name: "robust",
+        method: "rh-u",
+        what: "A robust network, trained to withstand an attacker",
+        draws_split: false,
+    },
 ];
 
 /// Runs the command.
@@ -48,35 +55,43 @@ const PLANS: [Plan; 2] = [
 /// If a file cannot be written.
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let folder = &arguments.out;
+    let folder = &not_an_option(&arguments.out);
     fs::create_dir_all(folder).with_context(|| {
         format!("cannot make the folder {}; choose a place where you may write with --out", folder.display())
     })?;
     let demo = Demo { folder, emphasis: Emphasis::of_stdout(), quiet: arguments.quiet };
     let graph = Graph::bundled();
-    demo.say(&introduction(&graph))?;
+    terminal::print(&introduction(&graph))?;
     let mut networks = Vec::new();
-    for (number, plan) in PLANS.into_iter().enumerate() {
-        demo.say(&format!("\n{}\n", demo.emphasis.strong(&format!("{}  {}", number + 1, plan.what))))?;
-        match demo.train_and_certify(plan)? {
+    for (number, network) in NETWORKS.into_iter().enumerate() {
+        terminal::print(&format!("\n{}\n", demo.emphasis.strong(&format!("{}  {}", number + 1, network.what))))?;
+        match demo.train_and_certify(network)? {
             Some(certified) => networks.push(certified),
-            None => return Ok(Outcome::Interrupted),
+            None => {
+                terminal::complain("the demo was stopped; it begins anew when it is run again");
+                return Ok(Outcome::Interrupted);
+            }
         }
     }
     let [standard, robust] = &networks[..] else { bail!("two networks were trained, but {} came", networks.len()) };
-    demo.say(&format!("\n{}\n", demo.emphasis.strong("3  What an attacker can do")))?;
-    demo.say(&comparison(standard, robust))?;
+    terminal::print(&format!("\n{}\n", demo.emphasis.strong("3  What an attacker can do")))?;
+    terminal::print(&comparison(standard, robust))?;
     let told = demo.story(standard)?;
-    demo.say(&demo.ending(&graph, told, start.elapsed().as_secs_f64()))?;
+    terminal::print(&demo.ending(&graph, told, start.elapsed().as_secs_f64()))?;
     Ok(Outcome::Done)
+}
+
+/// The same folder under a name that no command takes for an option or for stdout.
+fn not_an_option(folder: &Path) -> PathBuf {
+    if folder.to_string_lossy().starts_with('-') { Path::new(".").join(folder) } else { folder.to_owned() }
 }
 
 fn introduction(graph: &Graph) -> String {
     let classes = graph.names().classes.as_deref().unwrap_or_default();
     let classes: Vec<_> = classes.iter().map(|name| short_class(name)).collect();
     let text = format!(
-        "A piece of WordNet comes with nodeproof: {} nouns in {} classes ({}), {} links between them, and {} words of their \
-         definitions. A graph convolutional network guesses the class of a noun from its words and those of its \
+        "A piece of WordNet comes with nodeproof: {} nouns in {} classes ({}), {} edges between them, and {} words of their \
+         definitions. A graph convolutional network predicts the class of a noun from its words and those of its \
          neighbours, having seen the class of one noun in ten.",
         grouped(graph.nodes()),
         classes.len(),
@@ -85,8 +100,8 @@ fn introduction(graph: &Graph) -> String {
         grouped(graph.attribute_count()),
     );
     let attack = format!(
-        "Somebody who wants a noun misjudged adds or removes words: {BUDGET} in all, wherever it hurts most. Which guesses \
-         can be trusted?"
+        "Somebody who wants a noun misjudged adds or removes words: {BUDGET} in all, wherever it hurts most. Which \
+         predictions can be trusted?"
     );
     format!("{}\n{}", paragraph(&text), paragraph(&attack))
 }
@@ -102,11 +117,11 @@ fn comparison(standard: &Certified, robust: &Certified) -> String {
         accuracy.map_or("–".to_owned(), |share| format!("{:.1}%", 100.0 * share))
     });
     let row = |name: &str, [standard, robust]: [String; 2]| vec![name.to_owned(), standard, robust];
-    let header = row("", PLANS.map(|plan| plan.name.to_owned()));
+    let header = row("", NETWORKS.map(|network| network.name.to_owned()));
     let rows = vec![
-        row("unlabelled nouns guessed right", accuracy),
-        row(&format!("proven: no {BUDGET} flips change the guess"), all(|figures| figures.robust)),
-        row("refuted: flips that change it are known", all(|figures| figures.nonrobust)),
+        row("unlabelled nouns predicted right", accuracy),
+        row(&format!("robust: proven, no {BUDGET} flips change the class"), all(|figures| figures.robust)),
+        row("nonrobust: flips that change it are known", all(|figures| figures.nonrobust)),
         row("undecided", all(|figures| figures.undecided)),
     ];
     terminal::table("lrr", Some(header), rows)
@@ -120,24 +135,18 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    /// Prints a part of the story.
-    fn say(&self, text: &str) -> anyhow::Result<()> {
-        Ok(terminal::print(text)?)
-    }
-
     fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
     /// Trains the network and certifies every node; `None` if the user stopped it.
-    fn train_and_certify(&self, plan: Plan) -> anyhow::Result<Option<Certified>> {
-        let Plan { name, method, .. } = plan;
+    fn train_and_certify(&self, network: Network) -> anyhow::Result<Option<Certified>> {
+        let Network { name, method, draws_split, .. } = network;
         let model = self.file(&format!("{name}.safetensors"));
         let log = self.file(&format!("{name}-training.jsonl"));
-        let (split, certificates) = (self.file("split.json"), self.file(&certificates(plan)));
+        let (split, certificates) = (self.file("split.json"), self.file(&certificates(network)));
         let (budget, time_limit) = (BUDGET.to_string(), TIME_LIMIT.as_secs().to_string());
-        // The first network draws the split, and both use it.
-        let split_option = if split_is_drawn_by(plan) { "--write-split" } else { "--split" };
+        let split_option = if draws_split { "--write-split" } else { "--split" };
 
         let line = Line::new("train")
             .with("--graph", "bundled")
@@ -151,7 +160,7 @@ impl Demo<'_> {
         if train::train(&arguments)?.is_none() {
             return Ok(None);
         }
-        self.say(&format!("trained in {}\n\n", duration(start.elapsed().as_secs_f64())))?;
+        terminal::print(&format!("trained in {}\n\n", duration(start.elapsed().as_secs_f64())))?;
 
         let line = Line::new("certify")
             .with("--graph", "bundled")
@@ -163,17 +172,16 @@ impl Demo<'_> {
         let Command::Certify(arguments) = self.command(line)? else { bail!("certify is no certifying") };
         let Some(certified) = certify::certify(&arguments)? else { return Ok(None) };
         if certified.run.interrupted {
-            terminal::complain("interrupted");
             return Ok(None);
         }
         let nouns = grouped(certified.summary.all().nodes);
-        self.say(&format!("certified {nouns} nouns in {}\n", duration(certified.run.seconds)))?;
+        terminal::print(&format!("certified {nouns} nouns in {}\n", duration(certified.run.seconds)))?;
         Ok(Some(certified))
     }
 
     /// Shows a command line, and parses it.
     fn command(&self, line: Line) -> anyhow::Result<Command> {
-        self.say(&format!("{}\n", self.emphasis.faint(&line.shown("$ ", terminal::line_width()))))?;
+        terminal::print(&format!("{}\n", self.emphasis.faint(&line.shown("$ ", terminal::line_width()))))?;
         let mut words = line.words();
         if self.quiet {
             words.push("--quiet".into());
@@ -184,7 +192,7 @@ impl Demo<'_> {
     /// Tells of a noun that one network loses and the other keeps; which it was, if there is one.
     fn story(&self, standard: &Certified) -> anyhow::Result<Option<NodeId>> {
         let graph = &standard.inputs.graph;
-        let [lost, kept] = PLANS.map(|plan| records(&self.file(&certificates(plan))));
+        let [lost, kept] = NETWORKS.map(|network| records(&self.file(&certificates(network))));
         let (lost, kept) = (lost?, kept?);
         let Some((record, witness)) = weakest(standard, &candidates(graph, &lost, &kept))? else { return Ok(None) };
         let node = NodeId(record.node);
@@ -199,7 +207,7 @@ impl Demo<'_> {
              proven, not just tried."
         );
         let flips: String = flips.iter().map(|flip| format!("  {flip}\n")).collect();
-        self.say(&format!("\n{}\n{flips}\n{}", paragraph(&both), paragraph(&then)))?;
+        terminal::print(&format!("\n{}\n{flips}\n{}", paragraph(&both), paragraph(&then)))?;
         Ok(Some(node))
     }
 
@@ -214,7 +222,7 @@ impl Demo<'_> {
             let explain = on_bundled("explain", "robust.safetensors").with("--global-budget", &budget);
             next.push(("all margins of that noun", explain.with("--node", graph.node_name(node))));
         }
-        next.push(("how many flips each guess withstands", on_bundled("radius", "robust.safetensors")));
+        next.push(("how many flips each prediction withstands", on_bundled("radius", "robust.safetensors")));
         next.push(("a data set of the paper", Line::new("data get cora_ml")));
         let mut text = format!("\n{}\n", self.emphasis.strong("Next"));
         for (what, line) in next {
@@ -236,12 +244,8 @@ impl Demo<'_> {
 }
 
 /// Name of the file with a network's certificates.
-fn certificates(plan: Plan) -> String {
-    format!("{}.jsonl", plan.name)
-}
-
-fn split_is_drawn_by(plan: Plan) -> bool {
-    plan.name == PLANS[0].name
+fn certificates(network: Network) -> String {
+    format!("{}.jsonl", network.name)
 }
 
 /// A command line of nodeproof.
@@ -273,7 +277,7 @@ impl Line {
     fn shown(&self, prompt: &str, width: usize) -> String {
         let mut lines = vec![format!("{prompt}nodeproof {}", self.command)];
         for (option, value) in &self.options {
-            let words = format!("{option} {}", quoted(&value.to_string_lossy()));
+            let words = format!("{option} {}", terminal::quoted(&value.to_string_lossy()));
             match lines.last_mut() {
                 // Room for a space, and for ` \` at the end.
                 Some(line) if line.chars().count() + words.chars().count() + 3 <= width => {
@@ -284,13 +288,6 @@ impl Line {
         }
         lines.join(" \\\n")
     }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./%=:".contains(c);
-    let word = terminal::printable(word);
-    if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// A number with commas between thousands.
@@ -346,10 +343,7 @@ mod tests {
     fn commands_are_shown_as_a_shell_takes_them() {
         let line = Line::new("data get").with("--out", "a b").with("--mirror", "it's");
         assert_eq!(line.shown("$ ", 80), r"$ nodeproof data get --out 'a b' --mirror 'it'\''s'");
-        assert_eq!(
-            line.shown("", 30),
-            "nodeproof data get --out 'a b' \\\n      --mirror 'it'\\''s'".replace("\\\\", "\\")
-        );
+        assert_eq!(line.shown("", 30), "nodeproof data get --out 'a b' \\\n      --mirror 'it'\\''s'");
         assert_eq!(line.words(), ["nodeproof", "data", "get", "--out", "a b", "--mirror", "it's"]);
     }
 

@@ -21,19 +21,26 @@ impl<W: Write, R: Exported> Exporter<R> for Csv<W> {
     fn begin(&mut self, header: &R::Header) -> io::Result<()> {
         self.names = header.names().map(<[String]>::to_vec);
         let name = self.names.is_some().then_some("name");
-        self.writer.write_record(std::iter::once("node").chain(name).chain(R::COLUMNS.iter().copied()))?;
-        Ok(())
+        let written = self.writer.write_record(std::iter::once("node").chain(name).chain(R::COLUMNS.iter().copied()));
+        written.map_err(as_written)
     }
 
     fn record(&mut self, record: &R) -> io::Result<()> {
         let name = self.names.as_ref().map(|names| names.get(record.node() as usize).cloned().unwrap_or_default());
         let cells = std::iter::once(record.node().to_string()).chain(name).chain(record.cells());
-        self.writer.write_record(cells)?;
-        Ok(())
+        self.writer.write_record(cells).map_err(as_written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+/// What the writer below said, as it said it: whether a pipe is closed must not be lost.
+fn as_written(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -6,6 +6,9 @@ use crate::npz::Archive;
 const FILE: &[u8] = include_bytes!("../../data/wordnet.npz");
 
 impl Graph {
+    /// The licence of WordNet, from which the bundled graph is made: it is to go with every copy.
+    pub const BUNDLED_LICENCE: &str = include_str!("../../data/LICENSE-WordNet");
+
     /// The bundled graph: 3,304 nouns of WordNet 3.0, joined where WordNet points from one to the other, with the words of
     /// their definitions as attributes, in six classes (animal, artifact, body, food, plant, substance), all named.
     ///

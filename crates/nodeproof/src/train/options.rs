@@ -123,8 +123,8 @@ pub struct TrainOptions {
     pub weight_decay: Option<f64>,
     /// Share of hidden activations left out of the cross entropy in each step.
     pub dropout: f64,
-    /// Share of the attributes left out of the worst-case loss in each step; `None` for one that suits method and graph,
-    /// see [`TrainOptions::suited_to`].
+    /// Share of each node's attributes that a step takes as 0 in the worst-case loss; `None` for one that suits method and
+    /// graph, see [`TrainOptions::suited_to`].
     pub attribute_dropout: Option<f64>,
     /// Weight of the cross entropy of the exact network.
     pub cross_entropy_weight: f64,

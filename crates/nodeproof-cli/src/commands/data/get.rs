@@ -104,7 +104,10 @@ impl Getter<'_> {
                 data_set.name,
                 data_set.checksum
             ),
-            Some(_) if self.arguments.offline => Ok(false),
+            Some(_) if self.arguments.offline => {
+                self.progress.note(&format!("{} is damaged or another file", path.display()));
+                Ok(false)
+            }
             Some(_) => {
                 self.progress.note(&format!("{} is damaged or another file, and will be replaced", path.display()));
                 Ok(false)
@@ -139,7 +142,7 @@ impl Getter<'_> {
         let checksum = Checksum::of(&bytes);
         if checksum != data_set.checksum {
             bail!(
-                "{url} is not the data set {}: the checksum of its {} bytes is {checksum}, not {}; nothing was kept. A \
+                "{url} is not the data set {}: the checksum of its {} bytes is {checksum}, not {}; nothing of it was kept. A \
                  proxy or mirror may have sent something else: try again, or another --mirror",
                 data_set.name,
                 bytes.len(),
@@ -169,15 +172,9 @@ fn in_words(got: &[Got]) -> String {
     let mut text = terminal::table("lll", Some(header), got.iter().map(row).collect());
     text += "\nnext\n";
     for got in got {
-        let words = ["nodeproof data info".to_owned(), quoted(&got.file)];
+        let words = ["nodeproof data info".to_owned(), terminal::quoted(&got.file.to_string_lossy())];
         let flags = got.flags.iter().map(|flag| (*flag).to_owned());
         text += &format!("  {}\n", words.into_iter().chain(flags).collect::<Vec<_>>().join(" "));
     }
     text
-}
-
-/// The path as one word of a command.
-fn quoted(path: &Path) -> String {
-    let text = terminal::printable(&path.display().to_string());
-    if text.contains(char::is_whitespace) { format!("\"{text}\"") } else { text }
 }

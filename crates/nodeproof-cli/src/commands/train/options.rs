@@ -5,7 +5,7 @@ use nodeproof::train::{Method, TrainError, TrainOptions};
 
 use crate::cli::OptionArguments;
 
-/// The options of `method`, less those that were given. The budget is yet to be set.
+/// The options of `method`, those that were given in place of its defaults. The budget is yet to be set.
 ///
 /// # Errors
 /// If an option was given that the method has no use for.

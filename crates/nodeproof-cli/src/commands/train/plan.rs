@@ -34,7 +34,7 @@ impl Plan {
         }
         if method.has_two_phases() && self.split.part(Part::Unlabelled).is_empty() {
             oddities.push(format!(
-                "{method} has no unlabelled nodes to learn from; rh is the same",
+                "{method} has no unlabelled nodes to learn from; rh is made for that",
                 method = method.name()
             ));
         }

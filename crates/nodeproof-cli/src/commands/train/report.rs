@@ -102,7 +102,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
     let method = format!("{}, {}, seed {}", plan.options.method, steps_in_words(run), plan.options.seed);
     let mut facts =
         vec![("method", method), ("budget", plan.budget.in_words(graph)), ("split", plan.split_facts.in_words())];
-    facts.extend(evaluation.radius.map(|radius| ("average Q", radius_in_words(&radius))));
+    facts.extend(evaluation.radius.map(|radius| ("average radius", radius_in_words(&radius))));
     facts.push(("time", time_in_words(run.seconds, run.cpu_seconds)));
     facts.push(("written", written_in_words(std::slice::from_ref(plan))));
     format!("{}\n{}", evaluation.summary.table(), terminal::facts(&facts))
@@ -170,7 +170,7 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
         facts.push(("budget", plan.budget.in_words(graph)));
     }
     if finished.iter().filter_map(|finished| finished.evaluation.radius).any(|radius| radius.cut_off) {
-        facts.push(("average Q", CUT_OFF.to_owned()));
+        facts.push(("average radius", CUT_OFF.to_owned()));
     }
     let sum = |time: fn(&Run) -> f64| finished.iter().map(|finished| time(&finished.run)).sum();
     facts.push(("time", time_in_words(sum(|run| run.seconds), sum(|run| run.cpu_seconds))));
