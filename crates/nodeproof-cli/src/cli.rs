@@ -37,7 +37,7 @@ Examples:
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  nodeproof completions bash > ~/.local/share/bash-completion/completions/nodeproof
+  source <(nodeproof completions bash)
   nodeproof completions zsh > ~/.zfunc/_nodeproof
   nodeproof completions fish > ~/.config/fish/completions/nodeproof.fish";
 
@@ -202,9 +202,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Print a script that has a shell complete commands and options
+    ///
+    /// For bash, elvish, fish, PowerShell and zsh. Where the script goes is up to the shell; see the examples.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
     /// Print the manual page, or write those of all commands
+    ///
+    /// The pages say what --help says, for `man`.
     #[command(after_help = MAN_EXAMPLES)]
     Man(ManArguments),
 }

@@ -343,7 +343,7 @@ mod tests {
     fn commands_are_shown_as_a_shell_takes_them() {
         let line = Line::new("data get").with("--out", "a b").with("--mirror", "it's");
         assert_eq!(line.shown("$ ", 80), r"$ nodeproof data get --out 'a b' --mirror 'it'\''s'");
-        assert_eq!(line.shown("", 30), "nodeproof data get --out 'a b' \\\n      --mirror 'it'\\''s'");
+        assert_eq!(line.shown("", 33), "nodeproof data get --out 'a b' \\\n      --mirror 'it'\\''s'");
         assert_eq!(line.words(), ["nodeproof", "data", "get", "--out", "a b", "--mirror", "it's"]);
     }
 
