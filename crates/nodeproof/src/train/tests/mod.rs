@@ -223,7 +223,8 @@ fn robust_methods_make_nodes_robust() {
     let graph = graph(1);
     let budget = Budget::new(3, LocalBudget::Count(2));
     let robust = |method| {
-        let model = run(&graph, TrainOptions { budget: budget.clone(), steps: 150, ..options(method) }).unwrap();
+        let options = TrainOptions { attribute_dropout: Some(0.0), steps: 150, ..options(method) };
+        let model = run(&graph, TrainOptions { budget: budget.clone(), ..options }).unwrap();
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone());
         let certificates = certifier.certify(&nodes).unwrap();
@@ -231,6 +232,32 @@ fn robust_methods_make_nodes_robust() {
     };
     let [standard, rce, rh, unlabelled] = Method::ALL.map(robust);
     assert!(rce > standard && rh > standard && unlabelled > standard, "{standard}, {rce}, {rh}, {unlabelled}");
+}
+
+/// With steps too small to change a weight, a loss depends on nothing but what is left out.
+#[test]
+fn attributes_are_left_out_of_the_loss_but_not_of_validation() {
+    let graph = graph(1);
+    let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(5), 1).unwrap();
+    for method in [Method::RobustCrossEntropy, Method::RobustHinge, Method::RobustHingeUnlabelled] {
+        let losses = |rate: f64| {
+            let (attribute_dropout, learning_rate) = (Some(rate), 1e-300);
+            let patience = Some(1000);
+            let options = TrainOptions { attribute_dropout, learning_rate, patience, ..options(method) };
+            let (mut robust, mut validation) = (Vec::new(), Vec::new());
+            train(&graph, &split, options, |report| {
+                robust.extend(report.robust_loss);
+                validation.extend(report.validation_loss);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+            (robust, validation)
+        };
+        let ((all, validation), (some, same)) = (losses(0.0), losses(0.6));
+        assert!(all.len() >= 20 && all.iter().zip(&some).filter(|(all, some)| all != some).count() >= 20, "{method}");
+        assert!(!validation.is_empty());
+        assert_eq!(validation, same, "{method}");
+    }
 }
 
 #[test]
@@ -332,8 +359,12 @@ fn weights_suit_the_graph_unless_they_are_given() {
     );
     let ones = graph.attributes().entries() as f64 / (graph.nodes() * graph.attribute_count()) as f64;
     assert_eq!(suited(Method::RobustHingeUnlabelled, 3000), (0.1 * ones, 0.06));
-    let given =
-        TrainOptions { weight_decay: Some(7.0), robust_weight: Some(0.0), ..TrainOptions::new(Method::RobustHinge) };
+    let given = TrainOptions {
+        weight_decay: Some(7.0),
+        robust_weight: Some(0.0),
+        attribute_dropout: Some(0.1),
+        ..TrainOptions::new(Method::RobustHinge)
+    };
     assert_eq!(given.clone().suited_to(&graph, 9), given);
 }
 
