@@ -472,3 +472,6 @@ fn largest_weights(limits: &Limits, weights: &[f64], enough: usize) -> Vec<(f64,
 fn falling(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
+
+#[cfg(test)]
+mod tests;
