@@ -473,7 +473,61 @@ impl SingleRow {
 
 #[cfg(test)]
 mod tests {
-    use super::norm_above;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::budget::{Budget, LocalBudget};
+    use crate::graph::Graph;
+
+    /// Means and norms of which many are equal, and some are all that singles have.
+    fn reaches() -> impl Strategy<Value = Vec<(f32, f32)>> {
+        let mean = prop_oneof![
+            4 => -1.0f32..1.0,
+            1 => prop::sample::select(vec![-1.0, -0.5, -0.0, 0.0, 0.5, f32::MIN, f32::INFINITY, f32::from_bits(1)]),
+        ];
+        let norm = prop_oneof![
+            4 => 0.0f32..2.0,
+            1 => prop::sample::select(vec![0.0, 1.0, 1.0, f32::MAX, f32::INFINITY, Reaches::NOT_ALLOWED]),
+        ];
+        prop_oneof![
+            prop::collection::vec((mean, norm.clone()), 0..200),
+            prop::collection::vec((prop::sample::select(vec![-0.5f32, 0.0]), norm), 0..70),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_addition_is_in_head_or_tail(reaches in reaches()) {
+            let (means, norms): (Vec<f32>, Vec<f32>) = reaches.into_iter().unzip();
+            let additions = means.clone();
+            let graph = Graph::new(1, 1, &[], &[]).unwrap();
+            let limits = Budget::new(1, LocalBudget::Count(1)).limits(&graph).unwrap();
+            let reaches = Reaches { additions, deletions: vec![0.0; means.len()], norms: Arc::new(norms.clone()) };
+            let table = Table::new(&limits, reaches);
+            let (order, allowed) = (&table.order, |d: usize| norms[d] >= 0.0);
+            let cut = order.cut;
+            let tail: Vec<usize> = (0..means.len()).filter(|&d| table.is_in_tail(d)).collect();
+            let head: Vec<usize> = order.head.iter().map(|&(d, _)| d as usize).collect();
+            let mut all = [&head[..], &tail[..]].concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..means.len()).filter(|&d| allowed(d)).collect::<Vec<_>>());
+            prop_assert!(head.is_sorted_by(|&a, &b| means[a] >= means[b]));
+            prop_assert!(head.last().is_none_or(|&d| means[d] >= unordered(cut)));
+            prop_assert!(tail.iter().all(|&d| means[d] <= unordered(cut) && norms[d] <= order.tail_norm));
+            for (i, &(_, rest)) in order.head.iter().enumerate() {
+                prop_assert!(head[i..].iter().chain(&tail).all(|&d| norms[d] <= rest));
+            }
+            // Bounds are tight where they can be.
+            let largest = |attributes: &[usize]| attributes.iter().map(|&d| norms[d]).fold(0.0, f32::max);
+            prop_assert_eq!(order.tail_norm, largest(&tail));
+        }
+
+        #[test]
+        fn singles_keep_their_order(a in any::<f32>(), b in any::<f32>()) {
+            prop_assert_eq!(ordered(a).cmp(&ordered(b)), a.total_cmp(&b));
+            prop_assert_eq!(unordered(ordered(a)).to_bits(), a.to_bits());
+        }
+    }
 
     #[test]
     fn norms_survive_underflow() {
