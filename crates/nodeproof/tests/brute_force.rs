@@ -6,7 +6,7 @@
 mod common;
 
 use common::exact::{Dyadic, Number};
-use common::{Dense, Problem, Sizes, TINY, World, config, margins, problems, problems_with_slopes};
+use common::{Dense, Problem, Sizes, Spread, TINY, World, config, margins, problems, problems_with_slopes};
 use nodeproof::check::textbook::{Bounds, Textbook};
 use nodeproof::{Certificate, ClassId, Engine, Flip, Matrix, Network, NodeId, Slopes, Verdict};
 use proptest::prelude::*;
@@ -438,4 +438,53 @@ fn deeper_bounds_without_the_relu_give_false_certificates() {
 #[test]
 fn deeper_bounds_without_the_bias_give_false_certificates() {
     a_false_certificate(dense(1, 1, &[1.0], &[0.0]), dense(1, 1, &[-1.0], &[1.0]));
+}
+
+/// Holds the complete engine's verdicts against all sets; none may be undecided.
+fn decided(problem: &Problem) {
+    let sets = problem.admissible_sets(100_000).unwrap();
+    for certificate in check_with(problem, &sets, Engine::Complete, Slopes::Default) {
+        assert!(!matches!(certificate.verdict, Verdict::Undecided { .. }), "{:?}", certificate.verdict);
+    }
+}
+
+/// Sets under which a split unit is on are not lost.
+#[test]
+fn both_phases_of_a_unit_are_searched() {
+    let p = [(0, 0, 1.0), (0, 1, 1.0), (0, 2, 0.5), (1, 0, 0.5), (1, 1, 0.5), (1, 2, 1.0)];
+    let more = [(2, 0, 0.5), (2, 1, 0.5), (2, 2, 0.5), (2, 3, 1.0), (3, 2, 2.0)];
+    let first = [-1.0, 2.0, -0.5, 1.0, 1.0, -1.0, 0.5, 0.5, -1.0, 2.0, -1.0, -0.5];
+    let layers = vec![
+        dense(3, 4, &first, &[-1.0, 1.0, 0.0, -0.5]),
+        dense(4, 2, &[2.0, 0.5, 0.5, -0.5, 0.5, -0.5, -0.5, 1.0], &[0.5, 0.5]),
+    ];
+    decided(&Problem {
+        nodes: 4,
+        ones: vec![(0, 1), (0, 2), (2, 1), (3, 0), (3, 1), (3, 2)],
+        labels: vec![0; 4],
+        certify_labels: false,
+        spread: Spread::Custom([&p[..], &more[..]].concat()),
+        global: 2,
+        local: 2,
+        local_at: vec![(3, 1)],
+        ..Problem::one_node(3, layers)
+    });
+}
+
+/// A node with one flip fixed and room for one more gets no third.
+#[test]
+fn fixed_flips_use_up_the_local_budget() {
+    let first = [0.0, 0.5, -0.5, -0.5, 0.0, -0.5, -0.5, 0.0, 0.0, -0.5, -0.5, -0.5, -0.5, 0.0, 0.5, 0.0, 0.0, -0.5];
+    let layers =
+        vec![dense(6, 3, &first, &[0.5, -0.5, 0.5]), dense(3, 2, &[-0.5, 0.5, 0.0, 0.0, 0.0, 0.5], &[1.0, 0.0])];
+    decided(&Problem {
+        nodes: 2,
+        ones: vec![(0, 0), (0, 1), (0, 2), (0, 4), (0, 5)],
+        labels: vec![0; 2],
+        certify_labels: false,
+        spread: Spread::Custom(vec![(0, 0, 1.0), (0, 1, 1.0), (1, 1, 1.0)]),
+        global: 9,
+        local: 2,
+        ..Problem::one_node(6, layers)
+    });
 }

@@ -1,10 +1,13 @@
 //! Branch and bound with next to no flips listed, against every admissible set.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::part::{Bounding, Parameters, Part};
+use super::problem::Flips;
 use super::*;
 use crate::bounds::Bounds;
 use crate::budget::{Budget, Limits, LocalBudget};
@@ -105,4 +108,35 @@ fn unlisted_flips_are_reckoned_with() {
         }
     }
     assert!(robust > 100 && nonrobust > 100 && branched > 40, "{robust} {nonrobust} {branched}");
+}
+
+/// Forty attributes move the unit far, more than are sorted, and none of them is free; the last one moves it less, but
+/// enough.
+#[test]
+fn moves_that_are_not_sorted_are_reckoned_with() {
+    let attributes = 41;
+    let weight: Vec<f64> = (0..attributes).map(|d| if d + 1 < attributes { 2.0 } else { 1.0 }).collect();
+    let layers = vec![
+        Layer::new(Matrix::from_values(attributes, 1, weight), vec![-0.5]),
+        Layer::new(Matrix::from_values(1, 2, vec![0.0, 1.0]), vec![0.25, 0.0]),
+    ];
+    let model = Model::new(layers, Propagation::RowNormalised).unwrap();
+    let graph = Graph::new(1, attributes, &[], &[]).unwrap();
+    let network = Network::new(&graph, &model).unwrap();
+    let limits = Budget::new(1, LocalBudget::Count(1)).limits(&graph).unwrap();
+    let region = Region::around(network.propagation(), &[NodeId(0)], 2);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let bounds = Bounds::compute(&network, &limits, &region, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+    let shared = Relaxation::new(&network, &limits, &region, &bounds, &Slopes::Default);
+    let mut slicer = Slicer::new(network.propagation(), 2);
+    let around = Surroundings::new(&shared, slicer.slice(NodeId(0)));
+    let mut flips = Flips::new(&around, around.all_flips(), |_| f64::INFINITY, |_| true);
+    flips.sort_by_unit(around.most);
+    let parameters = vec![Parameters::START; around.units()];
+    let last = attributes as u32 - 1;
+    let part = Part { free: vec![last], ..Part::all(Rc::new(flips), parameters, f64::NEG_INFINITY) };
+    let mut bounding = Bounding::new(&around, (ClassId(0), ClassId(1)));
+    bounding.take(&part);
+    let evaluation = bounding.evaluate(&part.parameters, &part.free);
+    assert!(evaluation.bound <= -0.25, "{} is above the margin with the last one", evaluation.bound);
 }
