@@ -282,7 +282,7 @@ fn a_tampered_file_is_refused() {
     let server = Server::new(vec![whole(&tampered)]);
     let run = place.get(&server, "");
     let (right, wrong) = (checksum(&place.bytes), checksum(&tampered));
-    place.has_nothing(&run, &[&right, &wrong, &server.url(), "nothing was kept", "another --mirror"]);
+    place.has_nothing(&run, &[&right, &wrong, &server.url(), "nothing of it was kept", "another --mirror"]);
     assert_eq!(server.requests().len(), 1, "a lie is not asked for twice");
 }
 
