@@ -1,10 +1,11 @@
 //! Counts of verdicts, as a table for people and as JSON for programs.
 
 use nodeproof::{Engine, NodeId, Split};
+use nodeproof_report::results::{Record, VerdictName};
 use serde::Serialize;
 
 use crate::engine::Effort;
-use crate::export::{Header, Record, VerdictName};
+use crate::export::Header;
 use crate::terminal;
 
 /// Counts over a group of nodes.

@@ -7,10 +7,11 @@ use std::time::Instant;
 use anyhow::bail;
 use cpu_time::ProcessTime;
 use nodeproof::{Certificate, Certifier, Event, Graph, NodeId};
+use nodeproof_report::results::Record;
 
 use crate::cli::CertifyArguments;
 use crate::engine::Effort;
-use crate::export::{self, Destination, Header, Kept, Outputs, Places, Record};
+use crate::export::{self, Destination, Header, Kept, Outputs, Places};
 use crate::inputs::Inputs;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use clap::Parser;
 use nodeproof::{Certifier, ClassId, Engine, Graph, NodeId, Witness};
+use nodeproof_report::results::{Record, VerdictName};
 
 use super::certify::{self, Certified};
 use super::explain::flips_in_words;
 use super::train;
 use crate::cli::{Cli, Command, DemoArguments};
-use crate::export::{Record, VerdictName};
 use crate::outcome::Outcome;
 use crate::summary::{Figures, duration};
 use crate::terminal::{self, Emphasis, paragraph, short_class, short_name};

@@ -1,12 +1,12 @@
 //! `nodeproof explain`: the story of one node.
 
 use nodeproof::{AttributeId, Certificate, Certifier, ClassId, Engine, Flip, Graph, Network, NodeId, Verdict, Witness};
+use nodeproof_report::results::VerdictName;
 use serde::Serialize;
 
 use crate::budget::CheckedBudget;
 use crate::cli::ExplainArguments;
 use crate::engine::Effort;
-use crate::export::VerdictName;
 use crate::inputs::Inputs;
 use crate::lists;
 use crate::outcome::Outcome;

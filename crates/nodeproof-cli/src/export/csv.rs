@@ -48,10 +48,10 @@ fn as_written(error: csv::Error) -> io::Error {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use nodeproof_report::results::{FlipRecord, Record, VerdictName};
+
     use super::*;
-    use crate::export::record::FlipRecord;
     use crate::export::record::tests::{header, record};
-    use crate::export::{Record, VerdictName};
 
     #[test]
     fn names_are_quoted_and_missing_values_empty() {

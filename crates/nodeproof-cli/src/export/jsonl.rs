@@ -36,9 +36,10 @@ impl<W: Write, R: Exported> Exporter<R> for JsonLines<W> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use nodeproof_report::results::{Record, VerdictName};
+
     use super::*;
     use crate::export::record::tests::{header, record};
-    use crate::export::{Record, VerdictName};
 
     #[test]
     fn one_line_each() {

@@ -20,8 +20,8 @@ pub(crate) use destination::part_beside;
 pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all};
 pub(crate) use jsonl::JsonLines;
 pub(crate) use places::Places;
-pub(crate) use radii::{RadiiHeader, RadiusRecord};
-pub(crate) use record::{FlipRecord, GraphHeader, Header, ModelHeader, Record, VerdictName};
+pub(crate) use radii::RadiiHeader;
+pub(crate) use record::Header;
 pub(crate) use resume::{Kept, scan};
 
 /// Longest time that a finished record waits in memory.

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use nodeproof::NodeId;
+use nodeproof_report::results::Record;
 use serde_json::Value;
 
-use super::{FileHeader, Header, Record};
+use super::{FileHeader, Header};
 
 /// What of a file can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -116,8 +117,9 @@ fn compare(field: &str, found: &Value, expected: &Value, differences: &mut Vec<S
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use nodeproof_report::results::VerdictName;
+
     use super::*;
-    use crate::export::VerdictName;
     use crate::export::record::tests::{header, record};
 
     const NODES: [NodeId; 2] = [NodeId(0), NodeId(1)];

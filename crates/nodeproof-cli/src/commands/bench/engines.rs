@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use cpu_time::ProcessTime;
 use nodeproof::{Certificate, Certifier, Engine, NodeId};
+use nodeproof_report::results::VerdictName;
 use serde::Serialize;
 
 use crate::cli::BenchEnginesArguments;
-use crate::export::VerdictName;
 use crate::inputs::Inputs;
 use crate::lists::spread;
 use crate::outcome::Outcome;

@@ -10,10 +10,11 @@ use std::time::Instant;
 use anyhow::bail;
 use cpu_time::ProcessTime;
 use nodeproof::{Certifier, Engine, Graph, NodeId, Radius};
+use nodeproof_report::results::RadiusRecord;
 
 use crate::cli::{RadiusArguments, ResultArguments};
 use crate::engine::Effort;
-use crate::export::{Kept, Outputs, Places, RadiiHeader, RadiusRecord};
+use crate::export::{Kept, Outputs, Places, RadiiHeader};
 use crate::inputs::Inputs;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;

@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 
 use nodeproof::{Certifier, Event, Finish, Graph, Model, NodeId, Split};
+use nodeproof_report::results::Record;
 use serde::Serialize;
 
 use super::plan::Plan;
 use crate::cli::TrainArguments;
-use crate::export::Record;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::summary::Summary;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 use nodeproof::Graph;
 use nodeproof::train::{StepReport, TrainOptions};
+use nodeproof_report::results::GraphHeader;
 use serde::Serialize;
 
 use super::plan::{Plan, SplitFacts};
 use crate::budget::CheckedBudget;
-use crate::export::{Destination, GraphHeader, Opened, open_all};
+use crate::export::{Destination, Opened, open_all};
 
 const FORMAT: &str = "nodeproof-training-log";
 const VERSION: u32 = 1;

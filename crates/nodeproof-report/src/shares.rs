@@ -1,0 +1,85 @@
+//! How many nodes are proven robust, and nonrobust, under each global budget.
+
+use crate::results::{Radii, RadiusRecord};
+
+/// Counts of nodes by global budget Q.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shares {
+    /// Nodes in all.
+    pub nodes: usize,
+    /// For Q = 0, 1, …, the largest budget that was tried: nodes proven robust; never rises.
+    pub robust: Vec<usize>,
+    /// The same for nodes with a known witness; never falls.
+    pub nonrobust: Vec<usize>,
+}
+
+impl Shares {
+    /// The counts of `radii`: a node is robust up to its `robust_up_to`, and nonrobust from its `nonrobust_from` on.
+    pub fn of(radii: &Radii) -> Self {
+        Self::count(&radii.records, radii.budget.budget.global())
+    }
+
+    fn count(records: &[RadiusRecord], most: u32) -> Self {
+        let length = most as usize + 1;
+        let (mut last_robust, mut first_nonrobust) = (vec![0; length], vec![0; length]);
+        for record in records {
+            if let Some(robust) = record.robust_up_to {
+                last_robust[robust.min(most) as usize] += 1;
+            }
+            if let Some(nonrobust) = record.nonrobust_from().filter(|&from| from <= most) {
+                first_nonrobust[nonrobust as usize] += 1;
+            }
+        }
+        let mut robust = last_robust;
+        for q in (1..length).rev() {
+            robust[q - 1] += robust[q];
+        }
+        let mut nonrobust = first_nonrobust;
+        for q in 1..length {
+            nonrobust[q] += nonrobust[q - 1];
+        }
+        Self { nodes: records.len(), robust, nonrobust }
+    }
+
+    /// Shares proven robust, by Q; empty without nodes.
+    pub fn robust_shares(&self) -> Vec<f64> {
+        self.shares(&self.robust)
+    }
+
+    /// Shares with a known witness, by Q; empty without nodes.
+    pub fn nonrobust_shares(&self) -> Vec<f64> {
+        self.shares(&self.nonrobust)
+    }
+
+    fn shares(&self, counts: &[usize]) -> Vec<f64> {
+        if self.nodes == 0 {
+            Vec::new()
+        } else {
+            counts.iter().map(|&count| count as f64 / self.nodes as f64).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn nodes_are_counted_under_every_budget() {
+        let record = |robust: &str, nonrobust: &str| {
+            let line = format!(
+                r#"{{"node":0,"robust_up_to":{robust},"nonrobust_from":{nonrobust},"exact":false,"class":0,"verdicts":1,"branches":0}}"#
+            );
+            serde_json::from_str::<RadiusRecord>(&line).unwrap()
+        };
+        let records = [record("null", "0"), record("0", "2"), record("1", "null"), record("3", "null")];
+        let shares = Shares::count(&records, 3);
+        assert_eq!(shares.robust, [3, 2, 1, 1]);
+        assert_eq!(shares.nonrobust, [1, 1, 2, 2]);
+        assert_eq!(shares.robust_shares()[1], 0.5);
+        assert_eq!(Shares::count(&[], 1).robust_shares(), [0.0; 0]);
+    }
+}
