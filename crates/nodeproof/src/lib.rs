@@ -51,7 +51,7 @@ mod tensors;
 
 pub use budget::{Budget, BudgetError, Direction, Flip, Limits, LocalBudget, Percent};
 pub use certify::{
-    Certificate, Certifier, CertifyError, Engine, Event, Finish, Radius, Slopes, TargetClass, Verdict, Witness,
+    Certificate, Certifier, CertifyError, Engine, Event, Finish, Gap, Radius, Slopes, TargetClass, Verdict, Witness,
 };
 pub use dense::Matrix;
 pub use graph::{

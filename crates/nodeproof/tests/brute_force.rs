@@ -5,10 +5,12 @@
 #[allow(dead_code)]
 mod common;
 
+use std::ops::ControlFlow;
+
 use common::exact::{Dyadic, Number};
 use common::{Dense, Problem, Sizes, Spread, TINY, World, config, margins, problems, problems_with_slopes};
 use nodeproof::check::textbook::{Bounds, Textbook};
-use nodeproof::{Certificate, ClassId, Engine, Flip, Matrix, Network, NodeId, Slopes, Verdict};
+use nodeproof::{Certificate, Certifier, ClassId, Engine, Flip, Matrix, Network, NodeId, Slopes, Verdict};
 use proptest::prelude::*;
 
 /// Most sets that are tried for one problem.
@@ -174,6 +176,32 @@ proptest! {
             for (tight, fast) in tight.margins.iter().flatten().zip(fast.margins.iter().flatten()) {
                 prop_assert!(tight >= fast, "{} < {}", tight, fast);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1500))]
+
+    #[test]
+    fn the_smallest_margin_lies_within_every_gap(problem in problems(TINY)) {
+        let (problem, sets) = problem.enumerable(SETS / 2);
+        let (graph, model) = (problem.graph(), problem.model());
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let [fast, tight] = [Engine::Fast, Engine::Tight].map(|engine| {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(problem.budget());
+            let certifier = certifier.target_class(problem.target_class()).engine(engine).threads(1);
+            certifier.gaps(&nodes, |_| ControlFlow::Continue(())).unwrap().unwrap()
+        });
+        let classes: Vec<ClassId> = problem.certify(Slopes::Default).iter().map(|certificate| certificate.class).collect();
+        let smallest = problem.world::<f64>().smallest_margins(&sets, &classes);
+        for (node, scale) in problem.scales().into_iter().enumerate() {
+            let others = (0..smallest[node].len()).filter(|&k| k != classes[node].index());
+            let truth = others.map(|k| smallest[node][k]).fold(f64::INFINITY, f64::min);
+            for gap in [fast[node], tight[node]] {
+                prop_assert!(gap.lower <= truth + CLOSE * scale && gap.upper >= truth - CLOSE * scale, "{gap:?}, {truth}");
+            }
+            prop_assert!(tight[node].lower >= fast[node].lower && tight[node].upper <= fast[node].upper);
         }
     }
 }

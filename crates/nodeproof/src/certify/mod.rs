@@ -3,6 +3,7 @@
 mod attack;
 mod best;
 mod complete;
+mod gap;
 mod radius;
 mod worker;
 
@@ -25,6 +26,7 @@ use crate::slice::Region;
 use worker::{Settings, Worker};
 
 pub use crate::relaxation::Slopes;
+pub use gap::Gap;
 pub use radius::Radius;
 
 /// Nodes in the first chunk, and for each thread where one node may take long; the observer hears of a chunk once all of
@@ -176,6 +178,14 @@ pub enum Event {
     },
     /// One more node is done; they come in the order in which they were asked for.
     Certified(Certificate),
+}
+
+/// What [`Certifier::each_target`] tells.
+enum Told<T> {
+    /// As [`Event::Preparing`].
+    Preparing { done: usize, total: usize },
+    /// What came of one more node.
+    Done(T),
 }
 
 /// How a run ended.
@@ -347,6 +357,27 @@ impl<'a> Certifier<'a> {
         nodes: &[NodeId],
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
+        self.each_target(
+            budget,
+            nodes,
+            |worker, node| worker.certify(node),
+            |told| {
+                observer(match told {
+                    Told::Preparing { done, total } => Event::Preparing { done, total },
+                    Told::Done(certificate) => Event::Certified(certificate),
+                })
+            },
+        )
+    }
+
+    /// Has workers `work` on `nodes` under `budget`, and tells `observer` of each, in order; it may break off.
+    fn each_target<T: Send>(
+        &self,
+        budget: &Budget,
+        nodes: &[NodeId],
+        work: impl Fn(&mut Worker, NodeId) -> T + Sync,
+        mut observer: impl FnMut(Told<T>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
         let started = Instant::now();
         let limits = budget.limits(self.network.graph())?;
         self.check_nodes(nodes)?;
@@ -355,7 +386,7 @@ impl<'a> Certifier<'a> {
         let pool = pool.map_err(|error| CertifyError::Threads { threads: self.threads, problem: error.to_string() })?;
 
         let region = Region::around(self.network.propagation(), nodes, self.network.layers().len());
-        let tell = |done, total| observer(Event::Preparing { done, total });
+        let tell = |done, total| observer(Told::Preparing { done, total });
         let prepared = Bounds::compute(&self.network, &limits, &region, &pool, tell);
         let Some(bounds) = prepared else { return Ok(Finish::Cancelled) };
         let relaxation = pool.install(|| Relaxation::new(&self.network, &limits, &region, &bounds, &self.slopes));
@@ -367,10 +398,10 @@ impl<'a> Certifier<'a> {
             deadline: self.total_time_limit.and_then(|limit| started.checked_add(limit)),
         };
         let workers: Vec<Mutex<Option<Worker>>> = (0..pool.current_num_threads()).map(|_| Mutex::default()).collect();
-        let certify = |&node: &NodeId| {
+        let work = |&node: &NodeId| {
             let thread = rayon::current_thread_index().unwrap_or(0);
             let mut worker = workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            worker.get_or_insert_with(|| Worker::new(&relaxation, settings)).certify(node)
+            work(worker.get_or_insert_with(|| Worker::new(&relaxation, settings)), node)
         };
         let smallest = match self.engine {
             Engine::Fast => FIRST_CHUNK,
@@ -381,12 +412,11 @@ impl<'a> Certifier<'a> {
             let (chunk, after) = rest.split_at(size.min(rest.len()));
             let piece = if self.engine == Engine::Fast { PIECE } else { 1 };
             let start = Instant::now();
-            let certificates: Vec<Certificate> =
-                pool.install(|| chunk.par_iter().with_max_len(piece).map(certify).collect());
+            let results: Vec<T> = pool.install(|| chunk.par_iter().with_max_len(piece).map(work).collect());
             size = if start.elapsed() < CHUNK_TIME / 2 { 2 * size } else { (size / 2).max(smallest) };
             rest = after;
-            for certificate in certificates {
-                if observer(Event::Certified(certificate)).is_break() {
+            for result in results {
+                if observer(Told::Done(result)).is_break() {
                     return Ok(Finish::Cancelled);
                 }
             }

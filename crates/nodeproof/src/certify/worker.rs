@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::attack::Attack;
 use super::best::BestAttack;
 use super::complete::{Attacks, Decider, Effort};
-use super::{Certificate, Engine, TargetClass, Verdict};
+use super::{Certificate, Engine, Gap, TargetClass, Verdict};
 use crate::graph::{ClassId, NodeId};
 use crate::network::largest;
 use crate::relaxation::{Dual, Relaxation};
@@ -54,17 +54,45 @@ impl<'a> Worker<'a> {
         }
     }
 
-    pub(super) fn certify(&mut self, node: NodeId) -> Certificate {
-        let start = Instant::now();
+    /// Logits of a target on the graph as it is.
+    fn logits(&self, node: NodeId) -> &'a [f64] {
         let Relaxation { network, region, bounds, .. } = self.shared;
         let layers = network.layers().len();
-        let logits = bounds.clean[layers - 1].row(region.level(layers).place(node.0));
-        let predicted = largest(logits);
-        let label = network.graph().label(node);
-        let class = match (self.settings.target_class, label) {
+        bounds.clean[layers - 1].row(region.level(layers).place(node.0))
+    }
+
+    /// The class that is certified of a target.
+    fn class(&self, node: NodeId) -> ClassId {
+        match (self.settings.target_class, self.shared.network.graph().label(node)) {
             (TargetClass::Label, Some(label)) => label,
-            _ => predicted,
-        };
+            _ => largest(self.logits(node)),
+        }
+    }
+
+    /// Bound and best attack, both as good as they get without branching.
+    pub(super) fn gap(&mut self, node: NodeId) -> Gap {
+        let (classes, class) = (self.logits(node).len(), self.class(node));
+        let slice = self.slicer.slice(node);
+        let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
+        self.dual.begin(slice, class);
+        let mut margins = vec![None; classes];
+        for k in (0..classes).filter(|&k| k != class.index()) {
+            margins[k] = Some(self.dual.lower_bound(slice, class, ClassId(k as u32)).lower());
+            let selection = self.dual.selection().best();
+            let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
+            best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+        }
+        if self.settings.engine != Engine::Fast {
+            let attacks = Attacks { shared: self.shared, slice, y: class, attack: &mut self.attack, best: &mut best };
+            self.decider.tighten(slice, &mut margins, attacks);
+        }
+        Gap { node, lower: smallest(&margins).1, upper: best.margin() }
+    }
+
+    pub(super) fn certify(&mut self, node: NodeId) -> Certificate {
+        let start = Instant::now();
+        let (logits, class) = (self.logits(node), self.class(node));
+        let (predicted, label) = (largest(logits), self.shared.network.graph().label(node));
         let slice = self.slicer.slice(node);
         let mut best: Option<BestAttack> = None;
         self.dual.begin(slice, class);

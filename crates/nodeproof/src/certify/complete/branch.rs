@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use super::Attacks;
-use super::part::{Bounding, Evaluation, Part};
+use super::part::{Aim, Bounding, Evaluation, Part};
 use super::potential::Listing;
 use super::problem::{Flips, Surroundings};
 use super::root::{self, Root};
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
             let flips = Rc::clone(&part.flips);
             let mut parameters = (*part.parameters).clone();
             let (mut found, error) = (false, self.error);
-            let best = self.bounding.climb(&mut parameters, &part.free, steps, error, |evaluation| {
+            let best = self.bounding.climb(&mut parameters, &part.free, steps, Aim::Above(error), |evaluation| {
                 found = attempt(attacks, &flips, &part.fixed, evaluation, error);
                 !found
             });
@@ -262,7 +262,13 @@ impl<'a> Search<'a> {
 }
 
 /// Tries the flips of an evaluation on the network if they promise something; true if they are a witness.
-fn attempt(attacks: &mut Attacks, flips: &Flips, fixed: &[u32], evaluation: &Evaluation, error: f64) -> bool {
+pub(super) fn attempt(
+    attacks: &mut Attacks,
+    flips: &Flips,
+    fixed: &[u32],
+    evaluation: &Evaluation,
+    error: f64,
+) -> bool {
     let deep = attacks.shared.network.layers().len() > 2;
     if !deep && evaluation.margin > error && evaluation.margin > attacks.best.margin() {
         return false;

@@ -26,12 +26,16 @@ use crate::graph::{ClassId, NodeId};
 use crate::relaxation::Relaxation;
 use crate::slice::{Slice, SlicedFlip};
 
-use branch::Search;
-use potential::{Listing, Potentials, SignedColumns, Tuning};
+use branch::{Search, attempt};
+use potential::{Listing, Tuning};
 use problem::Surroundings;
+use tail::rounding_error;
 
 /// Parts that are looked at for one class before it is the next one's turn.
 const TURN: usize = 16;
+
+/// Most steps of climbing where a bound is wanted as high as it gets.
+const CLIMB: usize = 200;
 
 /// When to give up.
 #[derive(Debug, Clone, Copy)]
@@ -111,6 +115,25 @@ impl<'a> Decider<'a> {
         Self { shared, listing: None, tuning: Tuning::default() }
     }
 
+    /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, and tries the
+    /// flips that attain it. Nothing happens with other than one hidden layer, or where numbers may overflow.
+    pub(super) fn tighten(&mut self, slice: &Slice, margins: &mut [Option<f64>], mut attacks: Attacks<'_, 'a>) {
+        let around = Surroundings::new(self.shared, slice);
+        if !self.shared.overflow_error.is_finite() || !around.has_relu() || !around.is_shallow() {
+            return;
+        }
+        let listing = self.listing.get_or_insert_with(|| Listing::new(self.shared, self.tuning));
+        for (k, margin) in margins.iter_mut().enumerate() {
+            let Some(known) = margin.as_mut().filter(|known| **known < attacks.best.margin()) else { continue };
+            let pair = (attacks.y, ClassId(k as u32));
+            let error = rounding_error(&around, pair);
+            let highest = root::highest(&around, listing, pair, CLIMB, |evaluation, flips| {
+                attempt(&mut attacks, flips, &[], evaluation, error);
+            });
+            *known = known.max(highest - error);
+        }
+    }
+
     /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
     pub(super) fn decide(
         &mut self,
@@ -125,11 +148,7 @@ impl<'a> Decider<'a> {
         }
         let y = attacks.y;
         let around = Surroundings::new(self.shared, slice);
-        let listing = self.listing.get_or_insert_with(|| Listing {
-            columns: SignedColumns::new(self.shared.network.layers()[0].weight()),
-            potentials: Potentials::default(),
-            tuning: self.tuning,
-        });
+        let listing = self.listing.get_or_insert_with(|| Listing::new(self.shared, self.tuning));
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =
             (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| margin <= 0.0)).collect();

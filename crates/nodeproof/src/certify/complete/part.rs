@@ -141,6 +141,32 @@ pub(super) struct Evaluation {
     pub(super) incomplete: bool,
 }
 
+/// How far a bound is to rise.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Aim {
+    /// Above this.
+    Above(f64),
+    /// To the smallest margin seen, which it cannot exceed.
+    SmallestMargin,
+}
+
+impl Aim {
+    fn is_met(self, bound: f64, smallest: f64) -> bool {
+        match self {
+            Self::Above(enough) => bound > enough,
+            Self::SmallestMargin => bound >= smallest,
+        }
+    }
+
+    /// What to climb towards, given the smallest margin seen.
+    fn height(self, smallest: f64) -> f64 {
+        match self {
+            Self::Above(enough) => smallest.max(enough),
+            Self::SmallestMargin => smallest,
+        }
+    }
+}
+
 impl<'a> Bounding<'a> {
     pub(super) fn new(around: &'a Surroundings<'a>, pair: (ClassId, ClassId)) -> Self {
         let units = around.units();
@@ -434,14 +460,14 @@ impl<'a> Bounding<'a> {
         self.z[unit] + self.sums[unit].up + self.sums[unit].down
     }
 
-    /// Climbs from `parameters` for some steps, towards the smallest margin seen, until the bound exceeds `enough` or
-    /// `visit` breaks off. The best evaluation comes back, with its parameters in place.
+    /// Climbs from `parameters` for some steps, towards the smallest margin seen, until the bound is as high as `aim` says
+    /// or `visit` breaks off. The best evaluation comes back, with its parameters in place.
     pub(super) fn climb(
         &mut self,
         parameters: &mut Vec<Parameters>,
         free: &[u32],
         steps: usize,
-        enough: f64,
+        aim: Aim,
         mut visit: impl FnMut(&Evaluation) -> bool,
     ) -> Evaluation {
         let mut best = self.evaluate(parameters, free);
@@ -454,10 +480,10 @@ impl<'a> Bounding<'a> {
         let mut velocity = vec![Parameters::default(); current.len()];
         let mut bound = best.bound;
         for _ in 0..steps {
-            if !go_on || best.bound > enough {
+            if !go_on || aim.is_met(best.bound, goal) {
                 break;
             }
-            if !self.step(&mut current, &mut velocity, goal.max(enough) - bound) {
+            if !self.step(&mut current, &mut velocity, aim.height(goal) - bound) {
                 break;
             }
             let evaluation = self.evaluate(&current, free);

@@ -15,6 +15,7 @@ use super::problem::Surroundings;
 use crate::dense::Matrix;
 use crate::graph::AttributeId;
 use crate::kernels::vectorised;
+use crate::relaxation::Relaxation;
 use crate::slice::SlicedFlip;
 
 /// What is needed to list the flips around a target.
@@ -23,6 +24,13 @@ pub(super) struct Listing {
     pub(super) columns: SignedColumns,
     pub(super) potentials: Potentials,
     pub(super) tuning: Tuning,
+}
+
+impl Listing {
+    pub(super) fn new(shared: &Relaxation, tuning: Tuning) -> Self {
+        let columns = SignedColumns::new(shared.network.layers()[0].weight());
+        Self { columns, potentials: Potentials::default(), tuning }
+    }
 }
 
 /// What costs time and what saves it; results are right whatever the numbers.

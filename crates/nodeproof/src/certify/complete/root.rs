@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::part::{Bounding, Evaluation, Parameters, Part};
+use super::part::{Aim, Bounding, Evaluation, Parameters, Part};
 use super::potential::{Listing, Potentials};
 use super::problem::{Flips, Surroundings};
 use super::tail::Tail;
@@ -29,36 +29,16 @@ pub(super) fn listed<'a>(
     listing: &mut Listing,
     pair: (ClassId, ClassId),
     error: f64,
-    mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
+    visit: impl FnMut(&Evaluation, &Flips) -> bool,
 ) -> Root<'a> {
-    let tail = Tail::new(around, pair, &[], &[]);
-    let active = active(around, &tail);
-    let Listing { columns, potentials, tuning } = listing;
-    potentials.compute(around, columns, &tail.coefficients, |unit| active[unit]);
+    let active = active(around, listing, pair);
+    let (climbed, go_on) = climb(around, listing, pair, &active, Aim::Above(error), listing.tuning.steps.0, visit);
+    let Climbed { bounding, flips, parameters, best } = climbed;
+    if !go_on {
+        return Root { part: Part::all(flips, parameters, best.bound), bounding, least: f64::NEG_INFINITY };
+    }
+    let Listing { potentials, tuning, .. } = listing;
     let list = |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| active[unit]);
-    let few = tuning.first.0 + tuning.first.1 * around.most;
-    let mut listed = potentials.best(around, few);
-    let mut bounding = Bounding::new(around, pair);
-    let mut parameters = vec![Parameters::START; around.units()];
-    let (flips, best) = loop {
-        let flips = Rc::new(list(listed.clone()));
-        let free: Vec<u32> = (0..flips.len() as u32).collect();
-        bounding.take_all(&flips);
-        let mut go_on = true;
-        let best = bounding.climb(&mut parameters, &free, tuning.steps.0, error, |evaluation| {
-            go_on = visit(evaluation, &flips);
-            go_on
-        });
-        if !go_on {
-            return Root { part: Part::all(flips, parameters, best.bound), bounding, least: f64::NEG_INFINITY };
-        }
-        let missing = missing(&bounding, potentials, &listed, few);
-        if missing.is_empty() {
-            break (flips, best);
-        }
-        listed.extend(missing);
-        listed.sort_unstable();
-    };
     if best.bound > error {
         return Root { part: Part::all(flips, parameters, best.bound), bounding, least: best.bound };
     }
@@ -90,6 +70,67 @@ pub(super) fn listed<'a>(
     Root { part: Part::all(Rc::new(flips), parameters, best.bound), bounding, least }
 }
 
+/// The bound over all sets of a network with one hidden layer, raised by climbing as long as the smallest margin that
+/// `visit` hears of is above it; no more than `steps` steps for each list of flips.
+pub(super) fn highest(
+    around: &Surroundings,
+    listing: &mut Listing,
+    pair: (ClassId, ClassId),
+    steps: usize,
+    mut visit: impl FnMut(&Evaluation, &Flips),
+) -> f64 {
+    let active = active(around, listing, pair);
+    let (climbed, _) = climb(around, listing, pair, &active, Aim::SmallestMargin, steps, |evaluation, flips| {
+        visit(evaluation, flips);
+        true
+    });
+    climbed.best.bound
+}
+
+/// Where climbing ended.
+struct Climbed<'a> {
+    bounding: Bounding<'a>,
+    /// The flips that are listed; no other would have been selected in the best evaluation.
+    flips: Rc<Flips>,
+    parameters: Vec<Parameters>,
+    best: Evaluation,
+}
+
+/// Climbs with few flips listed, and again with more, until those left out do not change the bound; false if `visit` broke
+/// off before. The potentials of `listing` must be those of the pair ([`active`]).
+fn climb<'a>(
+    around: &'a Surroundings<'a>,
+    listing: &Listing,
+    pair: (ClassId, ClassId),
+    active: &[bool],
+    aim: Aim,
+    steps: usize,
+    mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
+) -> (Climbed<'a>, bool) {
+    let Listing { potentials, tuning, .. } = listing;
+    let few = tuning.first.0 + tuning.first.1 * around.most;
+    let mut listed = potentials.best(around, few);
+    let mut bounding = Bounding::new(around, pair);
+    let mut parameters = vec![Parameters::START; around.units()];
+    loop {
+        let flips = Flips::new(around, listed.clone(), |flip| potentials.of(flip), |unit| active[unit]);
+        let flips = Rc::new(flips);
+        let free: Vec<u32> = (0..flips.len() as u32).collect();
+        bounding.take_all(&flips);
+        let mut go_on = true;
+        let best = bounding.climb(&mut parameters, &free, steps, aim, |evaluation| {
+            go_on = visit(evaluation, &flips);
+            go_on
+        });
+        let missing = if go_on { missing(&bounding, potentials, &listed, few) } else { Vec::new() };
+        if missing.is_empty() {
+            return (Climbed { bounding, flips, parameters, best }, go_on);
+        }
+        listed.extend(missing);
+        listed.sort_unstable();
+    }
+}
+
 /// Flips that are not listed, but would have been selected in the last evaluation, so that its bound does not hold; at most
 /// `count`, those that gain most.
 fn missing(bounding: &Bounding, potentials: &Potentials, listed: &[SlicedFlip], count: usize) -> Vec<SlicedFlip> {
@@ -112,10 +153,8 @@ pub(super) fn with_all_flips(
     pair: (ClassId, ClassId),
     part: Part,
 ) -> Part {
-    let tail = Tail::new(around, pair, &[], &[]);
-    let active = active(around, &tail);
-    let Listing { columns, potentials, .. } = listing;
-    potentials.compute(around, columns, &tail.coefficients, |unit| active[unit]);
+    let active = active(around, listing, pair);
+    let potentials = &listing.potentials;
     let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| active[unit]);
     flips.sort_by_unit(around.most);
     let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
@@ -127,14 +166,18 @@ pub(super) fn with_all_flips(
     Part { flips: Rc::new(flips), unlisted: None, fixed, free, ..part }
 }
 
-/// Which units matter: those with a coefficient that can be active, or for all that doubles can tell.
-fn active(around: &Surroundings, tail: &Tail) -> Vec<bool> {
+/// Which units matter: those with a coefficient that can be active, or for all that doubles can tell. Computes the
+/// potentials of `listing` with them.
+fn active(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
+    let tail = Tail::new(around, pair, &[], &[]);
     let hidden = &around.shared.bounds.hidden[0];
     let matters = |unit: usize| {
         let (place, j) = (around.place(unit / around.width), unit % around.width);
         tail.coefficients[unit] != 0.0 && hidden.hi.get(place, j) > -2.0 * hidden.error.unit(place, j)
     };
-    (0..tail.coefficients.len()).map(matters).collect()
+    let active: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
+    listing.potentials.compute(around, &listing.columns, &tail.coefficients, |unit| active[unit]);
+    active
 }
 
 /// The root of any network: all flips are listed. `None` if there are too many.
