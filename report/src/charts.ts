@@ -1,0 +1,115 @@
+/** What all charts have in common: a figure that fits its place, colours of verdicts and models, and the numbers as a table. */
+
+import * as Plot from "@observablehq/plot";
+import type { ModelFindings } from "./findings";
+import { h, type Child } from "./dom";
+import { short, VERDICT_MARK, VERDICTS, type Verdict } from "./words";
+
+export const VERDICT_COLOUR: Record<Verdict, string> = {
+  robust: "var(--robust)",
+  nonrobust: "var(--nonrobust)",
+  undecided: "var(--undecided)",
+};
+
+const MODEL_COLOURS = 6;
+
+export function modelColour({ number }: ModelFindings): string {
+  return `var(--model-${number % MODEL_COLOURS})`;
+}
+
+/** Name of a model in a chart, with its letter in front where there are several. */
+export function modelLabel({ model, letter }: ModelFindings, several: boolean, length = 28): string {
+  return several ? `${letter}  ${short(model.name, length)}` : short(model.name, length);
+}
+
+/** Rows of numbers behind a chart, for those who read rather than look. */
+export interface Numbers {
+  columns: string[];
+  rows: (string | number)[][];
+}
+
+/** A figure whose chart is drawn anew whenever its width changes. */
+export function figure(
+  caption: Child,
+  draw: (width: number) => Element,
+  numbers?: Numbers,
+  label = "Chart",
+): HTMLElement {
+  const place = h("div", { class: "chart", role: "img", "aria-label": label });
+  const element = h("figure", {}, place, h("figcaption", {}, caption), numbers && numbersTable(numbers));
+  let drawn = 0;
+  new ResizeObserver(() => {
+    const width = Math.floor(place.clientWidth);
+    if (width === 0 || width === drawn) return;
+    drawn = width;
+    place.replaceChildren(draw(width));
+  }).observe(place);
+  return element;
+}
+
+/** The numbers behind a chart, made when they are asked for. */
+function numbersTable({ columns, rows }: Numbers): HTMLElement {
+  const details = h("details", { class: "numbers" }, h("summary", {}, "The numbers"));
+  const fill = () =>
+    details.append(
+      h(
+        "div",
+        { class: "scroll", tabindex: 0, role: "region", "aria-label": "The numbers behind the chart" },
+        h(
+          "table",
+          {},
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              columns.map((column) => h("th", { scope: "col" }, column)),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            rows.map((row) =>
+              h(
+                "tr",
+                {},
+                row.map((cell) => h("td", {}, cell)),
+              ),
+            ),
+          ),
+        ),
+      ),
+    );
+  details.addEventListener("toggle", fill, { once: true });
+  return details;
+}
+
+/** Plot with the project's defaults. */
+export function plot(options: Plot.PlotOptions): Element {
+  return Plot.plot({
+    marginTop: 24,
+    marginRight: 16,
+    ...options,
+    style: { background: "transparent", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },
+  });
+}
+
+/** Which colour and mark stand for which verdict. */
+export function verdictLegend(): HTMLElement {
+  return h(
+    "ul",
+    { class: "legend" },
+    VERDICTS.map((verdict) => h("li", {}, h("span", { class: `swatch ${verdict}`, "aria-hidden": "true" }), verdict)),
+  );
+}
+
+/** A verdict with its mark and colour. */
+export function verdictTag(verdict: Verdict): HTMLElement {
+  return h(
+    "span",
+    { class: `verdict ${verdict}` },
+    h("span", { class: "mark", "aria-hidden": "true" }, VERDICT_MARK[verdict]),
+    verdict,
+  );
+}

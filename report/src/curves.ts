@@ -1,0 +1,268 @@
+/** Share of nodes that are robust, and nonrobust, against the global budget Q. */
+
+import * as Plot from "@observablehq/plot";
+import { figure, modelColour, modelLabel, plot, type Numbers } from "./charts";
+import { h, named, type Child } from "./dom";
+import type { Findings, ModelFindings } from "./findings";
+import { percent, plural } from "./words";
+
+interface Step {
+  flips: number;
+  robust: number;
+  nonrobust: number;
+  model: ModelFindings;
+}
+
+export function curves(findings: Findings): HTMLElement {
+  const known = findings.models.filter(({ radii }) => radii);
+  const missing = findings.models.filter(({ radii }) => !radii);
+  return h(
+    "section",
+    { "aria-labelledby": "curves" },
+    h("h2", { id: "curves" }, "How many flips predictions withstand"),
+    known.length > 0 && curveFigure(findings, known),
+    missing.map((model) => missingRadii(model, findings.models.length > 1)),
+  );
+}
+
+function missingRadii({ model }: ModelFindings, several: boolean): HTMLElement {
+  return h(
+    "p",
+    { class: "note" },
+    several ? ["The report has no radii of ", named(model.name), ". "] : "This report has no radii. ",
+    "To know how many flips each prediction withstands, run ",
+    h("code", {}, "nodeproof radius … --out radii.jsonl"),
+    " and hand the file to ",
+    h("code", {}, "nodeproof report"),
+    ".",
+  );
+}
+
+function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
+  const several = findings.models.length > 1;
+  const end = lastChange(models, findings.certifiedBudgets());
+  const steps = models.map((model) => stepsOf(model, end));
+  const draw = (width: number) =>
+    plot({
+      width,
+      height: Math.max(260, Math.min(380, width * 0.45)),
+      marginLeft: 48,
+      marginBottom: 40,
+      x: {
+        label: "Q, flips in all",
+        labelAnchor: "center",
+        labelArrow: "none",
+        domain: [0, end + 1],
+        ticks: ticksUpTo(end, width),
+        tickFormat: "d",
+      },
+      y: {
+        label: "share of nodes",
+        labelArrow: "none",
+        domain: [0, 100],
+        percent: true,
+        grid: true,
+        ticks: 5,
+        tickFormat: (y: number) => `${y}%`,
+      },
+      marks: [
+        steps.length === 1 ? areas(steps[0] ?? []) : steps.flatMap((line) => lines(line)),
+        Plot.ruleY([0]),
+        budgetMarks(findings, end),
+        steps.length === 1 ? areaLabels(steps[0] ?? []) : lineLabels(steps),
+        pointer(steps),
+      ],
+    });
+  return figure(
+    caption(models, several),
+    draw,
+    numbersOf(steps, several),
+    "Share of robust and nonrobust nodes against Q",
+  );
+}
+
+/** The last Q at which a curve still changes, with a little room behind it. */
+function lastChange(models: ModelFindings[], budgets: number[]): number {
+  const ends = models.flatMap(({ radii }) =>
+    radii ? [flatFrom(radii.curve.robust), flatFrom(radii.curve.nonrobust)] : [],
+  );
+  const longest = Math.max(...models.map(({ radii }) => radii?.max_budget ?? 0));
+  return Math.min(longest, Math.ceil(Math.max(...ends, ...budgets, 1) * 1.05) + 1);
+}
+
+function flatFrom(counts: number[]): number {
+  let last = counts.length - 1;
+  while (last > 0 && counts[last] === counts[last - 1]) last--;
+  return last;
+}
+
+/** One step for each Q; the last is repeated so that its step has a width. */
+function stepsOf(model: ModelFindings, end: number): Step[] {
+  const { radii } = model;
+  if (!radii) return [];
+  const last = Math.min(end, radii.max_budget);
+  return Array.from({ length: last + 2 }, (_, flips) => {
+    const at = Math.min(flips, last);
+    const of = radii.position.length;
+    return {
+      flips,
+      model,
+      robust: (radii.curve.robust[at] ?? 0) / of,
+      nonrobust: (radii.curve.nonrobust[at] ?? 0) / of,
+    };
+  });
+}
+
+function ticksUpTo(end: number, width: number): number[] {
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => (end / step) * 44 < width) ?? end;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, tick) => tick * step);
+}
+
+const CURVE = { x: "flips", curve: "step-after" } as const;
+
+function areas(steps: Step[]): Plot.Markish[] {
+  return [
+    Plot.areaY(steps, { ...CURVE, y: "robust", fill: "var(--robust)", fillOpacity: 0.85 }),
+    Plot.areaY(steps, {
+      ...CURVE,
+      y1: (step: Step) => 1 - step.nonrobust,
+      y2: 1,
+      fill: "var(--nonrobust)",
+      fillOpacity: 0.85,
+    }),
+  ];
+}
+
+/** Names written into the areas, where they are wide enough. */
+function areaLabels(steps: Step[]): Plot.Markish[] {
+  const [first, last] = [steps[0], steps.at(-1)];
+  const options = { fill: "var(--surface)", fontWeight: 600, fontSize: 13 } as const;
+  return [
+    first && first.robust > 0.25
+      ? Plot.text([first], {
+          ...options,
+          x: "flips",
+          y: () => first.robust / 3,
+          text: () => "robust",
+          textAnchor: "start",
+          dx: 10,
+        })
+      : null,
+    last && last.nonrobust > 0.25
+      ? Plot.text([last], {
+          ...options,
+          x: "flips",
+          y: () => 1 - last.nonrobust / 3,
+          text: () => "nonrobust",
+          textAnchor: "end",
+          dx: -10,
+        })
+      : null,
+  ];
+}
+
+function lines(steps: Step[]): Plot.Markish[] {
+  const stroke = steps[0] ? modelColour(steps[0].model) : "currentColor";
+  return [
+    Plot.lineY(steps, { ...CURVE, y: "robust", stroke, strokeWidth: 2 }),
+    Plot.lineY(steps, { ...CURVE, y: "nonrobust", stroke, strokeWidth: 2, strokeDasharray: "5,4" }),
+  ];
+}
+
+/** The letter of each model at the start of its robust curve and at the end of its nonrobust one. */
+function lineLabels(steps: Step[][]): Plot.Markish[] {
+  return steps.flatMap((line) => {
+    const last = line.at(-1);
+    if (!last) return [];
+    const options = {
+      x: "flips",
+      text: () => last.model.letter,
+      fill: modelColour(last.model),
+      fontWeight: 700,
+      textAnchor: "start",
+      dx: 4,
+    } as const;
+    return [Plot.text([last], { ...options, y: "robust" }), Plot.text([last], { ...options, y: "nonrobust" })];
+  });
+}
+
+function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
+  const budgets = findings.certifiedBudgets().filter((budget) => budget <= end);
+  const middle = (budget: number) => budget + 0.5;
+  return [
+    Plot.ruleX(budgets, { x: middle, stroke: "currentColor", strokeWidth: 1.5, strokeDasharray: "2,3" }),
+    Plot.text(budgets, {
+      x: middle,
+      frameAnchor: "top",
+      dy: -14,
+      text: (budget: number) => `certified: Q = ${budget}`,
+    }),
+  ];
+}
+
+/** What hovering tells: all models at that Q. */
+function pointer(steps: Step[][]): Plot.Markish[] {
+  const spots = (steps[0] ?? []).slice(0, -1).map(({ flips }) => ({
+    middle: flips + 0.5,
+    text: [
+      `Q = ${flips}`,
+      ...steps
+        .map((line) => line[Math.min(flips, line.length - 1)])
+        .flatMap((step) => (step ? [summary(step, steps.length > 1)] : [])),
+    ].join("\n"),
+  }));
+  return [
+    Plot.ruleX(spots, Plot.pointerX({ x: "middle", stroke: "currentColor", strokeOpacity: 0.5 })),
+    Plot.tip(spots, Plot.pointerX({ x: "middle", title: "text", frameAnchor: "middle", anchor: "left" } as never)),
+  ];
+}
+
+function summary({ model, robust, nonrobust }: Step, several: boolean): string {
+  const rest = Math.max(0, 1 - robust - nonrobust);
+  const parts = [
+    `${percent(robust)} robust`,
+    `${percent(nonrobust)} nonrobust`,
+    ...(rest > 1e-9 ? [`${percent(rest)} undecided`] : []),
+  ];
+  return several ? `${modelLabel(model, true, 20)}: ${parts.join(", ")}` : parts.join("\n");
+}
+
+function caption(models: ModelFindings[], several: boolean): Child[] {
+  const [first] = models;
+  if (!several && first?.radii)
+    return [
+      `Share of ${plural(first.radii.position.length, "node")} proven robust (below) and nonrobust (above) if up to Q attributes are flipped in all, at most ${first.radii.local_count} at one node. `,
+      first.radii.scan
+        ? "Only robust nodes were looked for; of the rest nothing is known."
+        : "What is left white between them is undecided.",
+    ];
+  return [
+    "Share of nodes proven robust (solid) and nonrobust (dashed) if up to Q attributes are flipped in all. ",
+    models.map((model) =>
+      h(
+        "span",
+        { class: "key" },
+        h("span", { class: `letter model-${model.number % 6}` }, model.letter),
+        named(model.model.name),
+        ` at most ${model.radii?.local_count} at one node `,
+      ),
+    ),
+  ];
+}
+
+function numbersOf(steps: Step[][], several: boolean): Numbers {
+  return {
+    columns: [...(several ? ["model"] : []), "Q", "robust", "nonrobust", "undecided"],
+    rows: steps.flatMap((line) =>
+      line
+        .slice(0, -1)
+        .map(({ model, flips, robust, nonrobust }) => [
+          ...(several ? [modelLabel(model, true)] : []),
+          flips,
+          percent(robust),
+          percent(nonrobust),
+          percent(Math.max(0, 1 - robust - nonrobust)),
+        ]),
+    ),
+  };
+}

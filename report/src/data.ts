@@ -1,0 +1,89 @@
+/** What `nodeproof report` writes into the page, as JSON. Positions are indices into the columns of `nodes`. */
+export interface Report {
+  format: "nodeproof-report";
+  version: 1;
+  /** Version of the program. */
+  nodeproof: string;
+  /** What the page is called; hostile text is possible here as in every other string. */
+  title: string;
+  graph: {
+    name: string;
+    fingerprint: string; // 64 hex digits
+    nodes: number; // of the whole graph
+    edges: number;
+    attributes: number;
+    classes: string[]; // a name for each class; "class 3" where the graph has none
+    named: boolean; // whether nodes have names
+  };
+  /** Names of the attributes that occur in flips, by their number. */
+  attributes: Record<string, string>;
+  /** The nodes of the report: every node with a certificate or radius (the first `subjects`), then neighbours that are only drawn. */
+  nodes: {
+    subjects: number;
+    id: number[];
+    name: string[]; // "node 17" where the graph has no names; at most 300 characters
+    label: (number | null)[]; // class
+    part: (0 | 1)[] | null; // 1 = was labelled in training; null if no split is known
+    degree: number[]; // true degree in the graph
+    /** Positions of neighbours; of a node with very many only the first 64 (degree tells the truth). */
+    neighbours: number[][];
+  };
+  models: Model[]; // one or more, side by side
+}
+
+export interface Model {
+  name: string;
+  fingerprint: string;
+  layers: number; // 2 = one hidden layer: a node sees its neighbours' neighbours
+  propagation: string;
+  certificates: Certificates | null;
+  radii: Radii | null; // at least one of the two is there
+  /** Per subject: share of its two-hop neighbourhood (itself included) that the model puts into the same class; null if unknown. */
+  purity: (number | null)[];
+}
+
+export interface Certificates {
+  budget: {
+    global: number; // Q, flips in all
+    local: string; // as given, "1%" or "5"
+    local_count: number; // q, flips at one node
+    direction: "both" | "add-only" | "remove-only";
+    notes: string[]; // further restrictions in words, e.g. "no flips at 12 protected nodes"
+  };
+  engine: "fast" | "tight" | "complete"; // strongest that was asked for
+  target: "predicted" | "label"; // whose margins are certified
+  /** Columns, one entry per certified node; `position` says which node. */
+  position: number[];
+  predicted: number[]; // class
+  class: number[]; // the class that is certified
+  verdict: (0 | 1 | 2)[]; // 0 robust, 1 nonrobust, 2 undecided
+  /** Lower bound on the margin to each class; null for the class itself; the string "?" where numbers overflowed and nothing is known;
+      5e-324 stands for "positive, by how much was not asked". */
+  margins: (number | null | "?")[][];
+  /** Flips [position of the node, attribute, new value 0 or 1] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
+  witness: ([number, number, 0 | 1][] | null)[];
+  witness_class: (number | null)[];
+  witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
+  bounds: ([number, number] | null)[]; // undecided only: the smallest margin lies between
+}
+
+export interface Radii {
+  engine: "fast" | "tight" | "complete";
+  target?: "predicted" | "label"; // whose class withstands the flips; the predicted one where it is left out
+  direction?: "both" | "add-only" | "remove-only";
+  notes?: string[]; // further restrictions in words, as in the budget of certificates
+  scan: boolean; // true: only robust_up_to is known (nonrobust_from all null)
+  max_budget: number; // the largest Q that was tried
+  local: string;
+  local_count: number;
+  position: number[];
+  class: (number | null)[];
+  robust_up_to: (number | null)[]; // proven robust up to this Q; null: not even without flips
+  nonrobust_from: (number | null)[]; // a witness is known from this Q on; null: none up to max_budget
+  exact: boolean[];
+  /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
+  witness: ([number, number, 0 | 1][] | null)[];
+  witness_class: (number | null)[];
+  /** For Q = 0, 1, …, max_budget: number of nodes proven robust, and proven nonrobust. */
+  curve: { robust: number[]; nonrobust: number[] };
+}

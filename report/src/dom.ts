@@ -1,0 +1,56 @@
+/** Making elements. Text always goes in as text: nothing here parses HTML. */
+
+export type Child = Node | string | number | null | undefined | false | Child[];
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void)>;
+
+/** An element with attributes (`onclick` and the like add listeners; `false` and `null` leave one out) and children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  setAttributes(element, attributes);
+  append(element, children);
+  return element;
+}
+
+/** The same for SVG. */
+export function s<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAttributes(element, attributes);
+  append(element, children);
+  return element;
+}
+
+function setAttributes(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value as EventListener);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+}
+
+function append(element: Element, children: Child[]): void {
+  for (const child of children) {
+    if (Array.isArray(child)) append(element, child);
+    else if (child instanceof Node) element.append(child);
+    else if (child != null && child !== false) element.append(String(child));
+  }
+}
+
+/** The element of the template with this id. */
+export function byId<T extends HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no element ${id}`);
+  return element as T;
+}
+
+/** A name from the data: set apart from the direction of the text around it, and broken anywhere if it is long. */
+export function named(text: string): HTMLElement {
+  return h("bdi", { class: "name" }, text);
+}

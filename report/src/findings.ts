@@ -1,0 +1,243 @@
+/** The data of the report, made ready to be asked: everything by position, whatever order the columns came in. */
+
+import { ascending, mean } from "d3-array";
+import type { Certificates, Model, Radii, Report } from "./data";
+import { isBlank, VERDICTS, type Verdict } from "./words";
+
+export type Flip = [position: number, attribute: number, to: 0 | 1];
+
+/** How many flips a prediction withstands: at least `from`; exactly that many where `upTo` is the same. */
+export interface Radius {
+  /** Proven robust up to this many flips; null: not even without any. */
+  from: number | null;
+  /** Not proven nonrobust up to this many flips; null: no witness is known at all. */
+  upTo: number | null;
+}
+
+export interface Evidence {
+  flips: Flip[];
+  overtakes: number | null;
+  margin: number | null;
+  /** Where the witness is from: the certificate, or the radius (then of the smallest size that is known). */
+  source: "certificate" | "radius";
+}
+
+export class ModelFindings {
+  readonly letter: string;
+  readonly certificates: Certificates | null;
+  readonly radii: Radii | null;
+  private readonly certificateRow: Int32Array;
+  private readonly radiusRow: Int32Array;
+
+  constructor(
+    readonly model: Model,
+    readonly number: number,
+    size: number,
+  ) {
+    this.letter = String.fromCharCode(65 + (number % 26));
+    this.certificates = model.certificates;
+    this.radii = model.radii;
+    this.certificateRow = rowsByPosition(model.certificates?.position ?? [], size);
+    this.radiusRow = rowsByPosition(model.radii?.position ?? [], size);
+  }
+
+  verdict(position: number): Verdict | null {
+    const verdict = this.certificates?.verdict[this.row(position)];
+    return verdict === undefined ? null : VERDICTS[verdict];
+  }
+
+  /** The class that the model gives the node; null where the report does not say. */
+  predicted(position: number): number | null {
+    const predicted = this.certificates?.predicted[this.row(position)];
+    if (predicted !== undefined) return predicted;
+    return this.radii?.target === "label" ? null : (this.radii?.class[this.radiusRow[position] ?? -1] ?? null);
+  }
+
+  /** The class whose margins are certified. */
+  certified(position: number): number | null {
+    return this.certificates?.class[this.row(position)] ?? this.radii?.class[this.radiusRow[position] ?? -1] ?? null;
+  }
+
+  /** Lower bounds on the margin to each class. */
+  margins(position: number): Certificates["margins"][number] | null {
+    return this.certificates?.margins[this.row(position)] ?? null;
+  }
+
+  /** The smallest lower bound; null where nothing is known. */
+  margin(position: number): number | null {
+    const margins = this.margins(position);
+    if (!margins) return null;
+    let least = Infinity;
+    for (const margin of margins) {
+      if (margin === "?") return null;
+      if (margin !== null && margin < least) least = margin;
+    }
+    return least === Infinity ? null : least;
+  }
+
+  /** Between what the smallest margin of an undecided node lies. */
+  bounds(position: number): [number, number] | null {
+    return this.certificates?.bounds[this.row(position)] ?? null;
+  }
+
+  radius(position: number): Radius | null {
+    const row = this.radiusRow[position] ?? -1;
+    if (!this.radii || row < 0) return null;
+    const end = this.radii.nonrobust_from[row] ?? null;
+    return { from: this.radii.robust_up_to[row] ?? null, upTo: end === null ? null : end - 1 };
+  }
+
+  purity(position: number): number | null {
+    return this.model.purity[position] ?? null;
+  }
+
+  /** Flips that change the class: those of the certificate, or else those of the radius. */
+  evidence(position: number): Evidence | null {
+    const row = this.row(position);
+    const { certificates, radii } = this;
+    const flips = certificates?.witness[row];
+    if (certificates && flips)
+      return {
+        flips,
+        overtakes: certificates.witness_class[row] ?? null,
+        margin: certificates.witness_margin[row] ?? null,
+        source: "certificate",
+      };
+    return radii ? this.radiusEvidence(position) : null;
+  }
+
+  /** The witness one flip beyond the radius. */
+  radiusEvidence(position: number): Evidence | null {
+    const row = this.radiusRow[position] ?? -1;
+    const flips = this.radii?.witness[row];
+    if (!flips) return null;
+    return { flips, overtakes: this.radii?.witness_class[row] ?? null, margin: null, source: "radius" };
+  }
+
+  /** How many nodes have each verdict. */
+  verdictCounts(): Record<Verdict, number> | null {
+    if (!this.certificates) return null;
+    const counts = { robust: 0, nonrobust: 0, undecided: 0 };
+    for (const verdict of this.certificates.verdict) counts[VERDICTS[verdict]]++;
+    return counts;
+  }
+
+  /** Mean of the proven radii, 0 for a node that is not robust without flips; null where no radii are known. */
+  meanRadius(): number | null {
+    return (this.radii && mean(this.radii.robust_up_to, (radius) => radius ?? 0)) ?? null;
+  }
+
+  private row(position: number): number {
+    return this.certificateRow[position] ?? -1;
+  }
+}
+
+/** The row of each position in a column of positions, −1 where there is none. */
+function rowsByPosition(positions: number[], size: number): Int32Array {
+  const rows = new Int32Array(size).fill(-1);
+  positions.forEach((position, row) => (rows[position] = row));
+  return rows;
+}
+
+export interface Accuracy {
+  share: number;
+  of: number;
+  /** Whether only nodes count that were not labelled in training. */
+  unlabelled: boolean;
+}
+
+export class Findings {
+  readonly models: ModelFindings[];
+  readonly subjects: number;
+  private readonly positionById = new Map<number, number>();
+  private readonly attributeNames: Map<string, string>;
+
+  constructor(readonly report: Report) {
+    const { nodes } = report;
+    this.subjects = nodes.subjects;
+    this.models = report.models.map((model, number) => new ModelFindings(model, number, nodes.id.length));
+    nodes.id.forEach((id, position) => this.positionById.set(id, position));
+    this.attributeNames = new Map(Object.entries(report.attributes));
+  }
+
+  /** Position of the node with this id, where the report has something to say about it. */
+  subject(id: number): number | null {
+    const position = this.positionById.get(id);
+    return position !== undefined && this.isSubject(position) ? position : null;
+  }
+
+  isSubject(position: number): boolean {
+    return position < this.subjects;
+  }
+
+  id(position: number): number {
+    return this.report.nodes.id[position] ?? -1;
+  }
+
+  name(position: number): string {
+    const name = this.report.nodes.name[position] ?? "";
+    return isBlank(name) ? `node ${this.id(position)}` : name;
+  }
+
+  /** The name with the id behind it, or just “node 17” where that is the name. */
+  fullName(position: number): string {
+    const [name, plain] = [this.name(position), `node ${this.id(position)}`];
+    return name === plain ? name : `${name} (${plain})`;
+  }
+
+  label(position: number): number | null {
+    return this.report.nodes.label[position] ?? null;
+  }
+
+  wasLabelled(position: number): boolean | null {
+    const part = this.report.nodes.part?.[position];
+    return part === undefined ? null : part === 1;
+  }
+
+  degree(position: number): number {
+    return this.report.nodes.degree[position] ?? 0;
+  }
+
+  neighbours(position: number): number[] {
+    return this.report.nodes.neighbours[position] ?? [];
+  }
+
+  className(number: number): string {
+    const name = this.report.graph.classes[number] ?? "";
+    return isBlank(name) ? `class ${number}` : name;
+  }
+
+  attributeName(attribute: number): string {
+    const name = this.attributeNames.get(String(attribute)) ?? "";
+    return isBlank(name) ? `attribute ${attribute}` : name;
+  }
+
+  /** Share of nodes whose predicted class is their label: of unlabelled nodes where the split is known. */
+  accuracy(model: ModelFindings): Accuracy | null {
+    const known = this.positions().filter(
+      (position) => this.label(position) !== null && model.predicted(position) !== null,
+    );
+    const unlabelled = known.filter((position) => this.wasLabelled(position) === false);
+    const judged = unlabelled.length > 0 ? unlabelled : known;
+    if (judged.length === 0) return null;
+    const right = judged.filter((position) => this.label(position) === model.predicted(position)).length;
+    return { share: right / judged.length, of: judged.length, unlabelled: unlabelled.length > 0 };
+  }
+
+  positions(): number[] {
+    return Array.from({ length: this.subjects }, (_, position) => position);
+  }
+
+  /** The budgets of all certificates, each once, the smallest first. */
+  certifiedBudgets(): number[] {
+    const budgets = this.models.flatMap(({ certificates }) => (certificates ? [certificates.budget.global] : []));
+    return [...new Set(budgets)].sort(ascending);
+  }
+}
+
+/** A radius as it stands in the table: “7”, “≥ 100”, “3–5”; “none” for a node that is not robust without flips. */
+export function radiusInShort({ from, upTo }: Radius): string {
+  if (from === null) return upTo === null ? "?" : upTo < 0 ? "none" : `≤ ${upTo}`;
+  if (upTo === null) return `≥ ${from}`;
+  return upTo === from ? `${from}` : `${from}–${upTo}`;
+}

@@ -1,0 +1,174 @@
+/** What the verdicts state and what they do not, with the numbers of this report. */
+
+import type { Certificates, Radii } from "./data";
+import { verdictTag } from "./charts";
+import { h, named, type Child } from "./dom";
+import type { Findings, ModelFindings } from "./findings";
+import { budgetInWords, count, directionInWords, plural } from "./words";
+
+export function guarantee(findings: Findings): HTMLElement {
+  return h(
+    "section",
+    { "aria-labelledby": "guarantee", class: "guarantee" },
+    h("h2", { id: "guarantee" }, "What is guaranteed"),
+    verdictMeanings(findings),
+    h("h3", {}, "For which attacks, and by what"),
+    findings.models.map((model) => terms(model, findings.models.length > 1)),
+    h("h3", {}, "What it does not mean"),
+    limits(findings),
+    provenance(findings),
+  );
+}
+
+function verdictMeanings(findings: Findings): HTMLElement {
+  const budgets = findings.certifiedBudgets();
+  const flips = budgets.length === 1 ? `${plural(budgets[0] ?? 0, "flip")} or fewer` : "flips within the budget";
+  return h(
+    "dl",
+    { class: "meanings" },
+    h("dt", {}, verdictTag("robust")),
+    h(
+      "dd",
+      {},
+      `Proven: no admissible set of ${flips}, anywhere in the graph, changes the class of this node. `,
+      "It is not that no attack was found; there is none.",
+    ),
+    h("dt", {}, verdictTag("nonrobust")),
+    h(
+      "dd",
+      {},
+      "Shown: a witness, a set of flips within the budget that changes the class or brings another class level, is in this ",
+      "report. Anyone can apply it and run the model. It need not be the smallest.",
+    ),
+    h("dt", {}, verdictTag("undecided")),
+    h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
+    h("dt", {}, h("strong", {}, "radius")),
+    h("dd", {}, "The largest number of flips in all under which a node is robust; with “≥” where it may be larger."),
+  );
+}
+
+function terms({ model, certificates, radii, letter, number }: ModelFindings, several: boolean): HTMLElement {
+  return h(
+    "div",
+    { class: "terms" },
+    several && h("h4", {}, h("span", { class: `letter model-${number % 6}` }, letter), named(model.name)),
+    h(
+      "ul",
+      {},
+      certificates && certificateTerms(certificates),
+      radii && radiusTerms(radii),
+      h(
+        "li",
+        {},
+        `Model: ${plural(model.layers, "layer")}, propagation `,
+        named(model.propagation),
+        `. A flip counts wherever the prediction can see it: ${model.layers === 1 ? "at the node and its neighbours" : `up to ${model.layers} steps away`}.`,
+      ),
+    ),
+  );
+}
+
+function certificateTerms({ budget, target, engine }: Certificates): Child[] {
+  const share = budget.local.endsWith("%") ? ` (${budget.local} of all attributes)` : "";
+  return [
+    h(
+      "li",
+      {},
+      `Verdicts: ${budgetInWords(budget)}${share}; ${directionInWords(budget.direction)}. `,
+      restrictions(budget.notes),
+    ),
+    h("li", {}, targetInWords(target), ` Strongest engine that was asked for: `, h("code", {}, engine), "."),
+  ];
+}
+
+function radiusTerms({ local_count, max_budget, engine, direction, notes, target, scan }: Radii): Child[] {
+  const how = direction ? `; ${directionInWords(direction)}` : "";
+  return [
+    h(
+      "li",
+      {},
+      `Radii: up to ${plural(max_budget, "flip")} in all were tried, at most ${count(local_count)} at one node${how}; engine `,
+      h("code", {}, engine),
+      ". ",
+      restrictions(notes ?? []),
+      target === "label" && "They are of the label, not of the predicted class. ",
+      scan && "Only robustness was asked, so no radius has an upper end.",
+    ),
+  ];
+}
+
+function restrictions(notes: string[]): Child {
+  return notes.length > 0 && ["Also: ", notes.map((note, index) => [index > 0 && "; ", named(note)]), ". "];
+}
+
+function targetInWords(target: Certificates["target"]): string {
+  return target === "label"
+    ? "Certified is the label: robust means right under every admissible set, and a misclassified node is nonrobust without any flip."
+    : "Certified is the class that the model predicts, be it right or wrong.";
+}
+
+function limits(findings: Findings): HTMLElement {
+  const byLabel = findings.models.every(({ certificates }) => certificates?.target === "label");
+  return h(
+    "ul",
+    {},
+    !byLabel &&
+      h(
+        "li",
+        {},
+        h("strong", {}, "Not that the class is right. "),
+        "A robust node may be robustly misclassified; the table can show just those.",
+      ),
+    h(
+      "li",
+      {},
+      h("strong", {}, "Nothing about edges. "),
+      "The attacker changes attributes. Edges and nodes that are added or removed are not covered.",
+    ),
+    h(
+      "li",
+      {},
+      h("strong", {}, "Nothing about training. "),
+      "The model stays as it is; poisoned training data and retraining are not covered.",
+    ),
+    h(
+      "li",
+      {},
+      h("strong", {}, "One prediction at a time. "),
+      "Each node faces an attacker who spends the whole budget on it. How many nodes one set of flips can change is another question.",
+    ),
+    h(
+      "li",
+      {},
+      h("strong", {}, "Only this graph, this model, this budget. "),
+      "Robust carries over to smaller budgets, nonrobust to larger ones, and nothing else does.",
+    ),
+    h(
+      "li",
+      {},
+      h("strong", {}, "Exact arithmetic. "),
+      "The rounding of the proof is accounted for. A framework that computes in 32 bits rounds on its own, and may decide margins below about 0.0001 differently.",
+    ),
+  );
+}
+
+function provenance(findings: Findings): HTMLElement {
+  const { graph, nodeproof } = findings.report;
+  return h(
+    "details",
+    { class: "provenance", open: true },
+    h("summary", {}, "Fingerprints"),
+    h(
+      "dl",
+      {},
+      h("dt", {}, "graph ", named(graph.name)),
+      h("dd", {}, h("code", {}, graph.fingerprint)),
+      findings.models.map(({ model }) => [
+        h("dt", {}, "model ", named(model.name)),
+        h("dd", {}, h("code", {}, model.fingerprint)),
+      ]),
+      h("dt", {}, "nodeproof"),
+      h("dd", {}, "version ", named(nodeproof)),
+    ),
+  );
+}

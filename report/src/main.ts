@@ -1,0 +1,62 @@
+/** Puts the report together. */
+
+import type { Report } from "./data";
+import { curves } from "./curves";
+import { byId, h } from "./dom";
+import { Findings } from "./findings";
+import { groupSection } from "./groups";
+import { guarantee } from "./guarantee";
+import { marginSection } from "./margins";
+import { NodeView } from "./nodeview";
+import { header, overview } from "./overview";
+import { NodeTable } from "./table";
+import { themeSwitch } from "./theme";
+import { short } from "./words";
+
+function start(report: Report): void {
+  document.title = short(report.title, 120);
+  const findings = new Findings(report);
+  const view = new NodeView(findings);
+  const table = new NodeTable(findings, (position) => view.open(position));
+  byId("header").append(h("div", { class: "bar" }, contents(), themeSwitch()), ...(header(findings) as Node[]));
+  const sections = [
+    overview(findings),
+    curves(findings),
+    marginSection(findings),
+    groupSection(findings),
+    guarantee(findings),
+    table.element,
+  ];
+  byId("main").append(...sections.filter((section) => section !== null));
+  byId("footer").prepend(
+    h("p", {}, `Written by nodeproof ${short(report.nodeproof)}. This page is one file; it sends nothing anywhere.`),
+  );
+  view.attach(table);
+}
+
+function contents(): HTMLElement {
+  const places = [
+    ["overview", "Overview"],
+    ["curves", "Flips"],
+    ["margins", "Margins"],
+    ["groups", "Groups"],
+    ["guarantee", "Guarantee"],
+    ["nodes", "Nodes"],
+  ];
+  return h(
+    "nav",
+    { "aria-label": "Contents" },
+    places.map(([id, text]) => h("a", { href: `#${id}` }, text)),
+  );
+}
+
+function fail(error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  byId("main").replaceChildren(h("p", { class: "note", role: "alert" }, `This report cannot be shown: ${message}`));
+}
+
+try {
+  start(JSON.parse(byId("data").textContent ?? "") as Report);
+} catch (error) {
+  fail(error);
+}

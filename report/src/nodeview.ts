@@ -1,0 +1,259 @@
+/** One node in full: what each model says of it, its neighbourhood, margins and witness. */
+
+import { verdictTag } from "./charts";
+import { classMargins } from "./classes";
+import { isWrong } from "./columns";
+import { byId, h, named, type Child } from "./dom";
+import type { Evidence, Findings, ModelFindings, Radius } from "./findings";
+import { neighbourhood, Surroundings } from "./neighbourhood";
+import type { NodeTable } from "./table";
+import { witness } from "./witness";
+import { budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN } from "./words";
+
+const FRAGMENT = /^#node-(\d+)$/;
+
+export class NodeView {
+  private readonly dialog = byId<HTMLDialogElement>("node");
+  private readonly content = h("div", { class: "content" });
+  private readonly place = h("span", { class: "place" });
+  private readonly previous = this.stepButton("← Previous", -1);
+  private readonly next = this.stepButton("Next →", 1);
+  private shown: number | null = null;
+  private table: NodeTable | null = null;
+
+  constructor(private readonly findings: Findings) {
+    const close = h("button", { type: "button", class: "close", onclick: () => this.dialog.close() }, "Close");
+    this.dialog.append(
+      h("nav", { "aria-label": "Nodes in the order of the table" }, this.previous, this.next, this.place, close),
+      this.content,
+    );
+    this.dialog.addEventListener("close", () => this.closed());
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
+    addEventListener("hashchange", () => this.follow());
+    addEventListener("popstate", () => this.follow());
+  }
+
+  /** Takes its order from this table, and shows what the address names. */
+  attach(table: NodeTable): void {
+    this.table = table;
+    this.follow();
+  }
+
+  open(position: number): void {
+    location.hash = `#node-${this.findings.id(position)}`;
+  }
+
+  /** Shows what the address names: a node, or the report. */
+  private follow(): void {
+    const id = FRAGMENT.exec(location.hash)?.[1];
+    const position = id === undefined ? null : this.findings.subject(Number(id));
+    if (position === null) {
+      this.shown = null;
+      if (this.dialog.open) this.dialog.close();
+    } else if (position !== this.shown) this.show(position, true);
+  }
+
+  private show(position: number, focus: boolean): void {
+    this.shown = position;
+    this.content.replaceChildren(...nodePage(this.findings, position));
+    if (!this.dialog.open) this.dialog.showModal();
+    this.content.scrollTop = 0;
+    this.table?.activate(position);
+    this.place.textContent = this.table?.place(position) ?? "";
+    this.previous.setAttribute("aria-disabled", String(this.table?.beside(position, -1) === null));
+    this.next.setAttribute("aria-disabled", String(this.table?.beside(position, 1) === null));
+    if (focus) byId("node-title").focus({ preventScroll: true });
+  }
+
+  private stepButton(text: string, step: number): HTMLElement {
+    return h("button", { type: "button", onclick: () => this.step(step) }, text);
+  }
+
+  /** Goes on in the order of the table; the browser's back button leaves the node view at once. */
+  private step(step: number): void {
+    const position = this.shown === null ? null : (this.table?.beside(this.shown, step) ?? null);
+    if (position === null) return;
+    history.replaceState(null, "", `#node-${this.findings.id(position)}`);
+    this.show(position, false);
+  }
+
+  private closed(): void {
+    this.content.replaceChildren();
+    if (this.shown !== null) history.pushState(null, "", "#nodes");
+    this.shown = null;
+  }
+}
+
+function nodePage(findings: Findings, position: number): HTMLElement[] {
+  const single = findings.models.length === 1;
+  return [
+    h("h2", { id: "node-title", tabindex: -1, dir: "auto" }, named(findings.name(position))),
+    h("p", { class: "facts" }, facts(findings, position)),
+    h(
+      "div",
+      { class: single ? "columns single" : "columns" },
+      findings.models.map((model) => modelPart(findings, model, position, single)),
+    ),
+  ];
+}
+
+function facts(findings: Findings, position: number): Child[] {
+  const label = findings.label(position);
+  const part = findings.wasLabelled(position);
+  return [
+    `node ${findings.id(position)} · `,
+    label === null ? "no label" : ["label ", named(findings.className(label).slice(0, 300))],
+    part !== null && (part ? " · labelled in training" : " · unlabelled in training"),
+    ` · ${plural(findings.degree(position), "neighbour")}`,
+  ];
+}
+
+function modelPart(findings: Findings, model: ModelFindings, position: number, single: boolean): HTMLElement {
+  const evidence = model.evidence(position);
+  const surroundings = new Surroundings(findings, position, Math.min(3, model.model.layers));
+  return h(
+    "article",
+    { class: "model-part" },
+    !single &&
+      h(
+        "h3",
+        { class: "model-name" },
+        h("span", { class: `letter model-${model.number % 6}` }, model.letter),
+        named(model.model.name),
+      ),
+    h(
+      "div",
+      { class: "story" },
+      verdictPart(findings, model, position),
+      witnessPart(findings, model, position, surroundings, evidence),
+    ),
+    h(
+      "div",
+      { class: "drawing" },
+      h("h4", {}, "Neighbourhood"),
+      neighbourhood(findings, model, position, evidence?.flips ?? []),
+    ),
+    marginsPart(findings, model, position),
+  );
+}
+
+function verdictPart(findings: Findings, model: ModelFindings, position: number): Child[] {
+  const verdict = model.verdict(position);
+  const [predicted, purity] = [model.predicted(position), model.purity(position)];
+  const radius = model.radius(position);
+  const wrong = isWrong(findings, model, position);
+  return [
+    h(
+      "p",
+      { class: "prediction" },
+      "predicted ",
+      predicted === null ? "–" : h("strong", {}, named(findings.className(predicted))),
+      wrong !== null && h("span", { class: wrong ? "wrong" : "right" }, wrong ? "wrong" : "right"),
+    ),
+    verdict
+      ? h("p", { class: "sentence" }, verdictTag(verdict), " ", verdictInWords(findings, model, position))
+      : h("p", { class: "sentence" }, "No certificate of this node in the report."),
+    radius && h("p", { class: "sentence" }, h("strong", {}, "Radius. "), radiusInWords(radius, model)),
+    purity !== null &&
+      h(
+        "p",
+        { class: "quiet" },
+        `${percent(purity)} of the two-hop neighbourhood is predicted to be of the same class.`,
+      ),
+  ];
+}
+
+function verdictInWords(findings: Findings, model: ModelFindings, position: number): Child[] {
+  const { certificates } = model;
+  if (!certificates) return [];
+  const budget = budgetInWords(certificates.budget);
+  const evidence = model.evidence(position);
+  switch (model.verdict(position)) {
+    case "robust":
+      return [
+        `Proven: no admissible set of flips changes the class (${budget}). `,
+        leastMargin(model.margin(position)),
+      ];
+    case "nonrobust":
+      if (evidence?.flips.length === 0) return withoutFlips(findings, model, position, evidence);
+      return [
+        `${capital(plural(evidence?.flips.length ?? 0, "flip"))} ${evidence?.flips.length === 1 ? "changes" : "change"} the class (allowed: ${budget}).`,
+      ];
+    default:
+      return [`Neither proven nor refuted (${budget}). `, undecidedBounds(model.bounds(position))];
+  }
+}
+
+function withoutFlips(
+  findings: Findings,
+  model: ModelFindings,
+  position: number,
+  { margin: value }: Evidence,
+): Child[] {
+  const certified = model.certified(position);
+  const name = certified === null ? "the class" : named(findings.className(certified));
+  if (value === 0) return ["Without any flip, another class is already level with ", name, "."];
+  return ["Without any flip, the model already prefers another class to ", name, "."];
+}
+
+function leastMargin(value: number | null): string {
+  if (value === null) return "";
+  return value === SOME_MARGIN
+    ? "Every margin stays positive; by how much was not asked."
+    : `Every margin stays at least ${margin(value)}.`;
+}
+
+function undecidedBounds(bounds: [number, number] | null): string {
+  if (!bounds || bounds.some((bound) => Math.abs(bound) > 1e300)) return "Numbers overflowed, and nothing is known.";
+  return `The smallest margin lies between ${margin(bounds[0])} and ${margin(bounds[1])}.`;
+}
+
+function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string {
+  const most = radii?.max_budget ?? 0;
+  if (from === null)
+    return upTo === null
+      ? "Nothing is proven, not even without flips."
+      : upTo < 0
+        ? "None: the class does not hold even without flips."
+        : `At most ${upTo}: ${plural(upTo + 1, "flip")} can change the class.`;
+  const holds = from === 0 ? "Holds without flips" : `Withstands any ${plural(from, "flip")}`;
+  if (upTo === null)
+    return from >= most ? `${holds}, the most that was tried.` : `${holds}; beyond that nothing is known.`;
+  if (upTo === from) return `${holds}; ${count(from + 1)} can change the class.`;
+  return `${holds}; ${plural(upTo + 1, "flip")} can change the class; what lies between is undecided.`;
+}
+
+function witnessPart(
+  findings: Findings,
+  model: ModelFindings,
+  position: number,
+  surroundings: Surroundings,
+  evidence: Evidence | null,
+): Child[] {
+  if (!evidence) return [];
+  const smaller = evidence.source === "certificate" ? model.radiusEvidence(position) : null;
+  const show = (title: string, shown: Evidence) => [h("h4", {}, title), witness(findings, surroundings, shown)];
+  return [
+    ...show(
+      evidence.source === "certificate" ? "Witness" : `Witness with ${plural(evidence.flips.length, "flip")}`,
+      evidence,
+    ),
+    ...(smaller && smaller.flips.length < evidence.flips.length
+      ? show(`Fewer do: ${plural(smaller.flips.length, "flip")}`, smaller)
+      : []),
+  ];
+}
+
+function marginsPart(findings: Findings, model: ModelFindings, position: number): Child {
+  const margins = classMargins(findings, model, position);
+  const certified = model.certified(position);
+  return (
+    margins &&
+    h(
+      "div",
+      { class: "class-margins" },
+      h("h4", {}, "Margins of ", named(certified === null ? "the class" : findings.className(certified).slice(0, 200))),
+      margins,
+    )
+  );
+}

@@ -1,0 +1,177 @@
+/** The top of the page: what this is, and the figures of each model. */
+
+import * as Plot from "@observablehq/plot";
+import { figure, modelLabel, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
+import { h, named, type Child } from "./dom";
+import type { Findings, ModelFindings } from "./findings";
+import { budgetInWords, capital, count, decimal, percent, plural, VERDICTS } from "./words";
+
+export function header(findings: Findings): Child[] {
+  const { title, graph } = findings.report;
+  return [
+    h("p", { class: "kicker" }, "nodeproof report"),
+    h("h1", { dir: "auto" }, named(title)),
+    h(
+      "p",
+      { class: "lead" },
+      "Which predictions of a graph convolutional network are proven to hold when node attributes are tampered with, and ",
+      "which are not: ",
+      plural(findings.subjects, "node"),
+      " of the graph ",
+      named(graph.name),
+      ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}).`,
+    ),
+  ];
+}
+
+export function overview(findings: Findings): HTMLElement {
+  const several = findings.models.length > 1;
+  return h(
+    "section",
+    { "aria-labelledby": "overview" },
+    h("h2", { id: "overview" }, several ? "The models side by side" : "At a glance"),
+    h(
+      "div",
+      { class: "cards" },
+      findings.models.map((model) => modelCard(findings, model, several)),
+    ),
+    verdictBars(findings),
+  );
+}
+
+function modelCard(findings: Findings, model: ModelFindings, several: boolean): HTMLElement {
+  return h(
+    "article",
+    { class: "card" },
+    h(
+      "h3",
+      {},
+      several && h("span", { class: `letter model-${model.number % 6}` }, model.letter),
+      named(model.model.name),
+    ),
+    h("p", { class: "quiet" }, budgetLine(model)),
+    h("dl", { class: "figures" }, verdictFigures(model), accuracyFigure(findings, model), radiusFigure(model)),
+  );
+}
+
+function budgetLine({ certificates, radii }: ModelFindings): string {
+  if (certificates) return capital(`${budgetInWords(certificates.budget)}.`);
+  return `No certificates in this report, only radii, up to ${plural(radii?.max_budget ?? 0, "flip")}.`;
+}
+
+function verdictFigures(model: ModelFindings): Child {
+  const counts = model.verdictCounts();
+  if (!counts) return null;
+  const all = counts.robust + counts.nonrobust + counts.undecided;
+  return VERDICTS.map((verdict) =>
+    numeral(verdict, percent(counts[verdict] / all), plural(counts[verdict], "node"), verdict),
+  );
+}
+
+function accuracyFigure(findings: Findings, model: ModelFindings): Child {
+  const accuracy = findings.accuracy(model);
+  if (!accuracy) return numeral("accuracy", "–", "no labels to compare with");
+  const of = accuracy.unlabelled ? plural(accuracy.of, "unlabelled node") : plural(accuracy.of, "node");
+  return numeral("accuracy", percent(accuracy.share), `of ${of}: predicted = label`);
+}
+
+function radiusFigure(model: ModelFindings): Child {
+  const radius = model.meanRadius();
+  if (radius === null || !model.radii) return numeral("mean radius", "–", "not in this report");
+  const open = model.radii.nonrobust_from.filter((end) => end === null).length;
+  const note = open > 0 ? `flips; at least, as ${count(open)} may withstand more` : "flips that a node withstands";
+  return numeral("mean radius", `${open > 0 ? "≥ " : ""}${decimal(radius)}`, note);
+}
+
+function numeral(name: string, value: string, note: string, kind = ""): HTMLElement {
+  return h("div", { class: kind }, h("dt", {}, name), h("dd", {}, h("strong", {}, value), h("small", {}, note)));
+}
+
+interface Segment {
+  model: string;
+  verdict: string;
+  share: number;
+  nodes: number;
+}
+
+/** A stacked bar of verdicts for each model. */
+function verdictBars(findings: Findings): Child {
+  const several = findings.models.length > 1;
+  const labels = new Map(findings.models.map((model) => [String(model.number), modelLabel(model, several)]));
+  const segments = findings.models.flatMap(segmentsOf);
+  if (segments.length === 0) return null;
+  const models = [...new Set(segments.map(({ model }) => model))];
+  const draw = (width: number) => {
+    const options = { y: "model", x: "share", order: [...VERDICTS] as string[], z: "verdict" };
+    const wide = segments.map((segment) =>
+      segment.share * width > 150 ? `${segment.verdict} ${percent(segment.share)}` : "",
+    );
+    return plot({
+      width,
+      height: 46 + 38 * models.length,
+      marginTop: 4,
+      marginBottom: 36,
+      marginLeft: several ? Math.min(190, width / 3) : 16,
+      x: {
+        label: "share of certified nodes",
+        labelAnchor: "center",
+        labelArrow: "none",
+        percent: true,
+        domain: [0, 100],
+        ticks: 5,
+        tickFormat: (x: number) => `${x}%`,
+      },
+      y: {
+        domain: models,
+        label: null,
+        axis: several ? "left" : null,
+        tickSize: 0,
+        tickFormat: (key: string) => labels.get(key) ?? "",
+      },
+      marks: [
+        Plot.barX(
+          segments,
+          Plot.stackX({
+            ...options,
+            fill: ({ verdict }: Segment) => VERDICT_COLOUR[verdict as keyof typeof VERDICT_COLOUR],
+            insetLeft: 0.5,
+            insetRight: 0.5,
+            insetTop: 3,
+            insetBottom: 3,
+          }),
+        ),
+        Plot.text(
+          segments,
+          Plot.stackX({
+            ...options,
+            text: (_: Segment, index: number) => wide[index],
+            fill: "var(--surface)",
+            fontWeight: 600,
+          }),
+        ),
+      ],
+    });
+  };
+  const numbers = {
+    columns: ["model", "verdict", "nodes", "share"],
+    rows: segments.map(({ model, verdict, nodes, share }) => [
+      labels.get(model) ?? "",
+      verdict,
+      count(nodes),
+      percent(share),
+    ]),
+  };
+  return figure([verdictLegend()], draw, numbers, "Share of nodes with each verdict, per model");
+}
+
+function segmentsOf(model: ModelFindings): Segment[] {
+  const counts = model.verdictCounts();
+  if (!counts) return [];
+  const all = counts.robust + counts.nonrobust + counts.undecided;
+  return VERDICTS.map((verdict) => ({
+    model: String(model.number),
+    verdict,
+    nodes: counts[verdict],
+    share: counts[verdict] / all,
+  }));
+}
