@@ -89,7 +89,7 @@ function numbersTable({ columns, rows }: Numbers): HTMLElement {
 export function plot(options: Plot.PlotOptions): Element {
   return Plot.plot({
     marginTop: 24,
-    marginRight: 16,
+    marginRight: 22,
     ...options,
     style: { background: "transparent", fontSize: "12px", fontFamily: "inherit", overflow: "visible" },
   });

@@ -1,6 +1,7 @@
 /** Share of nodes that are robust, and nonrobust, against the global budget Q. */
 
 import * as Plot from "@observablehq/plot";
+import { least } from "d3-array";
 import { figure, modelColour, modelLabel, plot, type Numbers } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -46,7 +47,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
     plot({
       width,
       height: Math.max(260, Math.min(380, width * 0.45)),
-      marginLeft: 48,
+      marginLeft: 62,
       marginBottom: 40,
       x: {
         label: "Q, flips in all",
@@ -58,6 +59,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
       },
       y: {
         label: "share of nodes",
+        labelAnchor: "center",
         labelArrow: "none",
         domain: [0, 100],
         percent: true,
@@ -169,21 +171,25 @@ function lines(steps: Step[]): Plot.Markish[] {
   ];
 }
 
-/** The letter of each model at the start of its robust curve and at the end of its nonrobust one. */
+/** The letter of each model on its two curves, where they are three quarters up. */
 function lineLabels(steps: Step[][]): Plot.Markish[] {
-  return steps.flatMap((line) => {
-    const last = line.at(-1);
-    if (!last) return [];
-    const options = {
-      x: "flips",
-      text: () => last.model.letter,
-      fill: modelColour(last.model),
-      fontWeight: 700,
-      textAnchor: "start",
-      dx: 4,
-    } as const;
-    return [Plot.text([last], { ...options, y: "robust" }), Plot.text([last], { ...options, y: "nonrobust" })];
-  });
+  return steps.flatMap((line) =>
+    (["robust", "nonrobust"] as const).map((verdict) => {
+      const at = least(line.slice(0, -1), (step) => Math.abs(step[verdict] - 0.75));
+      if (!at) return null;
+      const { letter } = at.model;
+      return Plot.text([at], {
+        x: at.flips + 0.5,
+        y: verdict,
+        text: () => letter,
+        fill: modelColour(at.model),
+        stroke: "var(--background)",
+        strokeWidth: 5,
+        fontWeight: 700,
+        fontSize: 13,
+      });
+    }),
+  );
 }
 
 function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
@@ -234,7 +240,7 @@ function caption(models: ModelFindings[], several: boolean): Child[] {
       `Share of ${plural(first.radii.position.length, "node")} proven robust (below) and nonrobust (above) if up to Q attributes are flipped in all, at most ${first.radii.local_count} at one node. `,
       first.radii.scan
         ? "Only robust nodes were looked for; of the rest nothing is known."
-        : "What is left white between them is undecided.",
+        : "What is left blank between them is undecided.",
     ];
   return [
     "Share of nodes proven robust (solid) and nonrobust (dashed) if up to Q attributes are flipped in all. ",

@@ -5,14 +5,17 @@ import { group, quantileSorted } from "d3-array";
 import { figure, modelColour, plot, type Numbers } from "./charts";
 import { h, named } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { count, decimal, percent } from "./words";
+import { count, decimal, percent, roughCount } from "./words";
 
 /** A way to sort nodes into groups: each with a rank for its order and a label. */
 interface Grouping {
   title: string;
   axis: string;
+  meaning: string;
   rank: (position: number, model: ModelFindings) => number | null;
   label: (rank: number) => string;
+  /** The label where there is little room. */
+  brief: (rank: number) => string;
 }
 
 /** What is measured of the nodes of a group. */
@@ -47,8 +50,7 @@ const radiusMeasure: Measure = {
   },
   format: decimal,
   columns: ["median", "lower quartile", "upper quartile"],
-  caption:
-    "Point: median of the proven radius; bar: the middle half of the nodes; below each group, how many nodes it has.",
+  caption: "Point: median of the proven radius; bar: the middle half of the nodes.",
 };
 
 const shareMeasure: Measure = {
@@ -63,30 +65,39 @@ const shareMeasure: Measure = {
   },
   format: percent,
   columns: ["share robust"],
-  caption: "Share of nodes that are robust under the budget; below each group, how many nodes it has.",
+  caption: "Share of nodes that are robust under the budget.",
 };
 
 const byPurity: Grouping = {
   title: "Against the purity of the neighbourhood",
-  axis: "purity: share of the two-hop neighbourhood in the node’s own class",
+  axis: "purity, %",
+  meaning: "Purity: share of the two-hop neighbourhood, the node included, that the model puts into the node’s class.",
   rank: (position, model) => {
     const purity = model.purity(position);
     return purity === null ? null : Math.min(9, Math.floor(purity * 10 + 1e-9));
   },
-  label: (rank) => `${rank * 10}–${rank * 10 + 10}%`,
+  label: (rank) => `${rank * 10}–${rank * 10 + 10}`,
+  brief: (rank) => `${rank * 10}+`,
 };
 
 /** Groups that double in width: 0, 1, 2, 3–4, 5–8, 9–16, … */
 function byDegree(findings: Findings): Grouping {
   return {
     title: "Against the degree",
-    axis: "degree: number of neighbours in the graph",
+    axis: "degree",
+    meaning: "Degree: number of neighbours in the graph.",
     rank: (position) => {
       const degree = findings.degree(position);
       return degree === 0 ? -1 : Math.ceil(Math.log2(degree));
     },
-    label: (rank) => (rank < 2 ? `${Math.floor(2 ** rank)}` : `${count(2 ** (rank - 1) + 1)}–${count(2 ** rank)}`),
+    label: (rank) => (rank < 2 ? lowest(rank) : `${lowest(rank)}–${count(2 ** rank)}`),
+    brief: (rank) => (rank < 2 ? lowest(rank) : `${lowest(rank)}+`),
   };
+}
+
+/** The smallest degree of a group. */
+function lowest(rank: number): string {
+  return count(rank < 1 ? rank + 1 : 2 ** (rank - 1) + 1);
 }
 
 export function groupSection(findings: Findings): HTMLElement {
@@ -107,6 +118,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
   const heading = h("h3", {}, grouping.title);
   if (cells.length === 0) return h("div", {}, heading, h("p", { class: "note" }, "This report does not say."));
   const share = measure === shareMeasure;
+  const sizes = sizesOf(cells);
   const ranks = [...new Set(cells.map(({ rank }) => rank))].sort((a, b) => a - b);
   const offset = (model: ModelFindings) => (models.indexOf(model) - (models.length - 1) / 2) * 9;
   const draw = (width: number) =>
@@ -124,7 +136,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
         labelArrow: "none",
         labelOffset: 58,
         tickSize: 0,
-        tickFormat: (rank: number) => `${grouping.label(rank)}\n${nodesIn(cells, rank)}`,
+        tickFormat: (rank: number) => tick(grouping, rank, sizes?.get(rank), width / ranks.length),
       },
       y: {
         label: measure.axis,
@@ -189,7 +201,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
     {},
     heading,
     figure(
-      [measure.caption, " ", ...key],
+      [grouping.meaning, " ", measure.caption, sizes ? " Below each group, how many nodes it has. " : " ", ...key],
       draw,
       numbersOf(cells, grouping, measure, several),
       `${measure.axis} ${grouping.title.toLowerCase()}`,
@@ -210,10 +222,21 @@ function cellsOf(findings: Findings, model: ModelFindings, { rank }: Grouping, {
     .map(([rank, nodes]) => ({ model, rank, nodes: nodes.length, ...summary(nodes.map(({ number }) => number)) }));
 }
 
-/** How many nodes a group has: of each model, where they differ. */
-function nodesIn(cells: Cell[], rank: number): string {
-  const counts = cells.filter((cell) => cell.rank === rank).map(({ nodes }) => count(nodes));
-  return [...new Set(counts)].join(" · ");
+/** The label of a group with its size below, both short where there is little room. */
+function tick({ label, brief }: Grouping, rank: number, size: number | undefined, room: number): string {
+  const narrow = room < 52;
+  const nodes = size === undefined ? "" : narrow ? roughCount(size) : count(size);
+  return `${narrow ? brief(rank) : label(rank)}\n${nodes}`;
+}
+
+/** How many nodes each group has; null where that depends on the model. */
+function sizesOf(cells: Cell[]): Map<number, number> | null {
+  const sizes = new Map<number, number>();
+  for (const { rank, nodes } of cells) {
+    if ((sizes.get(rank) ?? nodes) !== nodes) return null;
+    sizes.set(rank, nodes);
+  }
+  return sizes;
 }
 
 function cellInWords(cell: Cell, grouping: Grouping, { format }: Measure, several: boolean): string {

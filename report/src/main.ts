@@ -18,7 +18,6 @@ function start(report: Report): void {
   const findings = new Findings(report);
   const view = new NodeView(findings);
   const table = new NodeTable(findings, (position) => view.open(position));
-  byId("header").append(h("div", { class: "bar" }, contents(), themeSwitch()), ...(header(findings) as Node[]));
   const sections = [
     overview(findings),
     curves(findings),
@@ -28,14 +27,16 @@ function start(report: Report): void {
     table.element,
   ];
   byId("main").append(...sections.filter((section) => section !== null));
+  byId("header").append(h("div", { class: "bar" }, contents(), themeSwitch()), ...header(findings));
   byId("footer").prepend(
     h("p", {}, `Written by nodeproof ${short(report.nodeproof)}. This page is one file; it sends nothing anywhere.`),
   );
   view.attach(table);
 }
 
+/** Links to the sections that this report has. */
 function contents(): HTMLElement {
-  const places = [
+  const places: [id: string, text: string][] = [
     ["overview", "Overview"],
     ["curves", "Flips"],
     ["margins", "Margins"],
@@ -46,7 +47,7 @@ function contents(): HTMLElement {
   return h(
     "nav",
     { "aria-label": "Contents" },
-    places.map(([id, text]) => h("a", { href: `#${id}` }, text)),
+    places.filter(([id]) => document.getElementById(id)).map(([id, text]) => h("a", { href: `#${id}` }, text)),
   );
 }
 

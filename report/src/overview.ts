@@ -6,7 +6,7 @@ import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { budgetInWords, capital, count, decimal, percent, plural, VERDICTS } from "./words";
 
-export function header(findings: Findings): Child[] {
+export function header(findings: Findings): HTMLElement[] {
   const { title, graph } = findings.report;
   return [
     h("p", { class: "kicker" }, "nodeproof report"),
@@ -79,7 +79,7 @@ function radiusFigure(model: ModelFindings): Child {
   const radius = model.meanRadius();
   if (radius === null || !model.radii) return numeral("mean radius", "–", "not in this report");
   const open = model.radii.nonrobust_from.filter((end) => end === null).length;
-  const note = open > 0 ? `flips; at least, as ${count(open)} may withstand more` : "flips that a node withstands";
+  const note = open > 0 ? `flips at least: ${plural(open, "node")} may withstand more` : "flips that a node withstands";
   return numeral("mean radius", `${open > 0 ? "≥ " : ""}${decimal(radius)}`, note);
 }
 

@@ -2,7 +2,7 @@
 
 import { h, named, type Child } from "./dom";
 import type { Evidence, Findings, Flip } from "./findings";
-import { flipsByNode, type Surroundings } from "./neighbourhood";
+import { flipsByNode, type Surroundings } from "./surroundings";
 import { margin, plural } from "./words";
 
 /** The flips in words, those at one node together, the node itself first. */

@@ -17,8 +17,15 @@ const percentage = new Intl.NumberFormat("en-GB", {
 });
 const oneDecimal = new Intl.NumberFormat("en-GB", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
+const compact = new Intl.NumberFormat("en-GB", { notation: "compact" });
+
 export function count(number: number): string {
   return whole.format(number);
+}
+
+/** A count where there is little room: 12K. */
+export function roughCount(number: number): string {
+  return compact.format(number);
 }
 
 /** A share in per cent. Only all is 100 %, and only none is 0 %. */
