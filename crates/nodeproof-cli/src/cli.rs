@@ -2,6 +2,7 @@
 
 #[cfg(feature = "download")]
 mod get;
+mod report;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 
 #[cfg(feature = "download")]
 pub(crate) use get::DataGetArguments;
+pub(crate) use report::ReportArguments;
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
 use crate::inputs::GraphSource;
@@ -181,6 +183,16 @@ pub(crate) enum Command {
         override_usage = "nodeproof radius --graph <FILE> --model <FILE> [OPTIONS]"
     )]
     Radius(RadiusArguments),
+    /// Make a page to look at and to hand on
+    ///
+    /// Writes certificates and radii, of one model or of several side by side, into one HTML file that needs no network:
+    /// shares and curves, what the guarantee means, a table of all nodes, and for each node its surroundings, its
+    /// margins and the flips that change its class, in words.
+    #[command(
+        after_help = report::EXAMPLES,
+        override_usage = "nodeproof report <[NAME=]FILE>... --graph <FILE> [OPTIONS]"
+    )]
+    Report(ReportArguments),
     /// Train a network, also such that its predictions withstand tampering
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins

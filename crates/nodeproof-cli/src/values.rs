@@ -1,5 +1,6 @@
 //! The small languages that options speak: shares, budgets and lists, parsed before any file is opened.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -274,6 +275,34 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(i, l)| (i + 1, l))
 }
 
+/// A file, and what its content is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedFile {
+    pub(crate) name: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+impl From<OsString> for NamedFile {
+    /// `NAME=FILE`, or a file alone; one that is there is taken as a whole, whatever its name contains.
+    fn from(typed: OsString) -> Self {
+        if !Path::new(&typed).exists()
+            && let Some((name, path)) = typed.to_str().and_then(|text| text.split_once('='))
+            && !name.is_empty()
+        {
+            return Self { name: Some(name.to_owned()), path: path.into() };
+        }
+        Self { name: None, path: typed.into() }
+    }
+}
+
+impl NamedFile {
+    /// The name that was given, or else that of the file without its extension.
+    pub(crate) fn shown_name(&self) -> String {
+        let stem = || self.path.file_stem().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned();
+        self.name.clone().unwrap_or_else(stem)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -382,5 +411,18 @@ mod tests {
     fn comments_end_lines_but_not_their_count() {
         let found: Vec<_> = lines("1 2\n# none\n3 # three").collect();
         assert_eq!(found, [(1, "1 2"), (2, ""), (3, "3 ")]);
+    }
+
+    #[test]
+    fn files_may_have_names() {
+        let file = |text: &str| NamedFile::from(OsString::from(text));
+        assert_eq!(file("a=b/c.jsonl"), NamedFile { name: Some("a".into()), path: "b/c.jsonl".into() });
+        assert_eq!(file("a=b=c"), NamedFile { name: Some("a".into()), path: "b=c".into() });
+        assert_eq!(file("=c"), NamedFile { name: None, path: "=c".into() });
+        assert_eq!([file("b/c.jsonl").shown_name(), file("x=c").shown_name()], ["c", "x"]);
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path().join("a=b");
+        std::fs::write(&there, "").unwrap();
+        assert_eq!(NamedFile::from(there.clone().into_os_string()), NamedFile { name: None, path: there });
     }
 }

@@ -253,6 +253,11 @@ impl Budget {
         self.global
     }
 
+    /// Which flips are allowed.
+    pub fn allowed(&self) -> Direction {
+        self.direction
+    }
+
     /// The local budget, q, of nodes without one of their own.
     pub fn local(&self) -> LocalBudget {
         self.local

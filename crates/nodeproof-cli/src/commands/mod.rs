@@ -8,6 +8,7 @@ mod explain;
 mod manual;
 mod model;
 mod radius;
+mod report;
 mod train;
 
 use crate::cli::{BenchCommand, Command, DataCommand, ModelCommand};
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Certify(arguments) => certify::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
         #[cfg(feature = "download")]

@@ -8,7 +8,7 @@ mod checksum;
 mod http;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,8 +16,6 @@ pub(crate) use cache::folder as cache_folder;
 pub(crate) use catalogue::{DataSet, Mirror};
 pub(crate) use checksum::Checksum;
 pub(crate) use http::Client;
-
-use crate::export;
 
 /// Most bytes of a file that are downloaded; the standard data sets have a few million.
 pub(crate) const MOST_BYTES: u64 = 64_000_000;
@@ -75,26 +73,12 @@ pub(crate) fn checksum_at(path: &Path) -> io::Result<Option<Checksum>> {
     Ok(Some(Checksum::of(&bytes)))
 }
 
-/// Writes `bytes` beside `path` and moves them there once they are safe on the disk.
-///
-/// # Errors
-/// If that fails; `path` is then as it was.
-pub(crate) fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let part = export::part_beside(path);
-    let write = |mut file: File| file.write_all(bytes).and_then(|()| file.sync_all());
-    let placed = File::create(&part).and_then(write).and_then(|()| fs::rename(&part, path));
-    if placed.is_err() {
-        // The first error is the one worth reporting.
-        let _ = fs::remove_file(&part);
-    }
-    placed
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::export::place;
 
     /// What comes of attempts that end like this, and the seconds between them.
     fn attempts(retries: u8, ends: &[Result<u8, Failure>]) -> (Result<u8, String>, Vec<u64>) {

@@ -83,15 +83,47 @@ pub(crate) fn check_openable(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// If it cannot.
 pub(crate) fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    if is_special(path) {
+        return check_openable(path);
+    }
     let part = part_beside(path);
     File::create(&part).and_then(|_| fs::remove_file(&part)).map_err(|error| unwritable(path, &error))
 }
 
 /// Where this process writes what will replace `path`.
-pub(crate) fn part_beside(path: &Path) -> PathBuf {
+fn part_beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
+}
+
+/// Writes `bytes` beside `path` and moves them there once they are safe on the disk.
+///
+/// # Errors
+/// If that fails; `path` is then as it was.
+pub(crate) fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let part = part_beside(path);
+    let write = |mut file: File| file.write_all(bytes).and_then(|()| file.sync_all());
+    let placed = File::create(&part).and_then(write).and_then(|()| fs::rename(&part, path));
+    if placed.is_err() {
+        // The first error is the one worth reporting.
+        let _ = fs::remove_file(&part);
+    }
+    placed
+}
+
+/// Makes `bytes` the content of the file `path`; a device or a pipe is written to.
+///
+/// # Errors
+/// If that is not possible.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let replaced = if is_special(path) { fs::write(path, bytes) } else { place(path, bytes) };
+    replaced.map_err(|error| unwritable(path, &error))
+}
+
+/// Whether something other than a file is there.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file())
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
@@ -181,6 +213,22 @@ mod tests {
         opened[0].write_all(b"!").unwrap();
         assert_eq!(fs::read_to_string(&old).unwrap(), "ke!");
         assert!(new.exists());
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_a_device_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        fs::write(&path, "old and longer").unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(replace(&folder.path().join("no/file"), b"").is_err());
+        if Path::new("/dev/null").exists() {
+            check_replaceable(Path::new("/dev/null")).unwrap();
+            replace(Path::new("/dev/null"), b"new").unwrap();
+            assert!(!Path::new("/dev/null").is_file());
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 pub(crate) use self::csv::Csv;
 #[cfg(feature = "download")]
-pub(crate) use destination::part_beside;
-pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all};
+pub(crate) use destination::place;
+pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all, replace};
 pub(crate) use jsonl::JsonLines;
 pub(crate) use places::Places;
 pub(crate) use radii::RadiiHeader;

@@ -149,7 +149,7 @@ impl Getter<'_> {
                 data_set.checksum
             );
         }
-        download::place(path, &bytes)
+        export::place(path, &bytes)
             .map_err(|error| anyhow!("cannot write {}: {error}; choose another folder with --out", path.display()))
     }
 }

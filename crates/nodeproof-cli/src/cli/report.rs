@@ -1,0 +1,48 @@
+//! Arguments of `report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::GraphArguments;
+use crate::values::NamedFile;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  # certificates and radii of one model
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --out certificates.jsonl
+  nodeproof radius --graph g.npz --model m.safetensors --out radii.jsonl
+  nodeproof report certificates.jsonl radii.jsonl --graph g.npz --open
+
+  # two models side by side, under names of your own
+  nodeproof report standard=ce.jsonl standard=ce-radii.jsonl \\
+      robust=rh-u.jsonl --graph g.npz --split split.json --out compare.html";
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    /// Certificates (`certify --out`) and radii (`radius --out`)
+    ///
+    /// Files of the same model belong together; several models are shown side by side, in this order. NAME= says what
+    /// a model is called [default: the name of its first file].
+    #[arg(required = true, value_name = "[NAME=]FILE")]
+    pub(crate) files: Vec<NamedFile>,
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    /// The split that the models were trained with; accuracy is then that of the unlabelled nodes
+    #[arg(long, value_name = "FILE", help_heading = "Nodes")]
+    pub(crate) split: Option<PathBuf>,
+    /// Write the report to this file
+    #[arg(long, value_name = "FILE", default_value = "report.html", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// What the report is called
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) title: Option<String>,
+    /// Open the report in the browser
+    #[arg(long, help_heading = "Output")]
+    pub(crate) open: bool,
+    /// Print no notes and not where the report is
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

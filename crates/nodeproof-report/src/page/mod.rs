@@ -1,0 +1,152 @@
+//! The interactive report: one HTML file that needs nothing else.
+//!
+//! The page itself is made from `report/` at the root of the repository and committed as `assets/report.html`; here the
+//! results are put into it as JSON.
+
+mod data;
+mod surroundings;
+
+use nodeproof::{Graph, Split};
+
+use crate::results::{Certificates, GraphHeader, ModelHeader, Radii};
+
+/// The page, with a placeholder where the data go.
+const TEMPLATE: &str = include_str!("../../assets/report.html");
+const PLACEHOLDER: &str = "__NODEPROOF_DATA__";
+
+/// What is known of one model.
+#[derive(Debug)]
+struct ModelResults {
+    name: String,
+    certificates: Option<Certificates>,
+    radii: Option<Radii>,
+}
+
+impl ModelResults {
+    fn headers(&self) -> impl Iterator<Item = (&GraphHeader, &ModelHeader)> {
+        let certificates = self.certificates.iter().map(|certificates| (&certificates.graph, &certificates.model));
+        certificates.chain(self.radii.iter().map(|radii| (&radii.graph, &radii.model)))
+    }
+}
+
+/// Why results cannot be shown together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// There is nothing to show.
+    #[error("there is nothing to report; give certificates or radii")]
+    Nothing,
+    /// The results are about another graph.
+    #[error(
+        "the results of “{model}” are about another graph, or about this one read with other options (its fingerprint is \
+         {expected:.12}…, theirs {found:.12}…)"
+    )]
+    OtherGraph {
+        /// What the model is called.
+        model: String,
+        /// The graph's fingerprint.
+        expected: String,
+        /// The one in the results.
+        found: String,
+    },
+    /// Certificates and radii of different models under one name.
+    #[error("the certificates and the radii of “{model}” are of different models; give them different names")]
+    OtherModel {
+        /// What the model is called.
+        model: String,
+    },
+    /// A node comes up twice in one file.
+    #[error("the results of “{model}” have node {node} twice; make them anew")]
+    Twice {
+        /// What the model is called.
+        model: String,
+        /// The node.
+        node: u32,
+    },
+    /// The data cannot be written as JSON.
+    #[error("cannot write the data of the report: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// Puts a report together.
+#[derive(Debug)]
+pub struct Page<'a> {
+    graph: &'a Graph,
+    graph_name: String,
+    title: String,
+    split: Option<&'a Split>,
+    models: Vec<ModelResults>,
+}
+
+impl<'a> Page<'a> {
+    /// A report about `graph`, without any results yet.
+    pub fn new(graph: &'a Graph, graph_name: &str) -> Self {
+        let title = format!("Robustness on {graph_name}");
+        Self { graph, graph_name: graph_name.to_owned(), title, split: None, models: Vec::new() }
+    }
+
+    /// Sets the title.
+    pub fn title(mut self, title: &str) -> Self {
+        title.clone_into(&mut self.title);
+        self
+    }
+
+    /// Says which nodes were labelled in training.
+    pub fn split(mut self, split: Option<&'a Split>) -> Self {
+        self.split = split;
+        self
+    }
+
+    /// Adds a model, with its certificates, its radii, or both.
+    pub fn model(mut self, name: &str, certificates: Option<Certificates>, radii: Option<Radii>) -> Self {
+        self.models.push(ModelResults { name: name.to_owned(), certificates, radii });
+        self
+    }
+
+    /// The HTML file. The same results give the same bytes.
+    ///
+    /// # Errors
+    /// If there are no results, or they do not belong together.
+    pub fn html(&self) -> Result<String, PageError> {
+        self.check()?;
+        // Within a script element only `<` can mean anything but data.
+        let json = serde_json::to_string(&data::Report::new(self))?.replace('<', "\\u003c");
+        let (before, after) = TEMPLATE.split_once(PLACEHOLDER).unwrap_or((TEMPLATE, ""));
+        Ok([before, &json, after].concat())
+    }
+
+    fn check(&self) -> Result<(), PageError> {
+        let expected = self.graph.fingerprint();
+        if self.models.iter().all(|model| model.headers().next().is_none()) {
+            return Err(PageError::Nothing);
+        }
+        for model in &self.models {
+            let name = || model.name.clone();
+            for (graph, _) in model.headers() {
+                if graph.fingerprint != expected {
+                    let found = graph.fingerprint.clone();
+                    return Err(PageError::OtherGraph { model: name(), expected, found });
+                }
+            }
+            let mut models = model.headers().map(|(_, model)| &model.fingerprint);
+            if models.next().is_some_and(|first| models.any(|other| other != first)) {
+                return Err(PageError::OtherModel { model: name() });
+            }
+            let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
+            let searched = model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node));
+            if let Some(node) = repeated(certified).or_else(|| repeated(searched)) {
+                return Err(PageError::Twice { model: name(), node });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first node that comes up again.
+fn repeated(mut nodes: impl Iterator<Item = u32>) -> Option<u32> {
+    let mut seen = std::collections::HashSet::new();
+    nodes.find(|&node| !seen.insert(node))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! The nodes of a report: those with results, and those that are drawn around them.
+
+use nodeproof::Graph;
+
+/// Neighbours that are kept of one node.
+const NEIGHBOURS: usize = 64;
+/// Nodes that are kept only to be drawn, beyond those with flips.
+const DRAWN: usize = 20_000;
+
+/// Positions of nodes in the columns of the report.
+#[derive(Debug)]
+pub(super) struct Surroundings {
+    /// Node at each position.
+    pub(super) nodes: Vec<u32>,
+    /// Position of each node, or [`u32::MAX`].
+    positions: Vec<u32>,
+    /// Nodes with results; they come first.
+    pub(super) subjects: usize,
+    /// Positions of neighbours, by position.
+    pub(super) neighbours: Vec<Vec<u32>>,
+}
+
+impl Surroundings {
+    /// `subjects` in increasing order, nodes with `flips`, and what lies within two hops of a subject, as far as there is
+    /// room.
+    pub(super) fn new(graph: &Graph, mut subjects: Vec<u32>, flipped: impl Iterator<Item = u32>) -> Self {
+        subjects.sort_unstable();
+        subjects.dedup();
+        let count = subjects.len();
+        let mut found = Self {
+            nodes: Vec::new(),
+            positions: vec![u32::MAX; graph.nodes()],
+            subjects: count,
+            neighbours: Vec::new(),
+        };
+        subjects.into_iter().for_each(|node| found.add(node));
+        flipped.for_each(|node| found.add(node));
+        let room = found.nodes.len() + DRAWN;
+        let mut from = 0;
+        for _hop in 0..2 {
+            let until = found.nodes.len();
+            for position in from..until {
+                for node in neighbours(graph, found.nodes[position]) {
+                    if found.nodes.len() < room {
+                        found.add(node);
+                    }
+                }
+            }
+            from = until;
+        }
+        found.neighbours = found.nodes.iter().map(|&node| found.positions_of(neighbours(graph, node))).collect();
+        found
+    }
+
+    fn add(&mut self, node: u32) {
+        let position = &mut self.positions[node as usize];
+        if *position == u32::MAX {
+            *position = self.nodes.len() as u32;
+            self.nodes.push(node);
+        }
+    }
+
+    fn positions_of(&self, nodes: impl Iterator<Item = u32>) -> Vec<u32> {
+        nodes.map(|node| self.positions[node as usize]).filter(|&position| position != u32::MAX).collect()
+    }
+
+    /// The position of a node that is there.
+    pub(super) fn position(&self, node: u32) -> u32 {
+        self.positions[node as usize]
+    }
+}
+
+/// The first neighbours of `node`, itself left out.
+fn neighbours(graph: &Graph, node: u32) -> impl Iterator<Item = u32> {
+    graph.adjacency().row(node as usize).iter().copied().filter(move |&other| other != node).take(NEIGHBOURS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_lies_within_two_hops() {
+        let path: Vec<(u32, u32)> = (0..9).map(|node| (node, node + 1)).collect();
+        let graph = Graph::new(10, 1, &path, &[]).unwrap();
+        let found = Surroundings::new(&graph, vec![3, 2, 3], [9].into_iter());
+        assert_eq!((found.subjects, &found.nodes[..3]), (2, &[2, 3, 9][..]));
+        assert_eq!(
+            {
+                let mut nodes = found.nodes.clone();
+                nodes.sort_unstable();
+                nodes
+            },
+            [0, 1, 2, 3, 4, 5, 7, 8, 9]
+        );
+        let own = found.position(4) as usize;
+        assert_eq!(found.neighbours[own], [found.position(3), found.position(5)]);
+    }
+
+    #[test]
+    fn a_hub_keeps_some_of_its_neighbours() {
+        let star: Vec<(u32, u32)> = (1..200).map(|node| (0, node)).collect();
+        let graph = Graph::new(200, 1, &star, &[]).unwrap();
+        let found = Surroundings::new(&graph, vec![0], std::iter::empty());
+        assert_eq!((found.nodes.len(), found.neighbours[0].len()), (NEIGHBOURS + 1, NEIGHBOURS));
+    }
+}
