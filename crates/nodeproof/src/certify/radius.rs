@@ -37,6 +37,9 @@ impl Radius {
     }
 }
 
+/// The budget that is tried first.
+const FIRST_BUDGET: u32 = 8;
+
 /// What was learnt about one node so far. Robust under a budget is robust under smaller ones, nonrobust under larger ones.
 #[derive(Debug, Default)]
 struct Known {
@@ -51,19 +54,25 @@ struct Known {
     time: Duration,
 }
 
+/// The budget to try of those from `start` to before `end`: the middle, but not much beyond twice the first, since most
+/// radii are small and small budgets are cheap.
+fn between(start: u32, end: u32) -> u32 {
+    start + ((end - start) / 2).min(start.max(FIRST_BUDGET))
+}
+
 impl Known {
-    /// The budget, up to `most`, whose verdict says most: the middle of those that may be the last robust one, then, if
-    /// some were undecided, of those that may be the first nonrobust one.
+    /// The budget, up to `most`, whose verdict says most: one of those that may be the last robust one, then, if some were
+    /// undecided, of those that may be the first nonrobust one.
     fn next(&self, most: u32) -> Option<u32> {
         let end = self.nonrobust.unwrap_or_else(|| most.saturating_add(1));
         // A larger budget may be robust where a smaller one was undecided: bounds that are not optimal need not be monotone.
         let mut open = self.undecided.range(self.not_robust..end.max(self.not_robust)).copied();
         let first_open = open.clone().next().unwrap_or(end);
         if self.not_robust < first_open {
-            return Some(self.not_robust + (first_open - self.not_robust) / 2);
+            return Some(between(self.not_robust, first_open));
         }
         let last_open = open.next_back().map_or(self.not_robust, |open| open + 1);
-        (last_open < end).then(|| last_open + (end - last_open) / 2)
+        (last_open < end).then(|| between(last_open, end))
     }
 
     fn learn(&mut self, budget: u32, verdict: Verdict) {
