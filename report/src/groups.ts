@@ -77,7 +77,7 @@ const byPurity: Grouping = {
     return purity === null ? null : Math.min(9, Math.floor(purity * 10 + 1e-9));
   },
   label: (rank) => `${rank * 10}–${rank * 10 + 10}`,
-  brief: (rank) => `${rank * 10}+`,
+  brief: (rank) => `${rank * 10}`,
 };
 
 /** Groups that double in width: 0, 1, 2, 3–4, 5–8, 9–16, … */

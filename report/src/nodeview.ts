@@ -9,7 +9,7 @@ import { neighbourhood } from "./neighbourhood";
 import { Surroundings } from "./surroundings";
 import type { NodeTable } from "./table";
 import { witness } from "./witness";
-import { budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN } from "./words";
+import { budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN, type Verdict } from "./words";
 
 const FRAGMENT = /^#node-(\d+)$/;
 
@@ -122,18 +122,14 @@ function modelPart(findings: Findings, model: ModelFindings, position: number, s
         h("span", { class: `letter model-${model.number % 6}` }, model.letter),
         named(model.model.name),
       ),
-    h(
-      "div",
-      { class: "story" },
-      verdictPart(findings, model, position),
-      witnessPart(findings, model, position, surroundings, evidence),
-    ),
+    h("div", { class: "outcome" }, verdictPart(findings, model, position)),
     h(
       "div",
       { class: "drawing" },
       h("h4", {}, "Neighbourhood"),
       neighbourhood(findings, model, position, evidence?.flips ?? []),
     ),
+    evidence && h("div", {}, witnessPart(findings, model, position, surroundings, evidence)),
     marginsPart(findings, model, position),
   );
 }
@@ -229,20 +225,22 @@ function witnessPart(
   model: ModelFindings,
   position: number,
   surroundings: Surroundings,
-  evidence: Evidence | null,
+  evidence: Evidence,
 ): Child[] {
-  if (!evidence) return [];
   const smaller = evidence.source === "certificate" ? model.radiusEvidence(position) : null;
   const show = (title: string, shown: Evidence) => [h("h4", {}, title), witness(findings, surroundings, shown)];
   return [
-    ...show(
-      evidence.source === "certificate" ? "Witness" : `Witness with ${plural(evidence.flips.length, "flip")}`,
-      evidence,
-    ),
+    ...show(witnessTitle(model.verdict(position), evidence), evidence),
     ...(smaller && smaller.flips.length < evidence.flips.length
       ? show(`Fewer do: ${plural(smaller.flips.length, "flip")}`, smaller)
       : []),
   ];
+}
+
+function witnessTitle(verdict: Verdict | null, { source, flips }: Evidence): string {
+  if (source === "certificate") return "Witness";
+  const size = plural(flips.length, "flip");
+  return verdict === "robust" ? `Beyond the budget: a witness of ${size}` : `Witness of ${size}`;
 }
 
 function marginsPart(findings: Findings, model: ModelFindings, position: number): Child {

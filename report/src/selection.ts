@@ -26,7 +26,7 @@ export class Selection {
   /** Positions of the nodes that are shown, in order. */
   positions: Int32Array = new Int32Array();
   private readonly haystack: string[];
-  private ranks = new Map<number, Int32Array>();
+  private readonly orders = new Map<number, Sorted>();
 
   constructor(
     private readonly findings: Findings,
@@ -38,18 +38,9 @@ export class Selection {
 
   /** Filters and sorts anew. */
   update(): void {
-    const rank = this.rank(this.order.column);
-    const sign = this.order.descending ? -1 : 1;
-    const last = this.findings.subjects;
-    const value = (position: number) => rank[position] ?? last;
-    this.positions = Int32Array.from(this.findings.positions().filter((position) => this.matches(position))).sort(
-      (a, b) => {
-        const [first, second] = [value(a), value(b)];
-        if (first === second) return a - b;
-        if (first === last || second === last) return first - second;
-        return sign * (first - second);
-      },
-    );
+    const { known, unknown } = this.sorted(this.order.column);
+    const ordered = [...(this.order.descending ? [...known].reverse() : known), ...unknown];
+    this.positions = Int32Array.from(ordered.filter((position) => this.matches(position)));
   }
 
   private matches(position: number): boolean {
@@ -75,25 +66,35 @@ export class Selection {
       : this.findings.models.every((model) => wrong(model) === false);
   }
 
-  /** Where each node comes if sorted by a column, equal keys at the same place; those without a key come last. */
-  private rank(number: number): Int32Array {
-    const known = this.ranks.get(number);
-    if (known) return known;
-    const ranks = ranksOf(this.findings.positions().map(this.columns[number]?.key ?? (() => null)));
-    this.ranks.set(number, ranks);
-    return ranks;
+  /** All nodes in the order of a column; computed once. */
+  private sorted(number: number): Sorted {
+    const cached = this.orders.get(number);
+    if (cached) return cached;
+    const sorted = sortBy(this.findings.positions(), this.columns[number]?.key ?? (() => null));
+    this.orders.set(number, sorted);
+    return sorted;
   }
 }
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-function ranksOf(keys: (number | string | null)[]): Int32Array {
-  const distinct = [...new Set(keys)].filter((key) => key !== null);
-  distinct.sort((a, b) =>
-    typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b)),
-  );
-  const places = new Map<number | string | null, number>(distinct.map((key, place) => [key, place]));
-  return Int32Array.from(keys, (key) => places.get(key) ?? keys.length);
+/** Nodes by increasing key, equal ones as they come; and those without a key, which go last in either direction. */
+interface Sorted {
+  known: number[];
+  unknown: number[];
+}
+
+function sortBy(positions: number[], key: Column["key"]): Sorted {
+  const keys = positions.map(key);
+  const compare = (a: number, b: number) => {
+    const [first, second] = [keys[a], keys[b]];
+    if (typeof first === "number" && typeof second === "number") return first - second;
+    return collator.compare(String(first), String(second));
+  };
+  return {
+    known: positions.filter((position) => keys[position] !== null).sort(compare),
+    unknown: positions.filter((position) => keys[position] === null),
+  };
 }
 
 /** All that a search looks at: the id and the name. */

@@ -23,6 +23,7 @@ export class NodeTable {
   private readonly status = h("p", { class: "status", role: "status", "aria-live": "polite" });
   private readonly printNote = h("p", { class: "print-only note" });
   private readonly sortButtons: { cell: HTMLElement; column: number }[] = [];
+  private readonly paper = matchMedia("print");
   private active = 0;
   private drawn = { first: -1, last: -1 };
 
@@ -145,8 +146,7 @@ export class NodeTable {
     new ResizeObserver(() => this.draw()).observe(this.scroller);
     this.table.addEventListener("keydown", (event) => this.pressed(event));
     this.body.addEventListener("click", (event) => this.clicked(event));
-    const print = matchMedia("print");
-    print.addEventListener("change", () => this.redraw());
+    this.paper.addEventListener("change", () => this.redraw());
     addEventListener("beforeprint", () => this.drawForPrint());
     addEventListener("afterprint", () => this.redraw());
   }
@@ -222,12 +222,12 @@ export class NodeTable {
 
   private redraw(): void {
     this.drawn = { first: -1, last: -1 };
-    if (matchMedia("print").matches) this.drawForPrint();
-    else this.draw();
+    this.draw();
   }
 
   /** Puts the rows in sight into the page, with empty space for those above and below. */
   private draw(): void {
+    if (this.paper.matches) return this.drawForPrint();
     const shown = this.selection.positions.length;
     const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
     const room = Math.ceil((this.scroller.clientHeight || 400) / ROW_HEIGHT);

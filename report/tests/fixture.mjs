@@ -144,39 +144,43 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     layers: 2,
     propagation: "symmetric-gcn",
     purity: positions.map((position) => purityOf(nodes, predicted, position)),
-    certificates: certificates && {
-      budget: { global: budget, local: "1%", local_count: 2, direction: "both", notes: [] },
-      engine: "complete",
-      target: "predicted",
-      position: positions,
-      predicted: predicted.slice(0, nodes.subjects),
-      class: predicted.slice(0, nodes.subjects),
-      verdict,
-      margins,
-      witness: positions.map((position) =>
-        verdict[position] === 1 ? flips(position, Math.min(budget, radius[position] + 2)) : null,
-      ),
-      witness_class: positions.map((position) => (verdict[position] === 1 ? rival[position] : null)),
-      witness_margin: positions.map((position) => (verdict[position] === 1 ? least[position] * 0.7 : null)),
-      bounds: positions.map((position) => (verdict[position] === 2 ? [least[position], 0.05] : null)),
-    },
-    radii: radii && {
-      engine: "complete",
-      scan: false,
-      max_budget: maxBudget,
-      local: "1%",
-      local_count: 2,
-      position: positions,
-      class: predicted.slice(0, nodes.subjects),
-      robust_up_to: radius,
-      nonrobust_from: ends,
-      exact: ends.map((end, position) => end === null || end === radius[position] + 1),
-      witness: positions.map((position) =>
-        ends[position] !== null && random() < 0.8 ? flips(position, ends[position]) : null,
-      ),
-      witness_class: positions.map((position) => (ends[position] !== null ? rival[position] : null)),
-      curve,
-    },
+    certificates: !certificates
+      ? null
+      : {
+          budget: { global: budget, local: "1%", local_count: 2, direction: "both", notes: [] },
+          engine: "complete",
+          target: "predicted",
+          position: positions,
+          predicted: predicted.slice(0, nodes.subjects),
+          class: predicted.slice(0, nodes.subjects),
+          verdict,
+          margins,
+          witness: positions.map((position) =>
+            verdict[position] === 1 ? flips(position, Math.min(budget, radius[position] + 2)) : null,
+          ),
+          witness_class: positions.map((position) => (verdict[position] === 1 ? rival[position] : null)),
+          witness_margin: positions.map((position) => (verdict[position] === 1 ? least[position] * 0.7 : null)),
+          bounds: positions.map((position) => (verdict[position] === 2 ? [least[position], 0.05] : null)),
+        },
+    radii: !radii
+      ? null
+      : {
+          engine: "complete",
+          scan: false,
+          max_budget: maxBudget,
+          local: "1%",
+          local_count: 2,
+          position: positions,
+          class: predicted.slice(0, nodes.subjects),
+          robust_up_to: radius,
+          nonrobust_from: ends,
+          exact: ends.map((end, position) => end === null || end === radius[position] + 1),
+          witness: positions.map((position) =>
+            ends[position] !== null && random() < 0.8 ? flips(position, ends[position]) : null,
+          ),
+          witness_class: positions.map((position) => (ends[position] !== null ? rival[position] : null)),
+          curve,
+        },
   };
 }
 

@@ -1,0 +1,326 @@
+// The page in a browser: what a reader sees and does.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { launch, visit } from "./browser.mjs";
+import { makeReport, TWO_MODELS, writePage } from "./fixture.mjs";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+/** Opens the page of a report, and afterwards holds that nothing went wrong in it. */
+function pageTest(name, report, steps, { fragment = "", ...options } = {}) {
+  test(name, async () => {
+    const address = writePage(report, name.replaceAll(/\W+/g, "-"));
+    const { page, context, trouble } = await visit(browser, address + fragment, options);
+    await steps(page, address);
+    assert.deepEqual(trouble, []);
+    await context.close();
+  });
+}
+
+const cells = (page, column) =>
+  page.$$eval(
+    ".rows tbody tr[data-place]",
+    (rows, column) => rows.map((row) => row.children[column].textContent),
+    column,
+  );
+const status = (page) => page.textContent(".status");
+const isOpen = (page) => page.$eval("dialog", (dialog) => dialog.open);
+const title = (page) => page.textContent("#node-title");
+const noSidewaysScroll = async (page) =>
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+
+const one = makeReport();
+const two = makeReport({ models: TWO_MODELS });
+const nonrobust = (report, wanted = () => true) => {
+  const { verdict, witness } = report.models[0].certificates;
+  return verdict.findIndex((value, position) => value === 1 && witness[position].length > 0 && wanted(position));
+};
+
+pageTest("shows every section and makes no request", one, async (page) => {
+  const headings = await page.$$eval("main h2", (all) => all.map((heading) => heading.textContent));
+  assert.deepEqual(headings, [
+    "At a glance",
+    "How many flips predictions withstand",
+    "By how much predictions hold",
+    "Which nodes withstand more",
+    "What is guaranteed",
+    "Nodes",
+  ]);
+  assert.equal(await page.title(), one.title);
+  assert.equal(await page.locator("main .chart svg").count(), 5);
+});
+
+pageTest("headline numbers are those of the data", two, async (page) => {
+  for (const [number, model] of two.models.entries()) {
+    const robust = model.certificates.verdict.filter((verdict) => verdict === 0).length;
+    const text = await page.locator(".card").nth(number).textContent();
+    assert.ok(text.includes(`${((100 * robust) / 300).toFixed(1)}%`), text);
+    assert.ok(text.includes("At most 5 attributes flipped in all, at most 2 at one node."), text);
+    const judged = two.nodes.part.flatMap((part, position) => (part === 0 && position < 300 ? [position] : []));
+    const right = judged.filter(
+      (position) => two.nodes.label[position] === model.certificates.predicted[position],
+    ).length;
+    assert.ok(text.includes(`${((100 * right) / judged.length).toFixed(1)}%`), `accuracy in ${text}`);
+    const mean = model.radii.robust_up_to.reduce((sum, radius) => sum + radius, 0) / 300;
+    assert.ok(text.includes(mean.toFixed(1)), `mean radius in ${text}`);
+  }
+});
+
+pageTest("sorts by a column, both ways, and says so", one, async (page) => {
+  const degrees = async () => (await cells(page, 3)).map(Number);
+  const head = page.locator('th:has(button:text("degree"))');
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual(
+    await degrees(),
+    (await degrees()).toSorted((a, b) => a - b),
+  );
+  await head.locator("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  assert.equal((await degrees())[0], Math.max(...one.nodes.degree.slice(0, 300)));
+});
+
+pageTest("filters by verdict, class, prediction and part", two, async (page) => {
+  const [first, second] = two.models.map(({ certificates }) => certificates);
+  const choose = (label, option) => page.getByRole("combobox", { name: label }).selectOption(option);
+  const expected = (matches) => Array.from({ length: 300 }, (_, position) => position).filter(matches).length;
+  await choose("verdict A", "nonrobust");
+  await choose("verdict B", "robust");
+  const fooled = expected((position) => first.verdict[position] === 1 && second.verdict[position] === 0);
+  assert.equal(await status(page), `${fooled} of 300 nodes`);
+  await choose("prediction", "wrong");
+  const wrong = (position) =>
+    [first, second].some(({ predicted }) => predicted[position] !== two.nodes.label[position]);
+  assert.equal(
+    await status(page),
+    `${expected((position) => first.verdict[position] === 1 && second.verdict[position] === 0 && wrong(position))} of 300 nodes`,
+  );
+  await choose("verdict A", "");
+  await choose("verdict B", "");
+  await choose("prediction", "");
+  await choose("part", "labelled");
+  assert.equal(await status(page), `${expected((position) => two.nodes.part[position] === 1)} of 300 nodes`);
+  await choose("part", "");
+  await choose("predicted class", "2");
+  assert.equal(
+    await status(page),
+    `${expected((position) => first.predicted[position] === 2 || second.predicted[position] === 2)} of 300 nodes`,
+  );
+});
+
+pageTest("searches names and numbers", one, async (page) => {
+  const name = one.nodes.name[17];
+  await page.getByLabel("search").fill(name.toUpperCase());
+  const names = await cells(page, 1);
+  assert.ok(names.includes(name), names.join());
+  assert.ok(names.length < 10);
+  await page.getByLabel("search").fill("no such node");
+  assert.equal(await status(page), "0 of 300 nodes");
+  assert.match(await page.textContent(".rows tbody"), /No node matches/);
+});
+
+pageTest("a click opens a node, Escape closes it, and focus returns to the table", one, async (page) => {
+  await page.locator(".rows tbody tr[data-place]").nth(3).click();
+  assert.equal(await title(page), one.nodes.name[3]);
+  assert.match(page.url(), new RegExp(`#node-${one.nodes.id[3]}$`));
+  await page.keyboard.press("Escape");
+  assert.equal(await isOpen(page), false);
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "grid");
+  await page.waitForURL((url) => !url.hash.startsWith("#node-"));
+});
+
+pageTest("the keyboard alone opens a node", one, async (page) => {
+  await page.locator('button[aria-label="purity"]').focus();
+  await page.keyboard.press("Shift+Tab");
+  await page.locator("[role=grid]").focus();
+  for (const key of ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "End", "Home", "PageDown", "ArrowDown"])
+    await page.keyboard.press(key);
+  const active = await page.getAttribute("[role=grid]", "aria-activedescendant");
+  const place = Number(await page.getAttribute(`#${active}`, "data-place"));
+  assert.ok(place > 3, `row ${place}`);
+  await page.keyboard.press("Enter");
+  assert.equal(await title(page), one.nodes.name[place]);
+});
+
+const fallen = nonrobust(one, (position) =>
+  one.models[0].certificates.witness[position].some(([at]) => at !== position),
+);
+pageTest(
+  "a witness is told in words",
+  one,
+  async (page) => {
+    const { witness, witness_class } = one.models[0].certificates;
+    const text = await page.locator(".witness").first().innerText();
+    for (const [at, attribute, to] of witness[fallen]) {
+      const where = at === fallen ? "this node" : `“${one.nodes.name[at]}”`;
+      const words = `${to === 1 ? "add" : "remove"} “${one.attributes[attribute]}” ${to === 1 ? "to" : "from"} ${where}`;
+      assert.ok(text.includes(words), `${words} in ${text}`);
+    }
+    assert.ok(
+      text.includes(`the model says ${one.graph.classes[witness_class[fallen]]}; the margin over it is −`),
+      text,
+    );
+    const flipped = new Set(witness[fallen].map(([at]) => at)).size;
+    assert.equal(await page.locator(".neighbourhood .badge").count(), flipped);
+  },
+  { fragment: `#node-${one.nodes.id[fallen]}` },
+);
+
+pageTest(
+  "next and previous follow the order of the table",
+  one,
+  async (page) => {
+    await page.keyboard.press("Escape");
+    await page.locator('button:text("degree")').click();
+    const [first, second] = await cells(page, 1);
+    await page.locator(".rows tbody tr[data-place]").first().click();
+    assert.equal(await title(page), first);
+    const next = page.getByRole("button", { name: "Next" });
+    await next.click();
+    assert.equal(await title(page), second);
+    assert.equal(await page.textContent(".place"), "2 of 300");
+    assert.equal(await next.evaluate((button) => button === document.activeElement), true);
+    const previous = page.getByRole("button", { name: "Previous" });
+    await previous.click();
+    assert.equal(await previous.getAttribute("aria-disabled"), "true");
+    await previous.click({ force: true });
+    assert.equal(await title(page), first);
+    await page.goBack();
+    assert.equal(await isOpen(page), false);
+  },
+  { fragment: `#node-${one.nodes.id[9]}` },
+);
+
+pageTest(
+  "a neighbour in the drawing leads to its own view, and the back button returns",
+  one,
+  async (page) => {
+    const link = page.locator(".neighbourhood .spots a").first();
+    const target = await link.getAttribute("href");
+    await link.click();
+    assert.ok(page.url().endsWith(target));
+    assert.notEqual(await title(page), one.nodes.name[0]);
+    await page.goBack();
+    assert.equal(await title(page), one.nodes.name[0]);
+  },
+  { fragment: `#node-${one.nodes.id[0]}` },
+);
+
+pageTest("two models stand side by side in the node view", two, async (page) => {
+  await page.locator(".rows tbody tr[data-place]").first().click();
+  const parts = await page.$$eval(".model-part", (all) => all.map((part) => part.textContent));
+  assert.equal(parts.length, 2);
+  assert.ok(parts[1].includes(two.models[1].name));
+});
+
+pageTest(
+  "an address that names no node shows the report",
+  one,
+  async (page) => assert.equal(await isOpen(page), false),
+  { fragment: "#node-99999" },
+);
+
+pageTest(
+  "the theme follows the system, can be switched, and is remembered",
+  one,
+  async (page) => {
+    const theme = () => page.getAttribute("html", "data-theme");
+    const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    assert.equal(await theme(), "dark");
+    const dark = await background();
+    await page.getByRole("button", { name: "Light colours" }).click();
+    assert.equal(await theme(), "light");
+    assert.notEqual(await background(), dark);
+    await page.reload();
+    assert.equal(await theme(), "light");
+  },
+  { colorScheme: "dark" },
+);
+
+for (const [name, report] of [
+  ["one model", one],
+  ["two models", two],
+])
+  pageTest(
+    `fits a phone: ${name}`,
+    report,
+    async (page) => {
+      await noSidewaysScroll(page);
+      await page.locator(".rows tbody tr[data-place]").first().click();
+      await noSidewaysScroll(page);
+      assert.ok(
+        await page.$eval(".content", (content) => content.scrollWidth <= content.clientWidth),
+        "the node view scrolls sideways",
+      );
+    },
+    { viewport: { width: 360, height: 740 } },
+  );
+
+pageTest(
+  "prints light, without controls, with the first rows and a note",
+  one,
+  async (page) => {
+    await page.emulateMedia({ media: "print" });
+    assert.equal(await page.locator(".rows tbody tr").count(), 50);
+    assert.equal(await page.locator(".filters").isVisible(), false);
+    assert.match(await page.locator(".print-only").innerText(), /first 50 nodes in this order; 250 more/);
+    assert.equal(
+      await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor),
+      "rgb(255, 255, 255)",
+    );
+    assert.ok(await page.locator("#guarantee").isVisible());
+    assert.ok((await page.pdf({ format: "A4" })).length > 20_000);
+    await page.emulateMedia({ media: "screen" });
+    assert.ok((await page.locator(".rows tbody tr").count()) < 50);
+  },
+  { colorScheme: "dark" },
+);
+
+pageTest(
+  "the table downloads as CSV that no spreadsheet computes",
+  makeReport({ size: 40, title: "csv" }),
+  async (page) => {
+    await page.getByRole("combobox", { name: "verdict" }).selectOption("nonrobust");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download as CSV" }).click(),
+    ]);
+    const lines = readFileSync(await download.path(), "utf8")
+      .trim()
+      .split("\r\n");
+    assert.equal(lines[0], "\ufeffnode,name,label,degree,predicted,verdict,margin,radius,purity");
+    assert.equal(`${lines.length - 1} of 40 nodes`, await status(page));
+    assert.ok(lines.slice(1).every((line) => line.includes(",nonrobust,")));
+  },
+);
+
+const formula = makeReport({ size: 3 });
+formula.nodes.name.splice(0, 3, '=HYPERLINK("http://example.org")', "  +1", "plain, with comma");
+pageTest("formulas in names stay text in CSV", formula, async (page) => {
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download as CSV" }).click(),
+  ]);
+  const text = readFileSync(await download.path(), "utf8");
+  assert.ok(text.includes(`"'=HYPERLINK(""http://example.org"")"`), text);
+  assert.ok(text.includes(`,'  +1,`), text);
+  assert.ok(text.includes(`"plain, with comma"`), text);
+});
+
+pageTest("hovering a curve tells its numbers", one, async (page) => {
+  const chart = page.locator("#curves ~ figure .chart").first();
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.waitForFunction(() =>
+    /Q = \d+/.test(document.querySelector("#curves ~ figure [aria-label=tip]")?.textContent ?? ""),
+  );
+  await page.locator("#curves ~ figure summary").click();
+  const { curve } = one.models[0].radii;
+  const row = await page.locator("#curves ~ figure tbody tr").nth(3).innerText();
+  assert.ok(row.includes(`${((100 * curve.robust[3]) / 300).toFixed(1)}%`), row);
+});
