@@ -107,7 +107,7 @@ function table(findings: Findings, bounds: Bound[]): HTMLElement {
           h(
             "tr",
             {},
-            h("td", {}, named(findings.className(bound.class).slice(0, 300))),
+            h("td", {}, named(findings.className(bound.class))),
             h("td", { class: "numeric" }, boundInShort(bound)),
             h("td", {}, status(bound)),
           ),

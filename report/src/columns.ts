@@ -32,7 +32,7 @@ function nodeColumns(findings: Findings): Column[] {
       numeric: false,
       key: (position) => findings.name(position),
       show: (position) =>
-        h("a", { href: `#node-${findings.id(position)}`, tabindex: -1 }, named(findings.name(position).slice(0, 300))),
+        h("a", { href: `#node-${findings.id(position)}`, tabindex: -1 }, named(findings.name(position))),
       text: (position) => findings.name(position),
     },
     textual("label", 140, null, label),
@@ -50,7 +50,7 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
     {
       ...textual("predicted", 150, model, predicted),
       show: (position) => [
-        named((predicted(position) ?? "–").slice(0, 200)),
+        named(predicted(position) ?? "–"),
         isWrong(findings, model, position) && h("span", { class: "wrong" }, "wrong"),
       ],
     },
@@ -114,7 +114,7 @@ function textual(
     width,
     numeric: false,
     key: value,
-    show: (position) => named((value(position) ?? "–").slice(0, 300)),
+    show: (position) => named(value(position) ?? "–"),
     text: (position) => value(position) ?? "",
   };
 }

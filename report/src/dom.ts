@@ -50,7 +50,10 @@ export function byId<T extends HTMLElement>(id: string): T {
   return element as T;
 }
 
-/** A name from the data: set apart from the direction of the text around it, and broken anywhere if it is long. */
+const LONGEST_NAME = 400;
+
+/** A name from the data: set apart from the direction of the text around it, cut where nobody would read on. */
 export function named(text: string): HTMLElement {
-  return h("bdi", { class: "name" }, text);
+  const cut = text.length > LONGEST_NAME;
+  return h("bdi", { class: "name" }, cut ? `${text.slice(0, LONGEST_NAME).replace(/[\ud800-\udbff]$/, "")}…` : text);
 }

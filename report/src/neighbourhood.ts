@@ -125,7 +125,7 @@ function classLegend(findings: Findings, model: ModelFindings, drawn: Set<number
   return h(
     "ul",
     { class: "legend classes" },
-    known.map((number) => entry(number, named(findings.className(number).slice(0, 200)))),
+    known.map((number) => entry(number, named(findings.className(number)))),
     classes.includes(null) && entry(null, "not in this report"),
   );
 }

@@ -103,7 +103,7 @@ function facts(findings: Findings, position: number): Child[] {
   const part = findings.wasLabelled(position);
   return [
     `node ${findings.id(position)} · `,
-    label === null ? "no label" : ["label ", named(findings.className(label).slice(0, 300))],
+    label === null ? "no label" : ["label ", named(findings.className(label))],
     part !== null && (part ? " · labelled in training" : " · unlabelled in training"),
     ` · ${plural(findings.degree(position), "neighbour")}`,
   ];
@@ -251,7 +251,7 @@ function marginsPart(findings: Findings, model: ModelFindings, position: number)
     h(
       "div",
       { class: "class-margins" },
-      h("h4", {}, "Margins of ", named(certified === null ? "the class" : findings.className(certified).slice(0, 200))),
+      h("h4", {}, "Margins of ", named(certified === null ? "the class" : findings.className(certified))),
       margins,
     )
   );

@@ -290,7 +290,7 @@ pageTest(
       page.getByRole("button", { name: "Download as CSV" }).click(),
     ]);
     const lines = readFileSync(await download.path(), "utf8")
-      .trim()
+      .trimEnd()
       .split("\r\n");
     assert.equal(lines[0], "\ufeffnode,name,label,degree,predicted,verdict,margin,radius,purity");
     assert.equal(`${lines.length - 1} of 40 nodes`, await status(page));
