@@ -51,9 +51,12 @@ export function byId<T extends HTMLElement>(id: string): T {
 }
 
 const LONGEST_NAME = 400;
+/** Characters that override or isolate direction. Unpaired, they reach beyond the element they stand in. */
+const STEERING = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** A name from the data: set apart from the direction of the text around it, cut where nobody would read on. */
+/** A name from the data: it cannot disturb the text around it, and is cut where nobody would read on. */
 export function named(text: string): HTMLElement {
-  const cut = text.length > LONGEST_NAME;
-  return h("bdi", { class: "name" }, cut ? `${text.slice(0, LONGEST_NAME).replace(/[\ud800-\udbff]$/, "")}…` : text);
+  const tame = text.replace(STEERING, "");
+  const cut = tame.length > LONGEST_NAME;
+  return h("bdi", { class: "name" }, cut ? `${tame.slice(0, LONGEST_NAME).replace(/[\ud800-\udbff]$/, "")}…` : tame);
 }

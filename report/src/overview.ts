@@ -97,11 +97,15 @@ interface Segment {
 /** A stacked bar of verdicts for each model. */
 function verdictBars(findings: Findings): Child {
   const several = findings.models.length > 1;
-  const labels = new Map(findings.models.map((model) => [String(model.number), modelLabel(model, several)]));
   const segments = findings.models.flatMap(segmentsOf);
   if (segments.length === 0) return null;
   const models = [...new Set(segments.map(({ model }) => model))];
+  const label = (key: string, length?: number) => {
+    const model = findings.models[Number(key)];
+    return model ? modelLabel(model, several, length) : "";
+  };
   const draw = (width: number) => {
+    const marginLeft = several ? Math.min(190, width / 3) : 16;
     const options = { y: "model", x: "share", order: [...VERDICTS] as string[], z: "verdict" };
     const wide = segments.map((segment) =>
       segment.share * width > 150 ? `${segment.verdict} ${percent(segment.share)}` : "",
@@ -111,7 +115,7 @@ function verdictBars(findings: Findings): Child {
       height: 46 + 38 * models.length,
       marginTop: 4,
       marginBottom: 36,
-      marginLeft: several ? Math.min(190, width / 3) : 16,
+      marginLeft,
       x: {
         label: "share of certified nodes",
         labelAnchor: "center",
@@ -126,7 +130,7 @@ function verdictBars(findings: Findings): Child {
         label: null,
         axis: several ? "left" : null,
         tickSize: 0,
-        tickFormat: (key: string) => labels.get(key) ?? "",
+        tickFormat: (key: string) => label(key, Math.floor(marginLeft / 8) - 2),
       },
       marks: [
         Plot.barX(
@@ -154,12 +158,7 @@ function verdictBars(findings: Findings): Child {
   };
   const numbers = {
     columns: ["model", "verdict", "nodes", "share"],
-    rows: segments.map(({ model, verdict, nodes, share }) => [
-      labels.get(model) ?? "",
-      verdict,
-      count(nodes),
-      percent(share),
-    ]),
+    rows: segments.map(({ model, verdict, nodes, share }) => [label(model), verdict, count(nodes), percent(share)]),
   };
   return figure([verdictLegend()], draw, numbers, "Share of nodes with each verdict, per model");
 }
