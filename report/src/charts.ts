@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import type { ModelFindings } from "./findings";
-import { h, type Child } from "./dom";
+import { h, named, type Child } from "./dom";
 import { short, VERDICT_MARK, VERDICTS, type Verdict } from "./words";
 
 export const VERDICT_COLOUR: Record<Verdict, string> = {
@@ -20,6 +20,16 @@ export function modelColour({ number }: ModelFindings): string {
 /** Name of a model in a chart, with its letter in front where there are several. */
 export function modelLabel({ model, letter }: ModelFindings, several: boolean, length = 28): string {
   return several ? `${letter}  ${short(model.name, length)}` : short(model.name, length);
+}
+
+/** The letter of a model on its colour. */
+export function modelLetter({ letter, number }: ModelFindings): HTMLElement {
+  return h("span", { class: `letter model-${number % MODEL_COLOURS}` }, letter);
+}
+
+/** Which letter and colour stand for a model, with a remark behind its name. */
+export function modelKey(model: ModelFindings, remark = ""): HTMLElement {
+  return h("span", { class: "key" }, modelLetter(model), named(model.model.name), remark);
 }
 
 /** Rows of numbers behind a chart, for those who read rather than look. */

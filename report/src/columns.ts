@@ -28,14 +28,14 @@ function nodeColumns(findings: Findings): Column[] {
     {
       title: "name",
       model: null,
-      width: 220,
+      width: 200,
       numeric: false,
       key: (position) => findings.name(position),
       show: (position) =>
         h("a", { href: `#node-${findings.id(position)}`, tabindex: -1 }, named(findings.name(position))),
       text: (position) => findings.name(position),
     },
-    textual("label", 140, null, label),
+    textual("label", 124, null, label),
     numeric("degree", 84, null, (position) => findings.degree(position), count),
   ];
 }
@@ -48,14 +48,14 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
   };
   const columns: Column[] = [
     {
-      ...textual("predicted", 150, model, predicted),
+      ...textual("predicted", 146, model, predicted),
       show: (position) => [
         named(predicted(position) ?? "–"),
         isWrong(findings, model, position) && h("span", { class: "wrong" }, "wrong"),
       ],
     },
     {
-      ...textual("verdict", 124, model, (position) => model.verdict(position)),
+      ...textual("verdict", 132, model, (position) => model.verdict(position)),
       key: (position) => {
         const verdict = model.verdict(position);
         return verdict && VERDICTS.indexOf(verdict);
@@ -66,20 +66,20 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
       },
     },
     {
-      ...numeric("margin", 92, model, (position) => model.margin(position), margin),
+      ...numeric("margin", 84, model, (position) => model.margin(position), margin),
       show: (position) => marginInShort(model, position),
     },
     {
       ...numeric(
         "radius",
-        84,
+        76,
         model,
         (position) => model.radius(position)?.from ?? (model.radius(position) ? -1 : null),
       ),
       show: (position) => radius(position) ?? "–",
       text: (position) => radius(position) ?? "",
     },
-    numeric("purity", 84, model, (position) => model.purity(position), percent),
+    numeric("purity", 76, model, (position) => model.purity(position), percent),
   ];
   const missing = [...(model.certificates ? [] : ["verdict", "margin"]), ...(model.radii ? [] : ["radius"])];
   return columns.filter(({ title }) => !missing.includes(title));

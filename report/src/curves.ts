@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { least } from "d3-array";
-import { figure, modelColour, modelLabel, plot, type Numbers } from "./charts";
+import { figure, modelColour, modelKey, modelLabel, plot, type Numbers } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { percent, plural } from "./words";
@@ -72,7 +72,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
         Plot.ruleY([0]),
         budgetMarks(findings, end),
         steps.length === 1 ? areaLabels(steps[0] ?? []) : lineLabels(steps),
-        pointer(steps),
+        pointer(steps, width),
       ],
     });
   return figure(
@@ -206,20 +206,24 @@ function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
   ];
 }
 
-/** What hovering tells: all models at that Q. */
-function pointer(steps: Step[][]): Plot.Markish[] {
-  const spots = (steps[0] ?? []).slice(0, -1).map(({ flips }) => ({
-    middle: flips + 0.5,
-    text: [
-      `Q = ${flips}`,
-      ...steps
-        .map((line) => line[Math.min(flips, line.length - 1)])
-        .flatMap((step) => (step ? [summary(step, steps.length > 1)] : [])),
-    ].join("\n"),
-  }));
+/** What hovering tells: at that Q, every model that was tried up to there. */
+function pointer(steps: Step[][], width: number): Plot.Markish[] {
+  const tried = steps.map((line) => line.slice(0, -1));
+  const spots = Array.from({ length: Math.max(...tried.map(({ length }) => length)) }, (_, flips) => {
+    const told = tried.flatMap((line) => line[flips] ?? []).map((step) => summary(step, steps.length > 1));
+    return { middle: flips + 0.5, text: [`Q = ${flips}`, ...told].join("\n") };
+  });
+  const tip = {
+    x: "middle",
+    title: "text",
+    frameAnchor: "middle",
+    preferredAnchor: "left",
+    lineHeight: 1.3,
+    lineWidth: Math.min(44, width / 16),
+  } as const;
   return [
     Plot.ruleX(spots, Plot.pointerX({ x: "middle", stroke: "currentColor", strokeOpacity: 0.5 })),
-    Plot.tip(spots, Plot.pointerX({ x: "middle", title: "text", frameAnchor: "middle", anchor: "left" } as never)),
+    Plot.tip(spots, Plot.pointerX(tip as Plot.TipOptions)),
   ];
 }
 
@@ -234,25 +238,21 @@ function summary({ model, robust, nonrobust }: Step, several: boolean): string {
 }
 
 function caption(models: ModelFindings[], several: boolean): Child[] {
-  const [first] = models;
-  if (!several && first?.radii)
+  const limits = [...new Set(models.map(({ radii }) => radii?.local_count ?? 0))];
+  const budget = `if up to Q attributes are flipped in all, at most ${limits.join(" or ")} at one node. `;
+  const scanned = models.some(({ radii }) => radii?.scan);
+  const rest = scanned ? "Where only robust nodes were looked for, of the rest nothing is known. " : "";
+  const [only] = models;
+  if (only && models.length === 1)
     return [
-      `Share of ${plural(first.radii.position.length, "node")} proven robust (below) and nonrobust (above) if up to Q attributes are flipped in all, at most ${first.radii.local_count} at one node. `,
-      first.radii.scan
-        ? "Only robust nodes were looked for; of the rest nothing is known."
-        : "What is left blank between them is undecided.",
+      several && modelKey(only),
+      `Share of ${plural(only.radii?.position.length ?? 0, "node")} proven robust (below) and nonrobust (above) ${budget}`,
+      rest || "What is left blank between them is undecided.",
     ];
   return [
-    "Share of nodes proven robust (solid) and nonrobust (dashed) if up to Q attributes are flipped in all. ",
-    models.map((model) =>
-      h(
-        "span",
-        { class: "key" },
-        h("span", { class: `letter model-${model.number % 6}` }, model.letter),
-        named(model.model.name),
-        ` at most ${model.radii?.local_count} at one node `,
-      ),
-    ),
+    `Share of nodes proven robust (solid) and nonrobust (dashed) ${budget}`,
+    rest,
+    models.map((model) => modelKey(model)),
   ];
 }
 

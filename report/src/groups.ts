@@ -2,8 +2,8 @@
 
 import * as Plot from "@observablehq/plot";
 import { group, quantileSorted } from "d3-array";
-import { figure, modelColour, plot, type Numbers } from "./charts";
-import { h, named } from "./dom";
+import { figure, modelColour, modelKey, plot, type Numbers } from "./charts";
+import { h } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { count, decimal, percent, roughCount } from "./words";
 
@@ -185,17 +185,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
         ),
       ],
     });
-  const key = models.map(
-    (model) =>
-      several &&
-      h(
-        "span",
-        { class: "key" },
-        h("span", { class: `letter model-${model.number % 6}` }, model.letter),
-        named(model.model.name),
-        ` (${SYMBOL_NAMES[model.number % SYMBOLS.length]}) `,
-      ),
-  );
+  const key = models.map((model) => several && modelKey(model, ` (${SYMBOL_NAMES[model.number % SYMBOLS.length]})`));
   return h(
     "div",
     {},

@@ -1,7 +1,7 @@
 /** What the verdicts state and what they do not, with the numbers of this report. */
 
 import type { Certificates, Radii } from "./data";
-import { verdictTag } from "./charts";
+import { modelLetter, verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { budgetInWords, count, directionInWords, plural } from "./words";
@@ -47,11 +47,12 @@ function verdictMeanings(findings: Findings): HTMLElement {
   );
 }
 
-function terms({ model, certificates, radii, letter, number }: ModelFindings, several: boolean): HTMLElement {
+function terms(findings: ModelFindings, several: boolean): HTMLElement {
+  const { model, certificates, radii } = findings;
   return h(
     "div",
     { class: "terms" },
-    several && h("h4", {}, h("span", { class: `letter model-${number % 6}` }, letter), named(model.name)),
+    several && h("h4", {}, modelLetter(findings), named(model.name)),
     h(
       "ul",
       {},

@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { bin, max, min, quantile, range, sum, tickStep } from "d3-array";
-import { figure, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
+import { figure, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { count, plural, SOME_MARGIN, VERDICTS, type Verdict } from "./words";
@@ -149,13 +149,7 @@ function marginFigure(
   };
   return figure(
     [
-      several &&
-        h(
-          "strong",
-          {},
-          h("span", { class: `letter model-${margins.model.number % 6}` }, margins.model.letter),
-          named(margins.model.model.name),
-        ),
+      several && h("strong", {}, modelLetter(margins.model), named(margins.model.model.name)),
       verdictLegend(),
       ...remarks(margins, thresholds),
     ],

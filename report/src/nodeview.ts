@@ -1,6 +1,6 @@
 /** One node in full: what each model says of it, its neighbourhood, margins and witness. */
 
-import { verdictTag } from "./charts";
+import { modelLetter, verdictTag } from "./charts";
 import { classMargins } from "./classes";
 import { isWrong } from "./columns";
 import { byId, h, named, type Child } from "./dom";
@@ -115,13 +115,7 @@ function modelPart(findings: Findings, model: ModelFindings, position: number, s
   return h(
     "article",
     { class: "model-part" },
-    !single &&
-      h(
-        "h3",
-        { class: "model-name" },
-        h("span", { class: `letter model-${model.number % 6}` }, model.letter),
-        named(model.model.name),
-      ),
+    !single && h("h3", { class: "model-name" }, modelLetter(model), named(model.model.name)),
     h("div", { class: "outcome" }, verdictPart(findings, model, position)),
     h(
       "div",

@@ -1,7 +1,7 @@
 /** The top of the page: what this is, and the figures of each model. */
 
 import * as Plot from "@observablehq/plot";
-import { figure, modelLabel, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
+import { figure, modelLabel, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { budgetInWords, capital, count, decimal, percent, plural, VERDICTS } from "./words";
@@ -43,12 +43,7 @@ function modelCard(findings: Findings, model: ModelFindings, several: boolean): 
   return h(
     "article",
     { class: "card" },
-    h(
-      "h3",
-      {},
-      several && h("span", { class: `letter model-${model.number % 6}` }, model.letter),
-      named(model.model.name),
-    ),
+    h("h3", {}, several && modelLetter(model), named(model.model.name)),
     h("p", { class: "quiet" }, budgetLine(model)),
     h("dl", { class: "figures" }, verdictFigures(model), accuracyFigure(findings, model), radiusFigure(model)),
   );

@@ -1,5 +1,6 @@
 /** The table of nodes. Only the rows in sight are in the page, however many there are. */
 
+import { modelLetter } from "./charts";
 import { columnsOf, type Column } from "./columns";
 import { csv, download } from "./csv";
 import { h, named } from "./dom";
@@ -110,7 +111,7 @@ export class NodeTable {
         h(
           "th",
           { scope: "colgroup", colspan: this.columns.filter((column) => column.model === model).length },
-          h("span", { class: `letter model-${model.number % 6}` }, model.letter),
+          modelLetter(model),
           named(model.model.name),
         ),
       ),
@@ -119,20 +120,20 @@ export class NodeTable {
 
   private headCell(column: Column, number: number): HTMLElement {
     const label = column.model && this.several ? `${column.title}, model ${column.model.letter}` : column.title;
-    const button = h(
-      "button",
-      { type: "button", "aria-label": label, onclick: () => this.sortBy(number) },
-      column.title,
-      h("span", { class: "arrow", "aria-hidden": "true" }),
-    );
-    const first = column.model && this.columns.find(({ model }) => model === column.model) === column;
-    const cell = h(
-      "th",
-      { scope: "col", class: [column.numeric && "numeric", first && "first"].filter(Boolean).join(" ") },
-      button,
-    );
+    const arrow = h("span", { class: "arrow", "aria-hidden": "true" });
+    const content = column.numeric ? [arrow, column.title] : [column.title, arrow];
+    const button = h("button", { type: "button", "aria-label": label, onclick: () => this.sortBy(number) }, content);
+    const cell = h("th", { scope: "col", class: this.cellClass(number) }, button);
     this.sortButtons.push({ cell, column: number });
     return cell;
+  }
+
+  /** Numbers stand at the right; the first column of a model has a line before it. */
+  private cellClass(number: number): string {
+    const [column, before] = [this.columns[number], this.columns[number - 1]];
+    return [column?.numeric && "numeric", column?.model && column.model !== before?.model && "first"]
+      .filter(Boolean)
+      .join(" ");
   }
 
   private sortBy(column: number): void {
@@ -272,14 +273,7 @@ export class NodeTable {
         class: active && "active",
         "aria-selected": active ? "true" : "false",
       },
-      this.columns.map((column, number) => {
-        const first = column.model && this.columns[number - 1]?.model !== column.model;
-        return h(
-          "td",
-          { class: [column.numeric && "numeric", first && "first"].filter(Boolean).join(" ") },
-          column.show(position),
-        );
-      }),
+      this.columns.map((column, number) => h("td", { class: this.cellClass(number) }, column.show(position))),
     );
   }
 }
