@@ -52,7 +52,9 @@ export function figure(
     const width = Math.floor(place.clientWidth);
     if (width === 0 || width === drawn) return;
     drawn = width;
-    place.replaceChildren(draw(width));
+    const chart = draw(width);
+    chart.setAttribute("aria-hidden", "true"); // What it says is in the label and in the numbers.
+    place.replaceChildren(chart);
   }).observe(place);
   return element;
 }

@@ -77,7 +77,7 @@ function drawSpot(
     s("title", {}, words),
     flips > 0 && s("circle", { r: radius + 4, class: "flipped" }),
     s("circle", { r: radius, class: classStyle(predicted) }),
-    s("text", { class: "class", dy: "0.35em" }, predicted ?? "·"),
+    s("text", { class: "class", dy: "0.35em", "aria-hidden": "true" }, predicted ?? "·"),
     flips > 0 && badge(radius, flips),
   ];
   const say = () => (hint.textContent = words);
@@ -102,7 +102,7 @@ function badge(radius: number, flips: number): SVGElement {
   const at = radius * 0.7 + 4;
   return s(
     "g",
-    { class: "badge", transform: `translate(${at} ${-at})` },
+    { class: "badge", "aria-hidden": "true", transform: `translate(${at} ${-at})` },
     s("circle", { r: 7.5 }),
     s("text", { dy: "0.35em" }, flips),
   );
