@@ -32,19 +32,20 @@ function chart(findings: Findings, bounds: Bound[], width: number): Element {
     Math.min(0, min(drawn, ({ value }) => value ?? 0) ?? 0),
     Math.max(0, max(drawn, ({ value }) => value ?? 0) ?? 0),
   ];
-  const room = high - low || 1;
+  const marginLeft = Math.min(150, width * 0.4);
+  const space = ((high - low || 1) * LABEL_WIDTH) / Math.max(LABEL_WIDTH, width - marginLeft - 2 * LABEL_WIDTH);
   return plot({
     width,
     height: 50 + 24 * bounds.length,
     marginTop: 6,
     marginBottom: 40,
-    marginLeft: Math.min(150, width * 0.4),
+    marginLeft,
     marginRight: 8,
     x: {
-      label: "lower bound of the margin, in logits",
+      label: "margin at least, in logits",
       labelAnchor: "center",
       labelArrow: "none",
-      domain: [low < 0 ? low - 0.2 * room : 0, high > 0 ? high + 0.2 * room : 0.2 * room],
+      domain: [low < 0 ? low - space : 0, high + space],
       ticks: Math.max(2, width / 100),
       grid: true,
     },
@@ -75,6 +76,8 @@ function chart(findings: Findings, bounds: Bound[], width: number): Element {
   });
 }
 
+/** Room for a number beside a bar. */
+const LABEL_WIDTH = 52;
 const LABEL = { y: "class", x: ({ value }: Bound) => value ?? 0, fill: "currentColor" } as const;
 
 function boundInShort({ value }: Bound): string {

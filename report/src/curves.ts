@@ -41,7 +41,7 @@ function missingRadii({ model }: ModelFindings, several: boolean): HTMLElement {
 
 function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
   const several = findings.models.length > 1;
-  const end = lastChange(models, findings.certifiedBudgets());
+  const end = lastDrawn(models, findings.certifiedBudgets());
   const steps = models.map((model) => stepsOf(model, end));
   const draw = (width: number) =>
     plot({
@@ -76,26 +76,26 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
       ],
     });
   return figure(
-    caption(models, several),
+    caption(models, several, end),
     draw,
-    numbersOf(steps, several),
+    numbersOf(models, several),
     "Share of robust and nonrobust nodes against Q",
   );
 }
 
-/** The last Q at which a curve still changes, with a little room behind it. */
-function lastChange(models: ModelFindings[], budgets: number[]): number {
-  const ends = models.flatMap(({ radii }) =>
-    radii ? [flatFrom(radii.curve.robust), flatFrom(radii.curve.nonrobust)] : [],
+/** The last Q that is drawn: beyond it no curve changes by a hundredth of the nodes. */
+function lastDrawn(models: ModelFindings[], budgets: number[]): number {
+  const known = models.flatMap(({ radii }) => (radii ? [radii] : []));
+  const ends = known.flatMap(({ curve, position }) =>
+    [curve.robust, curve.nonrobust].map((counts) => settledFrom(counts, position.length / 100)),
   );
-  const longest = Math.max(...models.map(({ radii }) => radii?.max_budget ?? 0));
-  return Math.min(longest, Math.ceil(Math.max(...ends, ...budgets, 1) * 1.05) + 1);
+  const longest = Math.max(...known.map(({ max_budget }) => max_budget));
+  return Math.min(longest, Math.max(...ends, ...budgets, 1) + 2);
 }
 
-function flatFrom(counts: number[]): number {
-  let last = counts.length - 1;
-  while (last > 0 && counts[last] === counts[last - 1]) last--;
-  return last;
+function settledFrom(counts: number[], tolerance: number): number {
+  const final = counts.at(-1) ?? 0;
+  return counts.findIndex((count) => Math.abs(count - final) < tolerance);
 }
 
 /** One step for each Q; the last is repeated so that its step has a width. */
@@ -237,10 +237,13 @@ function summary({ model, robust, nonrobust }: Step, several: boolean): string {
   return several ? `${modelLabel(model, true, 20)}: ${parts.join(", ")}` : parts.join("\n");
 }
 
-function caption(models: ModelFindings[], several: boolean): Child[] {
+function caption(models: ModelFindings[], several: boolean, end: number): Child[] {
   const limits = [...new Set(models.map(({ radii }) => radii?.local_count ?? 0))];
   const budget = `if up to Q attributes are flipped in all, at most ${limits.join(" or ")} at one node. `;
   const scanned = models.some(({ radii }) => radii?.scan);
+  const tail = models.some(({ radii }) => (radii?.max_budget ?? 0) > end)
+    ? ` Beyond Q = ${end} each curve changes by less than 1%; the numbers go on. `
+    : "";
   const rest = scanned ? "Where only robust nodes were looked for, of the rest nothing is known. " : "";
   const [only] = models;
   if (only && models.length === 1)
@@ -248,21 +251,23 @@ function caption(models: ModelFindings[], several: boolean): Child[] {
       several && modelKey(only),
       `Share of ${plural(only.radii?.position.length ?? 0, "node")} proven robust (below) and nonrobust (above) ${budget}`,
       rest || "What is left blank between them is undecided.",
+      tail,
     ];
   return [
     `Share of nodes proven robust (solid) and nonrobust (dashed) ${budget}`,
     rest,
+    tail,
     models.map((model) => modelKey(model)),
   ];
 }
 
-function numbersOf(steps: Step[][], several: boolean): Numbers {
+function numbersOf(models: ModelFindings[], several: boolean): Numbers {
   return {
     columns: [...(several ? ["model"] : []), "Q", "robust", "nonrobust", "undecided"],
-    rows: steps.flatMap((line) =>
-      line
+    rows: models.flatMap((model) =>
+      stepsOf(model, Infinity)
         .slice(0, -1)
-        .map(({ model, flips, robust, nonrobust }) => [
+        .map(({ flips, robust, nonrobust }) => [
           ...(several ? [modelLabel(model, true)] : []),
           flips,
           percent(robust),

@@ -162,10 +162,10 @@ function provenance(findings: Findings): HTMLElement {
     h(
       "dl",
       {},
-      h("dt", {}, "graph ", named(graph.name)),
+      h("dt", {}, "graph: ", named(graph.name)),
       h("dd", {}, h("code", {}, graph.fingerprint)),
       findings.models.map(({ model }) => [
-        h("dt", {}, "model ", named(model.name)),
+        h("dt", {}, "model: ", named(model.name)),
         h("dd", {}, h("code", {}, model.fingerprint)),
       ]),
       h("dt", {}, "nodeproof"),

@@ -17,7 +17,7 @@ export function header(findings: Findings): HTMLElement[] {
       "Which predictions of a graph convolutional network are proven to hold when node attributes are tampered with, and ",
       "which are not: ",
       plural(findings.subjects, "node"),
-      " of the graph ",
+      " of ",
       named(graph.name),
       ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}).`,
     ),

@@ -80,10 +80,7 @@ export function isBlank(text: string): boolean {
 
 /** A budget in words: “at most 5 attributes flipped in all, at most 2 at one node”. */
 export function budgetInWords({ global, local_count }: Pick<Certificates["budget"], "global" | "local_count">): string {
-  const flips = `at most ${plural(global, "attribute")} flipped in all`;
-  return local_count >= global
-    ? `${flips}, any number of them at one node`
-    : `${flips}, at most ${count(local_count)} at one node`;
+  return `at most ${plural(global, "attribute")} flipped in all, at most ${count(local_count)} at one node`;
 }
 
 export function directionInWords(direction: "both" | "add-only" | "remove-only"): string {

@@ -323,4 +323,9 @@ pageTest("hovering a curve tells its numbers", one, async (page) => {
   const { curve } = one.models[0].radii;
   const row = await page.locator("#curves ~ figure tbody tr").nth(3).innerText();
   assert.ok(row.includes(`${((100 * curve.robust[3]) / 300).toFixed(1)}%`), row);
+  assert.equal(await page.locator("#curves ~ figure tbody tr").count(), curve.robust.length);
+  assert.match(
+    await page.locator("#curves ~ figure figcaption").innerText(),
+    /Beyond Q = \d+ each curve changes by less/,
+  );
 });
