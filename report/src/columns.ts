@@ -48,7 +48,7 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
   };
   const columns: Column[] = [
     {
-      ...textual("predicted", 146, model, predicted),
+      ...textual("predicted", 160, model, predicted),
       show: (position) => [
         named(predicted(position) ?? "–"),
         isWrong(findings, model, position) && h("span", { class: "wrong" }, "wrong"),

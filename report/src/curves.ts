@@ -210,7 +210,7 @@ function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
 function pointer(steps: Step[][], width: number): Plot.Markish[] {
   const tried = steps.map((line) => line.slice(0, -1));
   const spots = Array.from({ length: Math.max(...tried.map(({ length }) => length)) }, (_, flips) => {
-    const told = tried.flatMap((line) => line[flips] ?? []).map((step) => summary(step, steps.length > 1));
+    const told = tried.flatMap((line) => line[flips] ?? []).map((step) => summary(step, steps.length > 1, width < 600));
     return { middle: flips + 0.5, text: [`Q = ${flips}`, ...told].join("\n") };
   });
   const tip = {
@@ -227,14 +227,15 @@ function pointer(steps: Step[][], width: number): Plot.Markish[] {
   ];
 }
 
-function summary({ model, robust, nonrobust }: Step, several: boolean): string {
+/** The shares at one Q: on one line a model, or with its letter on a line each where there is little room. */
+function summary({ model, robust, nonrobust }: Step, several: boolean, narrow: boolean): string {
   const rest = Math.max(0, 1 - robust - nonrobust);
-  const parts = [
-    `${percent(robust)} robust`,
-    `${percent(nonrobust)} nonrobust`,
-    ...(rest > 1e-9 ? [`${percent(rest)} undecided`] : []),
-  ];
-  return several ? `${modelLabel(model, true, 20)}: ${parts.join(", ")}` : parts.join("\n");
+  const parts = [`${percent(robust)} robust`, `${percent(nonrobust)} nonrobust`];
+  if (rest > 1e-9) parts.push(`${percent(rest)} undecided`);
+  if (!several) return parts.join("\n");
+  return narrow
+    ? parts.map((part) => `${model.letter}  ${part}`).join("\n")
+    : `${modelLabel(model, true, 20)}: ${parts.join(", ")}`;
 }
 
 function caption(models: ModelFindings[], several: boolean, end: number): Child[] {
