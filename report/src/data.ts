@@ -47,7 +47,7 @@ export interface Certificates {
     global: number; // Q, flips in all
     local: string; // as given, "1%" or "5"
     local_count: number; // q, flips at one node
-    direction: "both" | "add-only" | "remove-only";
+    direction: "both" | "add-only" | "delete-only";
     notes: string[]; // further restrictions in words, e.g. "no flips at 12 protected nodes"
   };
   engine: "fast" | "tight" | "complete"; // strongest that was asked for
@@ -69,9 +69,9 @@ export interface Certificates {
 
 export interface Radii {
   engine: "fast" | "tight" | "complete";
-  target?: "predicted" | "label"; // whose class withstands the flips; the predicted one where it is left out
-  direction?: "both" | "add-only" | "remove-only";
-  notes?: string[]; // further restrictions in words, as in the budget of certificates
+  target: "predicted" | "label"; // whose class withstands the flips
+  direction: "both" | "add-only" | "delete-only";
+  notes: string[]; // further restrictions in words, as in the budget of certificates
   scan: boolean; // true: only robust_up_to is known (nonrobust_from all null)
   max_budget: number; // the largest Q that was tried
   local: string;

@@ -83,15 +83,14 @@ function certificateTerms({ budget, target, engine }: Certificates): Child[] {
 }
 
 function radiusTerms({ local_count, max_budget, engine, direction, notes, target, scan }: Radii): Child[] {
-  const how = direction ? `; ${directionInWords(direction)}` : "";
   return [
     h(
       "li",
       {},
-      `Radii: up to ${plural(max_budget, "flip")} in all were tried, at most ${count(local_count)} at one node${how}; engine `,
+      `Radii: up to ${plural(max_budget, "flip")} in all were tried, at most ${count(local_count)} at one node; ${directionInWords(direction)}; engine `,
       h("code", {}, engine),
       ". ",
-      restrictions(notes ?? []),
+      restrictions(notes),
       target === "label" && "They are of the label, not of the predicted class. ",
       scan && "Only robustness was asked, so no radius has an upper end.",
     ),

@@ -83,10 +83,10 @@ export function budgetInWords({ global, local_count }: Pick<Certificates["budget
   return `at most ${plural(global, "attribute")} flipped in all, at most ${count(local_count)} at one node`;
 }
 
-export function directionInWords(direction: "both" | "add-only" | "remove-only"): string {
+export function directionInWords(direction: "both" | "add-only" | "delete-only"): string {
   return {
     both: "attributes may be added and removed",
     "add-only": "attributes may only be added",
-    "remove-only": "attributes may only be removed",
+    "delete-only": "attributes may only be removed",
   }[direction];
 }

@@ -166,6 +166,9 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
       ? null
       : {
           engine: "complete",
+          target: "predicted",
+          direction: "both",
+          notes: [],
           scan: false,
           max_budget: maxBudget,
           local: "1%",

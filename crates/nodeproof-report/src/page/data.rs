@@ -89,6 +89,9 @@ struct CertificateColumns {
 #[derive(Debug, Serialize)]
 struct RadiusColumns {
     engine: Engine,
+    target: TargetClass,
+    direction: Direction,
+    notes: Vec<String>,
     scan: bool,
     max_budget: u32,
     local: String,
@@ -312,12 +315,16 @@ impl RadiusColumns {
             flips.map(|flips| flip_cells(flips, shown))
         });
         let Shares { robust, nonrobust, .. } = Shares::of(file);
+        let BudgetFacts { global, local, local_count, direction, notes } = BudgetFacts::new(&file.budget);
         Self {
             engine: file.engine,
+            target: file.target_class,
+            direction,
+            notes,
             scan: file.scan,
-            max_budget: file.budget.budget.global(),
-            local: file.budget.local.clone(),
-            local_count: file.budget.local_count,
+            max_budget: global,
+            local,
+            local_count,
             position: records().map(|record| shown.position(record.node)).collect(),
             class: records().map(|record| record.class()).collect(),
             robust_up_to: records().map(|record| record.robust_up_to).collect(),

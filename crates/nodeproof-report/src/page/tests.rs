@@ -81,6 +81,7 @@ fn the_data_say_what_the_results_say() {
         assert_eq!(of_node["witness"][at].is_array(), record.witness.is_some());
     }
     assert_eq!(shown["radii"]["curve"]["robust"].as_array().unwrap().len(), 10);
+    assert_eq!((&shown["radii"]["target"], &shown["radii"]["notes"]), (&json!("predicted"), &json!([])));
     assert_eq!(shown["radii"]["robust_up_to"][0], json!(radii.records[0].robust_up_to));
     assert!(shown["purity"].as_array().unwrap().iter().all(Value::is_number));
     assert_eq!(html, Page::new(&graph, "ring").model("m", Some(certificates), Some(radii)).html().unwrap());

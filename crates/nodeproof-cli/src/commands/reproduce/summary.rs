@@ -1,0 +1,192 @@
+//! The summary: what was reproduced, as Markdown with tables and figures, and the table as CSV.
+
+use std::fmt::Write;
+
+use super::figures::Drawn;
+use super::findings::{Mean, Outcome, Slopes};
+use super::paper::{BUDGET, DataSet};
+
+/// What was found on one data set.
+#[derive(Debug)]
+pub(super) struct Findings {
+    pub(super) data: DataSet,
+    /// Nodes, edges, attributes and classes.
+    pub(super) sizes: [usize; 4],
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) slopes: Slopes,
+}
+
+/// Everything that the summary tells.
+#[derive(Debug)]
+pub(super) struct Summary {
+    pub(super) findings: Vec<Findings>,
+    /// Titles of data sets that were not there.
+    pub(super) missing: Vec<&'static str>,
+    pub(super) splits: u64,
+    pub(super) figures: Vec<Drawn>,
+    pub(super) machine: String,
+    pub(super) cpu_seconds: f64,
+}
+
+/// Differences from the paper smaller than this are those of rounding to two digits.
+const ROUNDING: f64 = 0.005;
+
+impl Summary {
+    /// The whole of it.
+    pub(super) fn markdown(&self) -> String {
+        let mut text = format!(
+            "# The experiments of the paper, again\n\n\
+             D. Zügner and S. Günnemann, *Certifiable Robustness and Robust Training for Graph Convolutional Networks*, KDD \
+             2019, repeated with nodeproof {}: {}, 10 % of the nodes labelled, 32 hidden units, at most 1 % of the \
+             attributes flipped at one node.\n",
+            env!("CARGO_PKG_VERSION"),
+            if self.splits == 1 { "one split".to_owned() } else { format!("{} splits", self.splits) },
+        );
+        if !self.missing.is_empty() {
+            let _ = write!(text, "\nNot there, and left out: {}.\n", self.missing.join(", "));
+        }
+        text += &self.table();
+        text += &self.slopes();
+        text += &self.sizes();
+        text += &self.drawn();
+        let _ = write!(
+            text,
+            "\n## How\n\nMade by `nodeproof reproduce` in {:.1} CPU minutes on {}. `runs/` has the networks, their radii and \
+             training logs; `steps.jsonl` the command of every step; `table1.csv` the first table.\n",
+            self.cpu_seconds / 60.0,
+            self.machine
+        );
+        text
+    }
+
+    /// The paper's table, ours beside it.
+    fn table(&self) -> String {
+        let deviation = if self.splits > 1 { ", with the standard deviation over splits" } else { "" };
+        let mut text = format!(
+            "\n## Robust training (table 1)\n\n\
+             Trained against {BUDGET} flips. Ours{deviation}, and in parentheses the paper's; ▲ ours is higher, ▼ lower, by more than \
+             rounding explains. *Largest Q*: mean over all nodes of the largest global budget for which the paper's certificate \
+             (engine `fast`) proves them robust.\n\n\
+             | data set | training | largest Q | robust, Q = {BUDGET} | accuracy, labelled | accuracy, unlabelled |\n\
+             |---|---|--:|--:|--:|--:|\n"
+        );
+        for findings in &self.findings {
+            for outcome in &findings.outcomes {
+                let _ = writeln!(
+                    text,
+                    "| {} | {} | {} | {} | {} | {} |",
+                    findings.data.title,
+                    outcome.method.name,
+                    beside(outcome.radius, outcome.paper.radius, 2),
+                    beside(outcome.robust, outcome.paper.robust, 3),
+                    beside(outcome.labelled, outcome.paper.labelled, 3),
+                    beside(outcome.unlabelled, outcome.paper.unlabelled, 3),
+                );
+            }
+        }
+        text
+    }
+
+    fn slopes(&self) -> String {
+        let mut text = "\n## Default and optimised slopes\n\n\
+             The mean largest Q of the network trained by CE (split 0), proven with the paper's default slopes (engine `fast`), \
+             and with optimised bounds (engine `tight`, whose family of bounds is larger than the paper's).\n\n\
+             | data set | default | optimised | drop | paper's drop |\n|---|--:|--:|--:|--:|\n"
+            .to_owned();
+        for findings in &self.findings {
+            let Slopes { default, optimised } = findings.slopes;
+            let (title, drop) = (findings.data.title, findings.data.drop);
+            let _ = writeln!(text, "| {title} | {default:.2} | {optimised:.2} | {:.2} | {drop} |", optimised - default);
+        }
+        text
+    }
+
+    fn sizes(&self) -> String {
+        let mut text =
+            "\n## Data\n\n| data set | nodes | edges | attributes | classes |\n|---|--:|--:|--:|--:|\n".to_owned();
+        for findings in &self.findings {
+            let cell = |(ours, paper): (&usize, &usize)| match ours == paper {
+                true => ours.to_string(),
+                false => format!("{ours} (paper {paper})"),
+            };
+            let cells: Vec<String> = findings.sizes.iter().zip(&findings.data.sizes).map(cell).collect();
+            let _ = writeln!(text, "| {} | {} |", findings.data.title, cells.join(" | "));
+        }
+        text
+    }
+
+    fn drawn(&self) -> String {
+        let mut text =
+            "\n## Figures\n\nOf split 0. Dotted curves are the paper's, where its numbers are known.\n".to_owned();
+        for Drawn { name, caption } in &self.figures {
+            let _ = write!(text, "\n![{caption}](figures/{name}.png)\n\n{caption} ([SVG](figures/{name}.svg))\n");
+        }
+        text
+    }
+
+    /// The table as CSV.
+    pub(super) fn csv(&self) -> String {
+        let mut text = "data_set,training,figure,ours,deviation,paper\n".to_owned();
+        for findings in &self.findings {
+            for outcome in &findings.outcomes {
+                let paper = outcome.paper;
+                for (figure, ours, paper) in [
+                    ("largest_q", outcome.radius, paper.radius),
+                    ("robust_12", outcome.robust, paper.robust),
+                    ("accuracy_labelled", outcome.labelled, paper.labelled),
+                    ("accuracy_unlabelled", outcome.unlabelled, paper.unlabelled),
+                ] {
+                    let deviation = ours.deviation.map(|deviation| deviation.to_string()).unwrap_or_default();
+                    let (stem, method) = (findings.data.stem, outcome.method.option);
+                    let _ = writeln!(text, "{stem},{method},{figure},{},{deviation},{paper}", ours.mean);
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Ours, with its deviation, and in parentheses the paper's.
+fn beside(ours: Mean, paper: f64, digits: usize) -> String {
+    let mark = match ours.mean - paper {
+        difference if difference > ROUNDING => " ▲",
+        difference if difference < -ROUNDING => " ▼",
+        _ => "",
+    };
+    let deviation = ours.deviation.map(|deviation| format!(" ± {deviation:.digits$}")).unwrap_or_default();
+    format!("{:.digits$}{deviation} ({paper:.2}){mark}", ours.mean)
+}
+
+/// What the machine is, as far as it says so.
+pub(super) fn machine(threads: usize) -> String {
+    let facts = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = facts.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
+    let threads = crate::terminal::counted(threads, "thread");
+    model.map_or(format!("a machine with {threads}"), |model| format!("{threads} of a machine with {}", model.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::reproduce::paper;
+
+    #[test]
+    fn differences_beyond_rounding_are_marked() {
+        let ours = |mean| Mean { mean, deviation: None };
+        assert_eq!(beside(ours(0.7907), 0.77, 3), "0.791 (0.77) ▲");
+        assert_eq!(beside(ours(0.766), 0.77, 3), "0.766 (0.77)");
+        assert_eq!(beside(Mean { mean: 30.0, deviation: Some(1.5) }, 32.49, 2), "30.00 ± 1.50 (32.49) ▼");
+    }
+
+    #[test]
+    fn the_paper_is_quoted_right() {
+        let rows = paper::DATA_SETS.iter().flat_map(|data| data.rows);
+        assert_eq!(rows.clone().count(), 12);
+        // The sums of the columns of its table.
+        let sum = |column: fn(&paper::Row) -> f64| rows.clone().map(|row| column(&row)).sum::<f64>();
+        assert!((sum(|row| row.radius) - 335.01).abs() < 1e-9, "{}", sum(|row| row.radius));
+        assert!((sum(|row| row.robust) - 7.03).abs() < 1e-9, "{}", sum(|row| row.robust));
+        assert!((sum(|row| row.labelled) - 11.64).abs() < 1e-9, "{}", sum(|row| row.labelled));
+        assert!((sum(|row| row.unlabelled) - 9.45).abs() < 1e-9, "{}", sum(|row| row.unlabelled));
+    }
+}

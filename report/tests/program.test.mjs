@@ -1,0 +1,72 @@
+// Pages that the program itself wrote: NODEPROOF names it.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { launch, visit } from "./browser.mjs";
+
+const PROGRAM = process.env.NODEPROOF;
+const MODEL = new URL("../../examples/papers/model.safetensors", import.meta.url).pathname;
+const PAPERS = new URL("../../examples/papers/graph.npz", import.meta.url).pathname;
+const HOSTILE = new URL("hostile.py", import.meta.url).pathname;
+
+let browser;
+let folder;
+before(async () => {
+  browser = await launch();
+  folder = mkdtempSync(join(tmpdir(), "nodeproof-"));
+});
+after(async () => {
+  await browser.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs the program in the folder. */
+const nodeproof = (...words) => execFileSync(PROGRAM, [...words, "--quiet"], { cwd: folder });
+
+/** Certificates and radii of the example's model on a graph, and their report. */
+function report(graph, out, ...more) {
+  const about = ["--graph", graph, "--model", MODEL];
+  nodeproof("certify", ...about, "--global-budget", "4", "--local-budget", "2", "--out", "certificates.jsonl");
+  nodeproof("radius", ...about, "--max-budget", "12", "--local-budget", "2", "--out", "radii.jsonl");
+  nodeproof("report", "certificates.jsonl", "radii.jsonl", "--graph", graph, "--out", out, ...more);
+  return pathToFileURL(join(folder, out)).href;
+}
+
+const options = { skip: PROGRAM ? false : "NODEPROOF does not name the program" };
+
+test("a report of the program tells of a node and its witness", options, async () => {
+  const address = report(PAPERS, "papers.html", "--title", "Papers");
+  const { page, context, trouble } = await visit(browser, address);
+  assert.equal(await page.title(), "Papers");
+  await page.selectOption("select >> nth=0", { label: "nonrobust" });
+  const nonrobust = page.locator(".rows tbody tr[data-place]");
+  assert.ok((await nonrobust.count()) > 0);
+  await nonrobust.first().click();
+  const text = await page.locator("dialog").textContent();
+  assert.match(text, /Witness/);
+  assert.match(text, /(add|remove) “/);
+  assert.deepEqual(trouble, []);
+  await context.close();
+});
+
+test("hostile names in a graph neither break nor script the report", options, async () => {
+  execFileSync("python3", [HOSTILE, join(folder, "hostile.npz")]);
+  const address = report("hostile.npz", "hostile.html", "--title", "<script>window.broken = true</script>");
+  for (const node of [0, 1, 2, 5, 7, 8]) {
+    const { page, context, trouble } = await visit(browser, `${address}#node-${node}`);
+    assert.ok(await page.$eval("dialog", (dialog) => dialog.open));
+    assert.equal(await page.evaluate(() => window.broken), undefined);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "it scrolls sideways");
+    assert.deepEqual(trouble, []);
+    await context.close();
+  }
+  const { page, context } = await visit(browser, address);
+  assert.match(await page.locator(".rows tbody").textContent(), /<img src=x onerror='window.broken = true'> node 1/);
+  assert.equal(await page.title(), "<script>window.broken = true</script>");
+  await context.close();
+});
