@@ -1,10 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
-use nodeproof::{Budget, Certifier, Engine, Layer, Matrix, Model, Names, NodeId, Propagation};
+use nodeproof::{Budget, Certifier, Engine, Layer, Matrix, Model, Names, NodeId, Propagation, TargetClass};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::results::{RadiusRecord, Record, ResultBudget};
 
 /// A ring of six nodes with three words, a network that counts two of them, and hostile names.
 fn ring() -> (Graph, Model) {
@@ -23,35 +22,20 @@ fn ring() -> (Graph, Model) {
     (graph, Model::new(layers, Propagation::SymmetricGcn).unwrap())
 }
 
-fn budget(global: u32) -> ResultBudget {
-    ResultBudget { budget: Budget::new(global, 2.into()), local_count: 2, local: "2".to_owned() }
+fn budget(global: u32) -> Budget {
+    Budget::new(global, 2.into())
 }
 
 fn certificates(graph: &Graph, model: &Model, nodes: &[NodeId]) -> Certificates {
-    let certifier = Certifier::new(graph, model).unwrap().budget(budget(2).budget).engine(Engine::Complete);
+    let certifier = Certifier::new(graph, model).unwrap().budget(budget(2)).engine(Engine::Complete);
     let certified = certifier.certify(nodes).unwrap();
-    Certificates {
-        engine: Engine::Complete,
-        target_class: nodeproof::TargetClass::Predicted,
-        graph: GraphHeader::new(graph),
-        model: ModelHeader::new(model),
-        budget: budget(2),
-        records: certified.iter().map(|certificate| Record::new(certificate, graph, false)).collect(),
-    }
+    Certificates::of(&certified, (graph, model), &budget(2), Engine::Complete, TargetClass::Predicted)
 }
 
 fn radii(graph: &Graph, model: &Model, nodes: &[NodeId]) -> Radii {
-    let certifier = Certifier::new(graph, model).unwrap().budget(budget(9).budget).engine(Engine::Complete);
+    let certifier = Certifier::new(graph, model).unwrap().budget(budget(9)).engine(Engine::Complete);
     let radii = certifier.radii(nodes, 9, |_, _, _| std::ops::ControlFlow::Continue(())).unwrap().unwrap();
-    Radii {
-        engine: Engine::Complete,
-        scan: false,
-        target_class: nodeproof::TargetClass::Predicted,
-        graph: GraphHeader::new(graph),
-        model: ModelHeader::new(model),
-        budget: budget(9),
-        records: radii.iter().map(|radius| RadiusRecord::new(radius, 9, graph, false)).collect(),
-    }
+    Radii::of(&radii, (graph, model), &budget(9), Engine::Complete, TargetClass::Predicted)
 }
 
 /// The data of a page, and what is around them.

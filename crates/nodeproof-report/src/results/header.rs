@@ -65,6 +65,16 @@ pub struct ResultBudget {
 }
 
 impl ResultBudget {
+    /// `budget`, for `graph`.
+    pub fn of(budget: &Budget, graph: &Graph) -> Self {
+        let local_count = budget.local().count(graph.attribute_count());
+        Self {
+            budget: budget.clone(),
+            local_count: u32::try_from(local_count).unwrap_or(u32::MAX),
+            local: String::from(budget.local()),
+        }
+    }
+
     /// The budget in a header; `global` where the header has it elsewhere.
     pub(super) fn read(mut value: Value, global: Option<u32>) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]

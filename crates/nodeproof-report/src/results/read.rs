@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use nodeproof::{Engine, TargetClass};
+use nodeproof::{Budget, Certificate, Engine, Graph, Model, Radius, TargetClass};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -166,6 +166,24 @@ impl Results {
 }
 
 impl Certificates {
+    /// What would be on file of `certificates`, made by `engine` for the class `target_class` of nodes of `graph`.
+    pub fn of(
+        certificates: &[Certificate],
+        (graph, model): (&Graph, &Model),
+        budget: &Budget,
+        engine: Engine,
+        target_class: TargetClass,
+    ) -> Self {
+        Self {
+            engine,
+            target_class,
+            graph: GraphHeader::new(graph),
+            model: ModelHeader::new(model),
+            budget: ResultBudget::of(budget, graph),
+            records: certificates.iter().map(|certificate| Record::new(certificate, graph, false)).collect(),
+        }
+    }
+
     /// Reads the file at `path`, which must have certificates.
     ///
     /// # Errors
@@ -179,6 +197,27 @@ impl Certificates {
 }
 
 impl Radii {
+    /// What would be on file of `radii`, looked for by `engine` up to the global budget of `budget`, for the class
+    /// `target_class` of nodes of `graph`.
+    pub fn of(
+        radii: &[Radius],
+        (graph, model): (&Graph, &Model),
+        budget: &Budget,
+        engine: Engine,
+        target_class: TargetClass,
+    ) -> Self {
+        let most = budget.global();
+        Self {
+            engine,
+            scan: false,
+            target_class,
+            graph: GraphHeader::new(graph),
+            model: ModelHeader::new(model),
+            budget: ResultBudget::of(budget, graph),
+            records: radii.iter().map(|radius| RadiusRecord::new(radius, most, graph, false)).collect(),
+        }
+    }
+
     /// Reads the file at `path`, which must have radii.
     ///
     /// # Errors
