@@ -2,6 +2,7 @@
 
 #[cfg(feature = "download")]
 mod get;
+mod plot;
 mod report;
 mod train;
 
@@ -12,6 +13,10 @@ use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 
 #[cfg(feature = "download")]
 pub(crate) use get::DataGetArguments;
+pub(crate) use plot::{
+    FigureArguments, PlotCertificatesArguments, PlotCommand, PlotComparisonArguments, PlotDynamicsArguments,
+    PlotGapArguments, PlotStructureArguments, PlotTruthArguments,
+};
 pub(crate) use report::ReportArguments;
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
@@ -193,6 +198,9 @@ pub(crate) enum Command {
         override_usage = "nodeproof report <[NAME=]FILE>... --graph <FILE> [OPTIONS]"
     )]
     Report(ReportArguments),
+    /// Draw figures for papers, as SVG or PNG
+    #[command(subcommand)]
+    Plot(PlotCommand),
     /// Train a network, also such that its predictions withstand tampering
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use nodeproof::{LocalBudget, Part};
+use nodeproof_report::plot::Size;
 
 /// Most units of a hidden layer that can have been meant.
 const MOST_UNITS: usize = 65_536;
@@ -164,6 +165,19 @@ impl FromStr for Budgets {
         }
         Ok(Self(budgets))
     }
+}
+
+/// Parses `--width` and `--height`.
+pub(crate) fn millimetres(text: &str) -> Result<f64, String> {
+    let possible = Size::MIN..=Size::MAX;
+    let number = text.trim().parse().ok().filter(|number| possible.contains(number));
+    number.ok_or_else(|| format!("give millimetres from {} to {}, such as 84", Size::MIN, Size::MAX))
+}
+
+/// Parses `--dpi`.
+pub(crate) fn dots_per_inch(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse().ok().filter(|number| (10.0..=2400.0).contains(number));
+    number.ok_or_else(|| "give pixels an inch from 10 to 2400, such as 300".to_owned())
 }
 
 /// Parses `--clip` and `--saturation`.

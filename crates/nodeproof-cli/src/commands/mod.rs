@@ -7,6 +7,7 @@ mod demo;
 mod explain;
 mod manual;
 mod model;
+mod plot;
 mod radius;
 mod report;
 mod train;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Plot(command) => plot::run(&command),
         Command::Train(arguments) => train::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
         #[cfg(feature = "download")]

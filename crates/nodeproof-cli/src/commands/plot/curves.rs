@@ -1,0 +1,129 @@
+//! Figures of shares by global budget.
+
+use std::path::Path;
+
+use anyhow::bail;
+use nodeproof::Engine;
+use nodeproof_report::plot::figures::{self, Compared, Curves};
+use nodeproof_report::results::Radii;
+use nodeproof_report::shares::Shares;
+
+use super::output::Output;
+use super::reference;
+use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments};
+use crate::outcome::Outcome;
+use crate::terminal::counted;
+use crate::values::NamedFile;
+
+/// `nodeproof plot certificates`.
+///
+/// # Errors
+/// If a file is not what it should be, or the figure cannot be written.
+pub(super) fn certificates(arguments: &PlotCertificatesArguments) -> anyhow::Result<Outcome> {
+    let files = [arguments.against.as_ref(), arguments.reference.reference.as_ref()];
+    let mut inputs = vec![arguments.radii.as_path()];
+    inputs.extend(files.into_iter().flatten().map(|file| file.path.as_path()));
+    let output = Output::check(&arguments.figure, &inputs)?;
+    let curves = curves(&read(&arguments.radii)?);
+    let against = arguments.against.as_ref();
+    let against = against.map(|file| anyhow::Ok((file.shown_name(), self::curves(&read(&file.path)?)))).transpose()?;
+    let reference = reference::read(arguments.reference.reference.as_ref())?;
+    let against = against.as_ref().map(|(name, curves)| (name.as_str(), curves));
+    output.write(figures::certificates(&curves, against, reference.as_ref()))
+}
+
+/// `nodeproof plot comparison`.
+///
+/// # Errors
+/// If a file is not what it should be, or the figure cannot be written.
+pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<Outcome> {
+    let files = arguments.radii.iter().chain(&arguments.reference.reference);
+    let inputs: Vec<&Path> = files.map(|file| file.path.as_path()).collect();
+    let output = Output::check(&arguments.figure, &inputs)?;
+    let trained_for = arguments.trained_for.as_ref().map(|budgets| budgets.0.as_slice()).unwrap_or_default();
+    if !trained_for.is_empty() && trained_for.len() != arguments.radii.len() {
+        let (budgets, models) = (counted(trained_for.len(), "budget"), counted(arguments.radii.len(), "model"));
+        bail!("--trained-for: {budgets} for {models}; give one for each, in the same order");
+    }
+    let model = |(number, file): (usize, &NamedFile)| {
+        let robust = curves(&read(&file.path)?).robust;
+        anyhow::Ok(Compared { name: file.shown_name(), robust, trained_for: trained_for.get(number).copied() })
+    };
+    let models = arguments.radii.iter().enumerate().map(model).collect::<Result<Vec<_>, _>>()?;
+    let reference = reference::read(arguments.reference.reference.as_ref())?;
+    output.write(figures::comparison(&models, reference.as_ref()))
+}
+
+/// `nodeproof plot truth`.
+///
+/// # Errors
+/// If the files are not about the same, or the figure cannot be written.
+pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
+    let output = Output::check(&arguments.figure, &[&arguments.fast, &arguments.complete])?;
+    let (fast, complete) = (read(&arguments.fast)?, read(&arguments.complete)?);
+    check_engine(&fast, Engine::Fast, &arguments.fast)?;
+    check_engine(&complete, Engine::Complete, &arguments.complete)?;
+    if let Some(what) = difference(&fast, &complete) {
+        bail!(
+            "{} and {} are about different {what}; give radii of one model and one budget, by both engines",
+            arguments.fast.display(),
+            arguments.complete.display()
+        );
+    }
+    output.write(figures::truth(&curves(&fast), &curves(&complete)))
+}
+
+/// Refuses radii of another engine, and those of a scan, which knows of no witnesses.
+fn check_engine(radii: &Radii, engine: Engine, path: &Path) -> anyhow::Result<()> {
+    if radii.engine != engine {
+        bail!(
+            "{} has radii of the engine {}, not {}; give those of fast first, those of complete second (`nodeproof radius \
+             --engine {}` makes them)",
+            path.display(),
+            radii.engine.name(),
+            engine.name(),
+            engine.name()
+        );
+    }
+    if radii.scan {
+        bail!("{} is a scan, which says nothing about witnesses; make the radii without --scan", path.display());
+    }
+    Ok(())
+}
+
+/// What two files are about differently, if anything.
+fn difference(left: &Radii, right: &Radii) -> Option<&'static str> {
+    let nodes = |radii: &Radii| radii.records.iter().map(|record| record.node).collect::<Vec<_>>();
+    if left.graph.fingerprint != right.graph.fingerprint {
+        Some("graphs")
+    } else if left.model.fingerprint != right.model.fingerprint {
+        Some("models")
+    } else if left.budget != right.budget {
+        Some("budgets")
+    } else if left.target_class != right.target_class {
+        Some("classes")
+    } else if nodes(left) != nodes(right) {
+        Some("nodes")
+    } else {
+        None
+    }
+}
+
+/// Reads radii, of at least one node.
+///
+/// # Errors
+/// If the file has something else.
+pub(super) fn read(path: &Path) -> anyhow::Result<Radii> {
+    let radii = Radii::read(path)?;
+    if radii.records.is_empty() {
+        bail!("{} has no nodes; give radii of at least one", path.display());
+    }
+    Ok(radii)
+}
+
+/// Shares by global budget; of a scan, those of robust nodes alone.
+fn curves(radii: &Radii) -> Curves {
+    let shares = Shares::of(radii);
+    let nonrobust = if radii.scan { Vec::new() } else { shares.nonrobust_shares() };
+    Curves { robust: shares.robust_shares(), nonrobust }
+}
