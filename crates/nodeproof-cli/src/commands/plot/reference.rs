@@ -39,7 +39,10 @@ fn curves(path: &Path) -> anyhow::Result<Vec<(String, Vec<Point>)>> {
         let line = row.position().map_or(0, csv::Position::line);
         let number = |cell: &str, largest: f64| match cell.parse::<f64>() {
             Ok(number) if (0.0..=largest).contains(&number) => Ok(number),
-            _ => Err(anyhow!("{shown}, line {line}: “{}” is not a number from 0 to {largest}; mend it", short_name(cell))),
+            _ => Err(anyhow!(
+                "{shown}, line {line}: “{}” is not a number from 0 to {largest}; mend it",
+                short_name(cell)
+            )),
         };
         let mut cells = row.iter();
         let budget = number(cells.next().unwrap_or_default(), f64::from(u32::MAX))?;
