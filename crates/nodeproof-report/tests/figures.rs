@@ -227,6 +227,10 @@ fn no_gap_is_a_dot_at_zero() {
     for (start, share) in starts.iter().zip([0.5, 0.75]) {
         assert!((start.0 - left).abs() < 0.011 && (start.1 - (bottom - share * (bottom - top))).abs() < 0.011);
     }
+    let marks = svg.descendants().filter(|node| node.attribute("class") == Some("mark"));
+    let at = |node: Node, side: &str| node.attribute(side).unwrap().parse::<f64>().unwrap();
+    let marks: Vec<(f64, f64)> = marks.map(|node| (at(node, "cx"), at(node, "cy"))).collect();
+    assert_eq!(marks, starts, "marks are exactly where the numbers are");
     assert!(texts(&svg).iter().any(|name| name.contains("no gap: 75 %")));
 }
 

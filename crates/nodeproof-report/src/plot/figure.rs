@@ -186,7 +186,8 @@ impl Figure {
 
     /// Layers, clipped to the frame by an inner document.
     fn draw_layers(&self, layout: &Layout, document: &mut Document) {
-        let clip = layout.frame.grown(1.0);
+        // Half the width of a line more, so that lines along the border are whole.
+        let clip = layout.frame.grown(0.6);
         let (x, y, width, height) = (number(clip.left), number(clip.top), number(clip.width()), number(clip.height()));
         let view = format!("{x} {y} {width} {height}");
         document.open(
@@ -198,6 +199,13 @@ impl Figure {
         self.markers.iter().for_each(|marker| draw_marker(marker, layout, document));
         self.layers.iter().filter(|layer| !is_area(layer)).for_each(|layer| draw_layer(layer, layout, document));
         document.close("svg");
+        for layer in &self.layers {
+            if let Layer::Dots(dots) = layer
+                && dots.are_marks()
+            {
+                draw_marks(&layout.spots(&dots.points), dots, &layout.frame, document);
+            }
+        }
     }
 }
 
@@ -205,6 +213,7 @@ fn draw_layer(layer: &Layer, layout: &Layout, document: &mut Document) {
     match layer {
         Layer::Area(area) => draw_area("area", &layout.outline(area), area.fill, document),
         Layer::Line(line) => document.stroke("line", &path(&layout.spots(&line.points)), &line.stroke),
+        Layer::Dots(dots) if dots.are_marks() => {}
         Layer::Dots(dots) => draw_dots(&layout.spots(&dots.points), dots, document),
     }
 }
@@ -249,6 +258,15 @@ fn draw_dots(spots: &[Spot], dots: &Dots, document: &mut Document) {
                 ("stroke-opacity", &number(shade as f64 / SHADES)),
             ],
         );
+    }
+}
+
+/// Opaque dots where they are, as long as that is in the frame.
+fn draw_marks(spots: &[Spot], dots: &Dots, frame: &Rect, document: &mut Document) {
+    let (radius, colour) = (number(dots.radius), dots.colour.to_string());
+    for &(x, y) in spots.iter().filter(|&&spot| frame.grown(0.01).contains(spot)) {
+        let (x, y) = (number(x), number(y));
+        document.element("circle", &[("class", "mark"), ("cx", &x), ("cy", &y), ("r", &radius), ("fill", &colour)]);
     }
 }
 

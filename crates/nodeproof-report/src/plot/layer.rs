@@ -52,7 +52,7 @@ pub struct Line {
     pub(crate) is_background: bool,
 }
 
-/// Many dots. Where they lie on each other they get darker.
+/// Dots. Where faint ones lie on each other they get darker; opaque ones are marks, over everything else and never cut off.
 #[derive(Debug, Clone)]
 pub struct Dots {
     pub(crate) points: Vec<Point>,
@@ -171,6 +171,12 @@ impl Dots {
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+}
+
+impl Dots {
+    pub(crate) fn are_marks(&self) -> bool {
+        self.opacity >= 1.0
     }
 }
 

@@ -75,7 +75,7 @@ impl Curves {
 /// The budget at which shares reach zero for good; the last one if they do not.
 fn last_of(robust: &[f64]) -> usize {
     match robust.last() {
-        Some(&last) if last == 0.0 => last_change(robust),
+        Some(0.0) => last_change(robust),
         _ => robust.len().saturating_sub(1),
     }
 }
