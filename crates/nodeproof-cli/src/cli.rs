@@ -4,6 +4,7 @@
 mod get;
 mod plot;
 mod report;
+mod reproduce;
 mod train;
 
 use std::path::{Path, PathBuf};
@@ -15,9 +16,10 @@ use nodeproof::{Engine, LocalBudget, Propagation, TargetClass};
 pub(crate) use get::DataGetArguments;
 pub(crate) use plot::{
     FigureArguments, PlotCertificatesArguments, PlotCommand, PlotComparisonArguments, PlotDynamicsArguments,
-    PlotGapArguments, PlotStructureArguments, PlotTruthArguments,
+    PlotGapArguments, PlotStructureArguments, PlotTruthArguments, RangeArguments,
 };
 pub(crate) use report::ReportArguments;
+pub(crate) use reproduce::ReproduceArguments;
 pub(crate) use train::{BenchTrainArguments, OptionArguments, TrainArguments};
 
 use crate::inputs::GraphSource;
@@ -201,6 +203,13 @@ pub(crate) enum Command {
     /// Draw figures for papers, as SVG or PNG
     #[command(subcommand)]
     Plot(PlotCommand),
+    /// Repeat the paper's experiments
+    ///
+    /// Trains the networks of the paper on its data sets, as far as they are there, finds their radii, and writes a summary:
+    /// the paper's table and figures, ours beside the published ones. A run that was stopped goes on where it was when the
+    /// same command is given again. With --quick it takes a quarter of an hour on two cores.
+    #[command(after_help = reproduce::EXAMPLES)]
+    Reproduce(ReproduceArguments),
     /// Train a network, also such that its predictions withstand tampering
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins

@@ -31,6 +31,11 @@ fn the_demo_shows_what_robust_training_is_good_for() {
         let info = json(&fixture.run(&format!("model info shown/{name}.safetensors --json")).succeeded().stdout);
         assert_eq!(info["classes"], 6);
     }
+    for name in ["robustness.svg", "robustness.png", "standard-radii.jsonl", "robust-radii.jsonl"] {
+        assert!(fixture.path(&format!("shown/{name}")).exists(), "{name}");
+    }
+    let report = fs::read_to_string(fixture.path("shown/report.html")).unwrap();
+    assert!(report.contains(r#""name":"standard""#) && report.contains(r#""name":"robust""#));
     // The commands that are shown are those that are run: the first of them gives the same bytes once more.
     let train =
         "train --graph bundled --method ce --global-budget 5 --split shown/split.json --out again.safetensors --quiet";

@@ -145,8 +145,14 @@ fn truth_takes_both_engines_and_one_model() {
     refused(truth("fast.jsonl fast.jsonl"), &["of the engine fast, not complete"]);
     refused(truth("scan.jsonl complete.jsonl"), &["is a scan"]);
     let radius = "radius --graph graph.npz --quiet --out other.jsonl";
-    fixture.run(&format!("{radius} --model model.safetensors --max-budget 7")).succeeded();
+    fixture.run(&format!("{radius} --model model.safetensors --max-budget 8 --add-only")).succeeded();
     refused(truth("fast.jsonl other.jsonl"), &["different budgets"]);
+    assert!(!fixture.exists("f.svg"));
+    fixture.run(&format!("{radius} --model model.safetensors --max-budget 7")).succeeded();
+    truth("fast.jsonl other.jsonl").succeeded();
+    let up_to_seven = fixture.read("f.svg");
+    truth("fast.jsonl complete.jsonl --up-to 7").succeeded();
+    assert_eq!(fixture.read("f.svg"), up_to_seven);
     fixture.run(&format!("{radius} --model model.safetensors --max-budget 8 --nodes 0-9")).succeeded();
     refused(truth("fast.jsonl other.jsonl"), &["different nodes"]);
     fixture.run(&format!("{radius} --model ce.safetensors --max-budget 8")).succeeded();

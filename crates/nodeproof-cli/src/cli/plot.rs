@@ -139,6 +139,14 @@ pub(crate) struct FigureArguments {
     pub(crate) quiet: bool,
 }
 
+/// How much of the radii is shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct RangeArguments {
+    /// Show global budgets up to this one [default: until nothing changes]
+    #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) up_to: Option<u32>,
+}
+
 /// Curves from elsewhere.
 #[derive(Debug, Args)]
 pub(crate) struct ReferenceArguments {
@@ -161,6 +169,8 @@ pub(crate) struct PlotCertificatesArguments {
     #[command(flatten)]
     pub(crate) reference: ReferenceArguments,
     #[command(flatten)]
+    pub(crate) range: RangeArguments,
+    #[command(flatten)]
     pub(crate) figure: FigureArguments,
 }
 
@@ -170,11 +180,13 @@ pub(crate) struct PlotComparisonArguments {
     /// Radii (`radius --out`) of each model, and what it is called [default: the name of the file]
     #[arg(required = true, value_name = "[NAME=]RADII")]
     pub(crate) radii: Vec<NamedFile>,
-    /// Global budgets that the models were trained for, in the same order; marked on the curves
+    /// Global budgets that the first models were trained for, in the same order; marked on the curves
     #[arg(long, value_name = "Q,Q,…", allow_hyphen_values = true)]
     pub(crate) trained_for: Option<Budgets>,
     #[command(flatten)]
     pub(crate) reference: ReferenceArguments,
+    #[command(flatten)]
+    pub(crate) range: RangeArguments,
     #[command(flatten)]
     pub(crate) figure: FigureArguments,
 }
@@ -187,6 +199,8 @@ pub(crate) struct PlotStructureArguments {
     #[command(flatten)]
     pub(crate) graph: GraphArguments,
     #[command(flatten)]
+    pub(crate) range: RangeArguments,
+    #[command(flatten)]
     pub(crate) figure: FigureArguments,
 }
 
@@ -197,6 +211,8 @@ pub(crate) struct PlotTruthArguments {
     pub(crate) fast: PathBuf,
     /// Radii of the engine complete
     pub(crate) complete: PathBuf,
+    #[command(flatten)]
+    pub(crate) range: RangeArguments,
     #[command(flatten)]
     pub(crate) figure: FigureArguments,
 }

@@ -3,21 +3,20 @@
 //! The demo runs the same commands that it shows, so that what they write is what a reader gets by typing them.
 
 use std::cmp::Reverse;
-use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use clap::Parser;
 use nodeproof::{Certifier, ClassId, Engine, Graph, NodeId, Witness};
-use nodeproof_report::results::{Record, VerdictName};
+use nodeproof_report::results::{Certificates, Record, VerdictName};
 
 use super::certify::{self, Certified};
 use super::explain::flips_in_words;
-use super::train;
-use crate::cli::{Cli, Command, DemoArguments};
+use super::line::{Line, named};
+use super::{radius, train};
+use crate::cli::{Command, DemoArguments};
 use crate::outcome::Outcome;
 use crate::summary::{Figures, duration};
 use crate::terminal::{self, Emphasis, paragraph, short_class, short_name};
@@ -26,6 +25,8 @@ use crate::terminal::{self, Emphasis, paragraph, short_class, short_name};
 const BUDGET: u32 = 5;
 /// What the complete engine may spend on a node.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
+/// The largest budget for which radii are looked for.
+const MAX_BUDGET: u32 = 40;
 /// Nodes among which the one to tell of is looked for.
 const CANDIDATES: usize = 40;
 
@@ -67,16 +68,17 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<Outcome> {
         terminal::print(&format!("\n{}\n", demo.emphasis.strong(&format!("{}  {}", number + 1, network.what))))?;
         match demo.train_and_certify(network)? {
             Some(certified) => networks.push(certified),
-            None => {
-                terminal::complain("the demo was stopped; it begins anew when it is run again");
-                return Ok(Outcome::Interrupted);
-            }
+            None => return Ok(demo.stopped()),
         }
     }
     let [standard, robust] = &networks[..] else { bail!("two networks were trained, but {} came", networks.len()) };
     terminal::print(&format!("\n{}\n", demo.emphasis.strong("3  What an attacker can do")))?;
     terminal::print(&comparison(standard, robust))?;
     let told = demo.story(standard)?;
+    terminal::print(&format!("\n{}\n", demo.emphasis.strong("4  To look at, and to hand on")))?;
+    if !demo.show()? {
+        return Ok(demo.stopped());
+    }
     terminal::print(&demo.ending(&graph, told, start.elapsed().as_secs_f64()))?;
     Ok(Outcome::Done)
 }
@@ -139,6 +141,12 @@ impl Demo<'_> {
         self.folder.join(name)
     }
 
+    /// Says that the user stopped it.
+    fn stopped(&self) -> Outcome {
+        terminal::complain("the demo was stopped; it begins anew when it is run again");
+        Outcome::Interrupted
+    }
+
     /// Trains the network and certifies every node; `None` if the user stopped it.
     fn train_and_certify(&self, network: Network) -> anyhow::Result<Option<Certified>> {
         let Network { name, method, draws_split, .. } = network;
@@ -179,14 +187,50 @@ impl Demo<'_> {
         Ok(Some(certified))
     }
 
+    /// Finds radii and makes plots and the report of both networks; `false` if the user stopped it.
+    fn show(&self) -> anyhow::Result<bool> {
+        let [standard, robust] = NETWORKS.map(|network| self.file(&format!("{}-radii.jsonl", network.name)));
+        for (network, out) in NETWORKS.iter().zip([&standard, &robust]) {
+            let line = Line::new("radius")
+                .with("--graph", "bundled")
+                .with("--model", self.file(&format!("{}.safetensors", network.name)))
+                .with("--max-budget", MAX_BUDGET.to_string())
+                .with("--time-limit", TIME_LIMIT.as_secs().to_string())
+                .with("--out", out);
+            let Command::Radius(arguments) = self.command(line)? else { bail!("radius is no radius") };
+            if radius::find(&arguments)?.is_none() {
+                return Ok(false);
+            }
+        }
+        for plot in ["robustness.svg", "robustness.png"] {
+            let line = Line::new("plot certificates").word(&robust);
+            self.run(line.with("--against", named("standard", &standard)).with("--out", self.file(plot)))?;
+        }
+        let mut line = Line::new("report");
+        for (network, radii) in NETWORKS.into_iter().zip([&standard, &robust]) {
+            line = line.named(network.name, &self.file(&certificates(network))).named(network.name, radii);
+        }
+        let line = line.with("--graph", "bundled").with("--split", self.file("split.json"));
+        self.run(line.with("--out", self.file("report.html")))?;
+        Ok(true)
+    }
+
+    /// Shows a command line, and runs it without a word.
+    fn run(&self, line: Line) -> anyhow::Result<()> {
+        self.print(&line)?;
+        super::run(line.word("--quiet").parse()?)?;
+        Ok(())
+    }
+
+    fn print(&self, line: &Line) -> anyhow::Result<()> {
+        terminal::print(&format!("{}\n", self.emphasis.faint(&line.shown("$ ", terminal::line_width()))))?;
+        Ok(())
+    }
+
     /// Shows a command line, and parses it.
     fn command(&self, line: Line) -> anyhow::Result<Command> {
-        terminal::print(&format!("{}\n", self.emphasis.faint(&line.shown("$ ", terminal::line_width()))))?;
-        let mut words = line.words();
-        if self.quiet {
-            words.push("--quiet".into());
-        }
-        Ok(Cli::try_parse_from(words)?.command)
+        self.print(&line)?;
+        if self.quiet { line.word("--quiet").parse() } else { line.parse() }
     }
 
     /// Tells of a noun that one network loses and the other keeps; which it was, if there is one.
@@ -222,18 +266,26 @@ impl Demo<'_> {
             let explain = on_bundled("explain", "robust.safetensors").with("--global-budget", &budget);
             next.push(("all margins of that noun", explain.with("--node", graph.node_name(node))));
         }
-        next.push(("how many flips each prediction withstands", on_bundled("radius", "robust.safetensors")));
-        next.push(("a data set of the paper", Line::new("data get cora_ml")));
+        let data = "data";
+        next.push((
+            "the data sets of the paper, and its experiments",
+            Line::new("data get cora_ml").with("--out", data),
+        ));
+        next.push(("", Line::new("reproduce").with("--data", data).word("--quick")));
         let mut text = format!("\n{}\n", self.emphasis.strong("Next"));
         for (what, line) in next {
             let width = terminal::line_width().saturating_sub(2);
             let shown = line.shown("", width).replace('\n', "\n  ");
-            text += &format!("  {}\n  {shown}\n", self.emphasis.faint(&format!("# {what}")));
+            if !what.is_empty() {
+                text += &format!("  {}\n", self.emphasis.faint(&format!("# {what}")));
+            }
+            text += &format!("  {shown}\n");
         }
         let files = format!(
-            "{} has the networks, how they were trained, and a certificate for every noun (docs/formats.md). What a \
-             certificate promises, and what it does not: docs/guarantee.md. All this took {}.",
-            terminal::printable(&self.folder.display().to_string()),
+            "Open {} in a browser. Beside it are the plot, the networks, how they were trained, and certificate and radius \
+             of every noun (docs/formats.md). What a certificate promises, and what it does not: docs/guarantee.md. All this \
+             took {}.",
+            terminal::printable(&self.file("report.html").display().to_string()),
             duration(seconds)
         );
         if std::env::var_os("CARGO").is_some() {
@@ -248,48 +300,6 @@ fn certificates(network: Network) -> String {
     format!("{}.jsonl", network.name)
 }
 
-/// A command line of nodeproof.
-struct Line {
-    command: &'static str,
-    options: Vec<(&'static str, OsString)>,
-}
-
-impl Line {
-    /// `nodeproof command`, which may be several words.
-    fn new(command: &'static str) -> Self {
-        Self { command, options: Vec::new() }
-    }
-
-    fn with(mut self, option: &'static str, value: impl Into<OsString>) -> Self {
-        self.options.push((option, value.into()));
-        self
-    }
-
-    /// Its words.
-    fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["nodeproof".into()];
-        words.extend(self.command.split(' ').map(OsString::from));
-        words.extend(self.options.iter().flat_map(|(option, value)| [option.into(), value.clone()]));
-        words
-    }
-
-    /// As a shell takes it after `prompt`, broken between options so that lines fit `width` where they can.
-    fn shown(&self, prompt: &str, width: usize) -> String {
-        let mut lines = vec![format!("{prompt}nodeproof {}", self.command)];
-        for (option, value) in &self.options {
-            let words = format!("{option} {}", terminal::quoted(&value.to_string_lossy()));
-            match lines.last_mut() {
-                // Room for a space, and for ` \` at the end.
-                Some(line) if line.chars().count() + words.chars().count() + 3 <= width => {
-                    *line += &format!(" {words}")
-                }
-                _ => lines.push(format!("      {words}")),
-            }
-        }
-        lines.join(" \\\n")
-    }
-}
-
 /// A number with commas between thousands.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
@@ -299,9 +309,7 @@ fn grouped(number: usize) -> String {
 
 /// The certificates of a file.
 fn records(path: &Path) -> anyhow::Result<Vec<Record>> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let records = text.lines().skip(1).map(serde_json::from_str);
-    records.collect::<Result<_, _>>().with_context(|| format!("{} is damaged", path.display()))
+    Ok(Certificates::read(path)?.records)
 }
 
 /// Nodes that both networks get right, and only the second keeps right; those with the most neighbours first, and before
@@ -338,14 +346,6 @@ fn weakest<'a>(standard: &Certified, candidates: &[&'a Record]) -> anyhow::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_shown_as_a_shell_takes_them() {
-        let line = Line::new("data get").with("--out", "a b").with("--mirror", "it's");
-        assert_eq!(line.shown("$ ", 80), r"$ nodeproof data get --out 'a b' --mirror 'it'\''s'");
-        assert_eq!(line.shown("", 33), "nodeproof data get --out 'a b' \\\n      --mirror 'it'\\''s'");
-        assert_eq!(line.words(), ["nodeproof", "data", "get", "--out", "a b", "--mirror", "it's"]);
-    }
 
     #[test]
     fn thousands_are_grouped() {

@@ -88,7 +88,7 @@ mod tests {
     fn a_command_line_is_shown_as_it_is_typed() {
         let line = Line::new("data get").with("--out", "a b").word("--quiet").with("--mirror", "it's");
         assert_eq!(line.shown("$ ", 80), "$ nodeproof data get --out 'a b' --quiet --mirror 'it'\\''s'");
-        assert_eq!(line.shown("", 33), "nodeproof data get --out 'a b' \\\n      --quiet --mirror 'it'\\''s'");
+        assert_eq!(line.shown("", 34), "nodeproof data get --out 'a b' \\\n      --quiet --mirror 'it'\\''s'");
         assert_eq!(line.words(), ["nodeproof", "data", "get", "--out", "a b", "--quiet", "--mirror", "it's"]);
     }
 }

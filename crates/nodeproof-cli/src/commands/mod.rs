@@ -5,11 +5,13 @@ mod certify;
 mod data;
 mod demo;
 mod explain;
+mod line;
 mod manual;
 mod model;
 mod plot;
 mod radius;
 mod report;
+mod reproduce;
 mod train;
 
 use crate::cli::{BenchCommand, Command, DataCommand, ModelCommand};
@@ -27,6 +29,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Radius(arguments) => radius::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Plot(command) => plot::run(&command),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Data(DataCommand::Info(arguments)) => data::info(&arguments),
         #[cfg(feature = "download")]

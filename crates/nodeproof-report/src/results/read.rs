@@ -197,6 +197,23 @@ impl Certificates {
 }
 
 impl Radii {
+    /// What a search up to the global budget `most` would have found.
+    pub fn up_to(mut self, most: u32) -> Self {
+        let most = most.min(self.budget.budget.global());
+        self.budget.budget = self.budget.budget.with_global(most);
+        for record in &mut self.records {
+            record.robust_up_to = record.robust_up_to.map(|robust| robust.min(most));
+            if let Some(found) = &mut record.found {
+                found.exact |= record.robust_up_to == Some(most);
+                if found.nonrobust_from.is_some_and(|from| from > most) {
+                    found.nonrobust_from = None;
+                    (found.witness, found.witness_class, found.witness_margin) = (None, None, None);
+                }
+            }
+        }
+        self
+    }
+
     /// What would be on file of `radii`, looked for by `engine` up to the global budget of `budget`, for the class
     /// `target_class` of nodes of `graph`.
     pub fn of(
@@ -503,6 +520,16 @@ mod tests {
         let radii = lines(RADIUS_LINES);
         refused(&radii.replace("\"class\":1", "\"class\":7"), "there is no class 7");
         refused(&radii.replace("\"verdicts\":5", "\"verdicts\":\"many\""), "does not say what is known from above");
+    }
+
+    #[test]
+    fn radii_can_be_cut_off() {
+        let Results::Radii(radii) = read(&lines(RADIUS_LINES)).unwrap() else { panic!("no radii") };
+        let [two, three, same] = [2, 3, 900].map(|most| radii.clone().up_to(most));
+        assert_eq!((two.budget.budget.global(), two.records[0].nonrobust_from()), (2, None));
+        assert_eq!((two.records[0].robust_up_to, two.records[0].is_exact()), (Some(2), true));
+        assert_eq!((three.records[0].robust_up_to, three.records[0].nonrobust_from()), (Some(2), Some(3)));
+        assert_eq!(same, radii);
     }
 
     #[test]

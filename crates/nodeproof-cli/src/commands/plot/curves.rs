@@ -10,7 +10,7 @@ use nodeproof_report::shares::Shares;
 
 use super::output::Output;
 use super::reference;
-use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments};
+use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments, RangeArguments};
 use crate::outcome::Outcome;
 use crate::terminal::counted;
 use crate::values::NamedFile;
@@ -24,9 +24,11 @@ pub(super) fn certificates(arguments: &PlotCertificatesArguments) -> anyhow::Res
     let mut inputs = vec![arguments.radii.as_path()];
     inputs.extend(files.into_iter().flatten().map(|file| file.path.as_path()));
     let output = Output::check(&arguments.figure, &inputs)?;
-    let curves = curves(&read(&arguments.radii)?);
+    let curves = curves(&read(&arguments.radii, arguments.range)?);
     let against = arguments.against.as_ref();
-    let against = against.map(|file| anyhow::Ok((file.shown_name(), self::curves(&read(&file.path)?)))).transpose()?;
+    let against = against
+        .map(|file| anyhow::Ok((file.shown_name(), self::curves(&read(&file.path, arguments.range)?))))
+        .transpose()?;
     let reference = reference::read(arguments.reference.reference.as_ref())?;
     let against = against.as_ref().map(|(name, curves)| (name.as_str(), curves));
     output.write(figures::certificates(&curves, against, reference.as_ref()))
@@ -41,12 +43,12 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
     let inputs: Vec<&Path> = files.map(|file| file.path.as_path()).collect();
     let output = Output::check(&arguments.figure, &inputs)?;
     let trained_for = arguments.trained_for.as_ref().map(|budgets| budgets.0.as_slice()).unwrap_or_default();
-    if !trained_for.is_empty() && trained_for.len() != arguments.radii.len() {
+    if trained_for.len() > arguments.radii.len() {
         let (budgets, models) = (counted(trained_for.len(), "budget"), counted(arguments.radii.len(), "model"));
-        bail!("--trained-for: {budgets} for {models}; give one for each, in the same order");
+        bail!("--trained-for: {budgets} for {models}; give at most one for each, in the same order");
     }
     let model = |(number, file): (usize, &NamedFile)| {
-        let robust = curves(&read(&file.path)?).robust;
+        let robust = curves(&read(&file.path, arguments.range)?).robust;
         anyhow::Ok(Compared { name: file.shown_name(), robust, trained_for: trained_for.get(number).copied() })
     };
     let models = arguments.radii.iter().enumerate().map(model).collect::<Result<Vec<_>, _>>()?;
@@ -60,7 +62,10 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
 /// If the files are not about the same, or the figure cannot be written.
 pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
     let output = Output::check(&arguments.figure, &[&arguments.fast, &arguments.complete])?;
-    let (fast, complete) = (read(&arguments.fast)?, read(&arguments.complete)?);
+    let [fast, complete] = [&arguments.fast, &arguments.complete].map(|path| read(path, arguments.range));
+    let (fast, complete) = (fast?, complete?);
+    let most = fast.budget.budget.global().min(complete.budget.budget.global());
+    let (fast, complete) = (fast.up_to(most), complete.up_to(most));
     check_engine(&fast, Engine::Fast, &arguments.fast)?;
     check_engine(&complete, Engine::Complete, &arguments.complete)?;
     if let Some(what) = difference(&fast, &complete) {
@@ -109,16 +114,19 @@ fn difference(left: &Radii, right: &Radii) -> Option<&'static str> {
     }
 }
 
-/// Reads radii, of at least one node.
+/// Reads radii, of at least one node, as far as they are shown.
 ///
 /// # Errors
 /// If the file has something else.
-pub(super) fn read(path: &Path) -> anyhow::Result<Radii> {
+pub(super) fn read(path: &Path, range: RangeArguments) -> anyhow::Result<Radii> {
     let radii = Radii::read(path)?;
     if radii.records.is_empty() {
         bail!("{} has no nodes; give radii of at least one", path.display());
     }
-    Ok(radii)
+    Ok(match range.up_to {
+        Some(most) => radii.up_to(most),
+        None => radii,
+    })
 }
 
 /// Shares by global budget; of a scan, those of robust nodes alone.

@@ -62,7 +62,7 @@ fn check(arguments: &PlotStructureArguments) -> anyhow::Result<Output<'_>> {
 
 /// Radii, and the graph that they are of.
 fn read(arguments: &PlotStructureArguments) -> anyhow::Result<(Radii, Graph)> {
-    let radii = curves::read(&arguments.radii)?;
+    let radii = curves::read(&arguments.radii, arguments.range)?;
     let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
     inputs::note_cleaning(&cleaning, arguments.figure.quiet);
     if graph.fingerprint() != radii.graph.fingerprint {

@@ -24,11 +24,44 @@ use crate::{lists, terminal};
 
 use report::Report;
 
-/// Runs the command. Everything is checked before any work; files are written at the end.
+/// Runs the command.
 ///
 /// # Errors
 /// If the input is bad or an output cannot be written.
 pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
+    let results = &arguments.results;
+    let Some(found) = find(arguments)? else {
+        terminal::complain(
+            "interrupted; nothing was written, since radii are at the end; give fewer --nodes to have some sooner",
+        );
+        return Ok(Outcome::Interrupted);
+    };
+    let Found { places, inputs, header, effort, records, run } = &found;
+    let report = Report::new(inputs, header, records, *effort, arguments.scan);
+    if results.json {
+        places.print_summary(&report.json(run)?)?;
+    } else if !results.quiet {
+        places.print_summary(&report.in_words(places, run))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Radii that were found.
+pub(super) struct Found {
+    places: Places,
+    inputs: Inputs,
+    header: RadiiHeader,
+    effort: Effort,
+    records: Vec<RadiusRecord>,
+    run: Run,
+}
+
+/// Finds what is asked for; `None` if the user stopped it. Everything is checked before any work; files are written at the
+/// end.
+///
+/// # Errors
+/// If the input is bad or an output cannot be written.
+pub(super) fn find(arguments: &RadiusArguments) -> anyhow::Result<Option<Found>> {
     let results = &arguments.results;
     let effort = Effort::new(&arguments.engine);
     check_scan(arguments.scan, effort.engine())?;
@@ -48,23 +81,13 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
     let search = Search { certifier: &certifier, graph: &inputs.graph, nodes: &nodes, most: header.max_budget };
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let found = if arguments.scan { search.scan(results.quiet)? } else { search.bisect(results)? };
-    let Some(records) = found else {
-        terminal::complain(
-            "interrupted; nothing was written, since radii are at the end; give fewer --nodes to have some sooner",
-        );
-        return Ok(Outcome::Interrupted);
-    };
+    let Some(records) = found else { return Ok(None) };
     let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
     let run = Run { interrupted: false, resumed: 0, seconds, cpu_seconds };
 
     write(&places, &header, &records)?;
-    let report = Report::new(&inputs, &header, &records, effort, arguments.scan);
-    if results.json {
-        places.print_summary(&report.json(&run)?)?;
-    } else if !results.quiet {
-        places.print_summary(&report.in_words(&places, &run))?;
-    }
-    Ok(Outcome::Done)
+    drop(certifier);
+    Ok(Some(Found { places, inputs, header, effort, records, run }))
 }
 
 /// The scan is a measure of the paper, and its bound is that of the engine fast.

@@ -5,7 +5,7 @@ use nodeproof_report::results::Radii;
 use nodeproof_report::shares::Shares;
 
 use super::paper::{BUDGET, METHODS, Method, Row, STANDARD};
-use super::plan::{Network, Plan, Source};
+use super::plan::{MAX_BUDGET_BEYOND, Network, Plan, Source};
 use crate::commands::train::metadata;
 
 /// A mean over splits.
@@ -83,7 +83,8 @@ impl<'a> Plan<'a> {
     /// If a file cannot be read.
     pub(super) fn slopes(&self, source: &'a Source) -> anyhow::Result<Slopes> {
         let network = self.network(source, 0, STANDARD);
-        let mean = |engine| anyhow::Ok(mean_radius(&Radii::read(network.radii(self.folder, engine))?));
+        let read = |engine| Radii::read(network.radii(self.folder, engine));
+        let mean = |engine| anyhow::Ok(mean_radius(&read(engine)?.up_to(MAX_BUDGET_BEYOND)));
         Ok(Slopes { default: mean("fast")?, optimised: mean("tight")? })
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &ReproduceArguments) -> anyhow::Result<Outcome> {
         findings: findings.collect::<anyhow::Result<_>>()?,
         missing,
         splits,
-        figures: figures::draw(&plan, &graphs)?,
+        figures: figures::draw(&plan)?,
         machine: summary::machine(if threads == 0 { rayon::current_num_threads() } else { threads }),
         cpu_seconds,
     };

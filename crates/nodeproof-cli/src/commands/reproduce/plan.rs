@@ -7,8 +7,8 @@ use crate::commands::line::Line;
 
 /// The largest global budget for which radii are looked for: nearly no node of a network of the paper withstands more.
 const MAX_BUDGET: u32 = 500;
-/// The same for the truth, which takes longest where nodes withstand most.
-const MAX_TRUE_BUDGET: u32 = 100;
+/// The same where engines go further, which takes longest where nodes withstand most.
+pub(super) const MAX_BUDGET_BEYOND: u32 = 100;
 /// Seconds that the truth about a node under one budget may take.
 const TIME_LIMIT: u32 = 2;
 /// Nodes of each group whose margins are logged while training.
@@ -57,31 +57,18 @@ impl Network<'_> {
         self.file(folder, &format!("-radii-{engine}.jsonl"))
     }
 
-    pub(super) fn gaps(&self, folder: &Path) -> PathBuf {
-        self.file(folder, "-gaps.json")
-    }
-
     fn title(&self) -> String {
         let budget = if self.budget == BUDGET { String::new() } else { format!(", Q = {}", self.budget) };
         format!("{}, split {}, {}{budget}", self.source.data.title, self.split, self.method.name)
     }
 }
 
-/// What a step does.
-#[derive(Debug, Clone)]
-pub(super) enum Task {
-    /// Runs a command.
-    Command(Line),
-    /// Computes the gaps of a network.
-    Gaps { model: PathBuf, out: PathBuf },
-}
-
-/// Something to do, after which its files are there.
+/// A command to run, after which its files are there.
 #[derive(Debug, Clone)]
 pub(super) struct Step<'a> {
     pub(super) source: &'a Source,
     pub(super) title: String,
-    pub(super) task: Task,
+    pub(super) line: Line,
     pub(super) outputs: Vec<PathBuf>,
 }
 
@@ -130,21 +117,14 @@ impl<'a> Plan<'a> {
     fn once(&self) -> Vec<Step<'a>> {
         let mut steps: Vec<Step> = Vec::new();
         for source in self.sources {
-            steps.push(self.search(&self.network(source, 0, STANDARD), "tight", MAX_BUDGET));
+            steps.push(self.search(&self.network(source, 0, STANDARD), "tight", MAX_BUDGET_BEYOND));
         }
         for network in self.other_budgets() {
             steps.extend(self.train_and_search(&network));
         }
         if let Some(source) = self.main() {
             let standard = self.network(source, 0, STANDARD);
-            steps.push(self.search(&standard, "complete", MAX_TRUE_BUDGET));
-            let (model, out) = (standard.model(self.folder), standard.gaps(self.folder));
-            steps.push(Step {
-                source,
-                title: format!("{}: bounds and attacks of all nodes", standard.title()),
-                task: Task::Gaps { model, out: out.clone() },
-                outputs: vec![out],
-            });
+            steps.push(self.search(&standard, "complete", MAX_BUDGET_BEYOND));
         }
         steps
     }
@@ -169,7 +149,7 @@ impl<'a> Plan<'a> {
             line = line.with("--log", &log).with("--log-margins", LOG_MARGINS.to_string());
             outputs.push(log);
         }
-        Step { source, title: format!("{}: train", network.title()), task: Task::Command(line), outputs }
+        Step { source, title: format!("{}: train", network.title()), line, outputs }
     }
 
     /// Whether the training of `network` is shown step by step.
@@ -188,6 +168,6 @@ impl<'a> Plan<'a> {
             .with("--max-budget", most.to_string())
             .with("--out", &out);
         let title = format!("{}: radii, engine {engine}", network.title());
-        Step { source, title, task: Task::Command(line), outputs: vec![out] }
+        Step { source, title, line, outputs: vec![out] }
     }
 }

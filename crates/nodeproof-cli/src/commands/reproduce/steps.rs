@@ -3,22 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
 use cpu_time::ProcessTime;
-use nodeproof::{Budget, Certifier, Engine, Gap, Graph, LocalBudget, NodeId};
+use nodeproof::Graph;
 use serde::{Deserialize, Serialize};
 
-use super::paper::BUDGET;
-use super::plan::{Step, Task};
+use super::plan::Step;
 use crate::cli::Command;
 use crate::commands::{radius, train};
-use crate::export::replace;
-use crate::inputs;
-use crate::interrupt::Interrupt;
 use crate::terminal;
 
 /// What is kept of a step that is done.
@@ -58,7 +53,7 @@ impl Ledger {
 
     /// The entry of `step` on the graph with this fingerprint, if it is done and its files are still there.
     pub(super) fn entry(&self, step: &Step, graph: &str) -> Option<&Entry> {
-        let command = step.task.in_words();
+        let command = step.line.shown("", usize::MAX);
         let done = self.entries.iter().rev().find(|entry| {
             entry.command == command && entry.graph == graph && entry.nodeproof == env!("CARGO_PKG_VERSION")
         });
@@ -72,16 +67,6 @@ impl Ledger {
         written.map_err(|error| anyhow!("cannot write {}: {error}; make room there", self.path.display()))?;
         self.entries.push(entry);
         Ok(())
-    }
-}
-
-impl Task {
-    /// What it does, in one line.
-    pub(super) fn in_words(&self) -> String {
-        match self {
-            Self::Command(line) => line.shown("", usize::MAX),
-            Self::Gaps { model, out } => format!("gaps of {} to {}", model.display(), out.display()),
-        }
     }
 }
 
@@ -101,7 +86,6 @@ pub(super) type Graphs = BTreeMap<PathBuf, Graph>;
 /// If a step fails.
 pub(super) fn run(steps: &[Step], graphs: &Graphs, ledger: &mut Ledger, manner: Manner) -> anyhow::Result<bool> {
     let start = Instant::now();
-    let interrupt = Interrupt::listen(|| ())?;
     for (number, step) in steps.iter().enumerate() {
         let graph = &graphs[&step.source.file];
         let fingerprint = graph.fingerprint();
@@ -116,12 +100,12 @@ pub(super) fn run(steps: &[Step], graphs: &Graphs, ledger: &mut Ledger, manner: 
         for folder in step.outputs.iter().filter_map(|path| path.parent()) {
             fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
-        if !perform(step, graph, manner, interrupt).with_context(|| step.title.clone())? {
+        if !perform(step, manner).with_context(|| step.title.clone())? {
             return Ok(false);
         }
         ledger.add(Entry {
             title: step.title.clone(),
-            command: step.task.in_words(),
+            command: step.line.shown("", usize::MAX),
             graph: fingerprint,
             nodeproof: env!("CARGO_PKG_VERSION").to_owned(),
             seconds: start.elapsed().as_secs_f64(),
@@ -137,44 +121,16 @@ fn clock(seconds: u64) -> String {
 }
 
 /// Does one step; `false` if the user stopped it.
-fn perform(step: &Step, graph: &Graph, manner: Manner, interrupt: Interrupt) -> anyhow::Result<bool> {
-    match &step.task {
-        Task::Command(line) => {
-            // Bars are for terminals; what commands say elsewhere would drown the list of steps.
-            let quiet = manner.quiet || !io::stderr().is_terminal();
-            let line = line.clone().with("--threads", manner.threads.to_string());
-            let line = if quiet { line.word("--quiet") } else { line };
-            match line.parse()? {
-                Command::Train(arguments) => Ok(train::train(&arguments)?.is_some()),
-                Command::Radius(arguments) => Ok(radius::find(&arguments)?.is_some()),
-                _ => bail!("there is no such step"),
-            }
-        }
-        Task::Gaps { model, out } => {
-            let model = inputs::read_model(model)?;
-            let nodes: Vec<NodeId> = graph.node_ids().collect();
-            let budget = Budget::new(BUDGET, "1%".parse::<LocalBudget>()?);
-            let mut gaps: Vec<Vec<f64>> = Vec::new();
-            for engine in [Engine::Fast, Engine::Tight] {
-                let certifier =
-                    Certifier::new(graph, &model)?.budget(budget.clone()).engine(engine).threads(manner.threads);
-                let go_on = |_| if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-                let Some(found) = certifier.gaps(&nodes, go_on)? else { return Ok(false) };
-                gaps.push(found.iter().map(Gap::width).collect());
-            }
-            replace(out, serde_json::to_string(&gaps)?.as_bytes())?;
-            Ok(true)
-        }
+fn perform(step: &Step, manner: Manner) -> anyhow::Result<bool> {
+    // Bars are for terminals; what commands say elsewhere would drown the list of steps.
+    let quiet = manner.quiet || !io::stderr().is_terminal();
+    let line = step.line.clone().with("--threads", manner.threads.to_string());
+    let line = if quiet { line.word("--quiet") } else { line };
+    match line.parse()? {
+        Command::Train(arguments) => Ok(train::train(&arguments)?.is_some()),
+        Command::Radius(arguments) => Ok(radius::find(&arguments)?.is_some()),
+        _ => bail!("there is no such step"),
     }
-}
-
-/// The gaps on file: with default slopes, and with optimised ones.
-///
-/// # Errors
-/// If the file cannot be read.
-pub(super) fn read_gaps(path: &Path) -> anyhow::Result<[Vec<f64>; 2]> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is damaged; remove it and run again", path.display()))
 }
 
 #[cfg(test)]

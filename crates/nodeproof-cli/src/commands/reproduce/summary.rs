@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::figures::Drawn;
 use super::findings::{Mean, Outcome, Slopes};
 use super::paper::{BUDGET, DataSet};
+use super::plan::MAX_BUDGET_BEYOND;
 
 /// What was found on one data set.
 #[derive(Debug)]
@@ -88,11 +89,12 @@ impl Summary {
     }
 
     fn slopes(&self) -> String {
-        let mut text = "\n## Default and optimised slopes\n\n\
+        let mut text = format!(
+            "\n## Default and optimised slopes\n\n\
              The mean largest Q of the network trained by CE (split 0), proven with the paper's default slopes (engine `fast`), \
-             and with optimised bounds (engine `tight`, whose family of bounds is larger than the paper's).\n\n\
+             and with optimised bounds (engine `tight`, whose family of bounds is larger than the paper's), up to {MAX_BUDGET_BEYOND}.\n\n\
              | data set | default | optimised | drop | paper's drop |\n|---|--:|--:|--:|--:|\n"
-            .to_owned();
+        );
         for findings in &self.findings {
             let Slopes { default, optimised } = findings.slopes;
             let (title, drop) = (findings.data.title, findings.data.drop);

@@ -1,0 +1,96 @@
+//! `nodeproof reproduce`, on tiny graphs under the names of the paper's data sets.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use std::fs;
+
+use common::Fixture;
+use nodeproof::Graph;
+
+/// A folder `data` with two of the three data sets.
+fn with_data() -> Fixture {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("data")).unwrap();
+    // One attribute may be flipped at a node, since 1 % of them is less.
+    for (name, nodes) in [("cora_ml", 40), ("citeseer", 30)] {
+        let graph: Graph = common::graph(nodes, 12);
+        graph.write(fixture.path(&format!("data/{name}.npz"))).unwrap();
+    }
+    fixture
+}
+
+#[test]
+fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
+    let fixture = with_data();
+    let text = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    assert!(text.contains("Cora-ML, Citeseer") && text.contains("PubMed"), "{text}");
+    assert!(text.contains("1/23  Cora-ML, split 0, CE: train"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+
+    let summary = fixture.read("reproduction/README.md");
+    for method in ["CE", "RCE", "RH", "RH-U"] {
+        for title in ["Cora-ML", "Citeseer"] {
+            assert!(summary.contains(&format!("| {title} | {method} |")), "{summary}");
+        }
+    }
+    assert!(summary.contains("left out: PubMed") && summary.contains("40 (paper 2995)"), "{summary}");
+    assert!(summary.contains("(38.58)") && summary.contains("| 0.54 |"), "the paper's figures: {summary}");
+    let mut figures = 0;
+    for line in summary.lines() {
+        if let Some((_, rest)) = line.split_once("](figures/") {
+            let name = rest.split_once(".png").map_or(rest, |(name, _)| name);
+            if !name.contains(')') {
+                figures += 1;
+                assert!(fixture.path(&format!("reproduction/figures/{name}.svg")).exists(), "{name}");
+                assert!(fixture.path(&format!("reproduction/figures/{name}.png")).exists(), "{name}");
+            }
+        }
+    }
+    assert_eq!(figures, 2 * 5 + 4);
+    let published = fixture.read("reproduction/figures/methods-cora_ml.svg");
+    assert!(published.contains("Zügner") && !fixture.read("reproduction/figures/methods-citeseer.svg").contains("Zügner"));
+    let table = fixture.read("reproduction/table1.csv");
+    assert_eq!(table.lines().count(), 1 + 2 * 4 * 4);
+    assert!(table.contains("cora_ml,rh-u,robust_12,"), "{table}");
+
+    let steps = fixture.read("reproduction/steps.jsonl");
+    let again = fixture.run("reproduce --data data --quick --threads 1").succeeded().stdout;
+    assert!(again.contains("23 done before") && !again.contains("1/23"), "{again}");
+    assert_eq!(fixture.read("reproduction/steps.jsonl"), steps);
+    assert_eq!(fixture.read("reproduction/README.md").lines().nth(8), summary.lines().nth(8));
+
+    // What is missing is made again, and nothing else.
+    fs::remove_file(fixture.path("reproduction/runs/citeseer/0/rh-radii-fast.jsonl")).unwrap();
+    let mended = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    assert!(mended.contains("22 done before") && mended.contains("Citeseer, split 0, RH: radii, engine fast"), "{mended}");
+    assert_eq!(fixture.read("reproduction/table1.csv"), table);
+    // So is what belongs to another graph.
+    common::graph(31, 12).write(fixture.path("data/citeseer.npz")).unwrap();
+    let changed = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    assert!(changed.contains("14 done before"), "{changed}");
+}
+
+#[test]
+fn what_cannot_be_is_told() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("empty")).unwrap();
+    fixture.write("file", "");
+    for (line, problem) in [
+        ("reproduce", "--data"),
+        ("reproduce --data empty", "nodeproof data get cora_ml"),
+        ("reproduce --data none", "there is none of cora_ml.npz"),
+    ] {
+        let run = fixture.run(line);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{line}");
+        assert!(run.stderr.contains(problem), "{line}: {}", run.stderr);
+    }
+    let fixture = with_data();
+    fixture.write("file", "");
+    let run = fixture.run("reproduce --data data --out file/folder");
+    assert!(run.code == 2 && run.stderr.contains("--out"), "{}", run.stderr);
+    fixture.write("data/cora_ml.npz", "no graph");
+    let run = fixture.run("reproduce --data data");
+    assert!(run.code == 2 && run.stderr.contains("cora_ml.npz"), "{}", run.stderr);
+}
