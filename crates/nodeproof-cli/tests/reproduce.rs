@@ -50,7 +50,9 @@ fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
     }
     assert_eq!(figures, 2 * 5 + 4);
     let published = fixture.read("reproduction/figures/methods-cora_ml.svg");
-    assert!(published.contains("Zügner") && !fixture.read("reproduction/figures/methods-citeseer.svg").contains("Zügner"));
+    assert!(
+        published.contains("Zügner") && !fixture.read("reproduction/figures/methods-citeseer.svg").contains("Zügner")
+    );
     let table = fixture.read("reproduction/table1.csv");
     assert_eq!(table.lines().count(), 1 + 2 * 4 * 4);
     assert!(table.contains("cora_ml,rh-u,robust_12,"), "{table}");
@@ -64,7 +66,10 @@ fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
     // What is missing is made again, and nothing else.
     fs::remove_file(fixture.path("reproduction/runs/citeseer/0/rh-radii-fast.jsonl")).unwrap();
     let mended = fixture.run("reproduce --data data --quick").succeeded().stdout;
-    assert!(mended.contains("22 done before") && mended.contains("Citeseer, split 0, RH: radii, engine fast"), "{mended}");
+    assert!(
+        mended.contains("22 done before") && mended.contains("Citeseer, split 0, RH: radii, engine fast"),
+        "{mended}"
+    );
     assert_eq!(fixture.read("reproduction/table1.csv"), table);
     // So is what belongs to another graph.
     common::graph(31, 12).write(fixture.path("data/citeseer.npz")).unwrap();

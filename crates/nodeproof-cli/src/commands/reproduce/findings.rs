@@ -34,6 +34,8 @@ pub(super) struct Outcome {
     pub(super) robust: Mean,
     pub(super) labelled: Mean,
     pub(super) unlabelled: Mean,
+    /// Share of nodes that withstand the largest budget that was tried, and count with it in `radius`.
+    pub(super) withstand_all: f64,
 }
 
 /// Mean radii of a network trained by cross entropy, by engine.
@@ -59,22 +61,24 @@ impl<'a> Plan<'a> {
     }
 
     fn outcome(&self, source: &'a Source, method: Method, paper: Row) -> anyhow::Result<Outcome> {
-        let mut columns: [Vec<f64>; 4] = Default::default();
+        let mut columns: [Vec<f64>; 5] = Default::default();
         for split in 0..self.splits {
             let figures = self.figures_of(&self.network(source, split, method))?;
             columns.iter_mut().zip(figures).for_each(|(column, figure)| column.push(figure));
         }
-        let [radius, robust, labelled, unlabelled] = columns.map(|column| Mean::of(&column));
-        Ok(Outcome { method, paper, radius, robust, labelled, unlabelled })
+        let [radius, robust, labelled, unlabelled, all] = columns.map(|column| Mean::of(&column));
+        Ok(Outcome { method, paper, radius, robust, labelled, unlabelled, withstand_all: all.mean })
     }
 
-    /// Mean radius, robust share, and accuracy on labelled and unlabelled nodes.
-    fn figures_of(&self, network: &Network) -> anyhow::Result<[f64; 4]> {
+    /// Mean radius, robust share, accuracy on labelled and unlabelled nodes, and the share that withstands every budget.
+    fn figures_of(&self, network: &Network) -> anyhow::Result<[f64; 5]> {
         let radii = Radii::read(network.radii(self.folder, "fast"))?;
         let training = metadata::read(&Model::read_metadata(network.model(self.folder))?).unwrap_or_default();
         let accuracy = |key: &str| training.get(key).and_then(serde_json::Value::as_f64).unwrap_or(f64::NAN);
-        let robust = Shares::of(&radii).robust_shares().get(BUDGET as usize).copied().unwrap_or(f64::NAN);
-        Ok([mean_radius(&radii), robust, accuracy("accuracy_labelled"), accuracy("accuracy_unlabelled")])
+        let shares = Shares::of(&radii).robust_shares();
+        let robust = shares.get(BUDGET as usize).copied().unwrap_or(f64::NAN);
+        let all = shares.last().copied().unwrap_or(f64::NAN);
+        Ok([mean_radius(&radii), robust, accuracy("accuracy_labelled"), accuracy("accuracy_unlabelled"), all])
     }
 
     /// What optimised slopes gain on one data set.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::figures::Drawn;
 use super::findings::{Mean, Outcome, Slopes};
 use super::paper::{BUDGET, DataSet};
-use super::plan::MAX_BUDGET_BEYOND;
+use super::plan::{MAX_BUDGET, MAX_BUDGET_BEYOND};
 
 /// What was found on one data set.
 #[derive(Debug)]
@@ -85,7 +85,29 @@ impl Summary {
                 );
             }
         }
+        text += &self.withstanding();
         text
+    }
+
+    /// Where the largest Q is more than was looked for.
+    fn withstanding(&self) -> String {
+        let worth_telling = |outcome: &&Outcome| outcome.withstand_all >= 0.01;
+        let of_data_set = |findings: &Findings| {
+            let outcomes = findings.outcomes.iter().filter(worth_telling);
+            let shares: Vec<String> = outcomes
+                .map(|outcome| format!("{} {:.0} %", outcome.method.name, 100.0 * outcome.withstand_all))
+                .collect();
+            (!shares.is_empty()).then(|| format!("{}: {}", findings.data.title, shares.join(", ")))
+        };
+        let told: Vec<String> = self.findings.iter().filter_map(of_data_set).collect();
+        if told.is_empty() {
+            return String::new();
+        }
+        format!(
+            "\nA node that withstands {MAX_BUDGET} flips counts with {MAX_BUDGET}, so that means are too small where there are \
+             many such nodes ({}). The paper does not say how far it looked.\n",
+            told.join("; ")
+        )
     }
 
     fn slopes(&self) -> String {
