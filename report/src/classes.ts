@@ -5,7 +5,7 @@ import { max, min } from "d3-array";
 import { figure, plot } from "./charts";
 import { h, named } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { margin, short, SOME_MARGIN } from "./words";
+import { atLeast, short, SOME_MARGIN } from "./words";
 
 interface Bound {
   class: number;
@@ -81,7 +81,7 @@ const LABEL_WIDTH = 52;
 const LABEL = { y: "class", x: ({ value }: Bound) => value ?? 0, fill: "currentColor" } as const;
 
 function boundInShort({ value }: Bound): string {
-  return value === null ? "?" : margin(value);
+  return value === null ? "?" : atLeast(value);
 }
 
 function table(findings: Findings, bounds: Bound[]): HTMLElement {

@@ -3,7 +3,7 @@
 import { verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
 import { radiusInShort, type Findings, type ModelFindings } from "./findings";
-import { count, margin, percent, VERDICTS } from "./words";
+import { atLeast, count, percent, VERDICTS } from "./words";
 
 export interface Column {
   title: string;
@@ -66,7 +66,7 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
       },
     },
     {
-      ...numeric("margin", 84, model, (position) => model.margin(position), margin),
+      ...numeric("margin", 84, model, (position) => model.margin(position), atLeast),
       show: (position) => marginInShort(model, position),
     },
     {
@@ -88,7 +88,7 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
 /** The smallest lower bound; “?” where numbers overflowed. */
 function marginInShort(model: ModelFindings, position: number): string {
   const least = model.margin(position);
-  if (least !== null) return margin(least);
+  if (least !== null) return atLeast(least);
   return model.margins(position) ? "?" : "–";
 }
 

@@ -227,11 +227,17 @@ function pointer(steps: Step[][], width: number): Plot.Markish[] {
   ];
 }
 
+/** The share that is left, but for what rounding leaves of it. */
+function undecided(robust: number, nonrobust: number): number {
+  const rest = 1 - robust - nonrobust;
+  return rest > 1e-9 ? rest : 0;
+}
+
 /** The shares at one Q: on one line a model, or with its letter on a line each where there is little room. */
 function summary({ model, robust, nonrobust }: Step, several: boolean, narrow: boolean): string {
-  const rest = Math.max(0, 1 - robust - nonrobust);
+  const rest = undecided(robust, nonrobust);
   const parts = [`${percent(robust)} robust`, `${percent(nonrobust)} nonrobust`];
-  if (rest > 1e-9) parts.push(`${percent(rest)} undecided`);
+  if (rest > 0) parts.push(`${percent(rest)} undecided`);
   if (!several) return parts.join("\n");
   return narrow
     ? parts.map((part) => `${model.letter}  ${part}`).join("\n")
@@ -273,7 +279,7 @@ function numbersOf(models: ModelFindings[], several: boolean): Numbers {
           flips,
           percent(robust),
           percent(nonrobust),
-          percent(Math.max(0, 1 - robust - nonrobust)),
+          percent(undecided(robust, nonrobust)),
         ]),
     ),
   };

@@ -84,6 +84,7 @@ export interface Radii {
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
   witness: ([number, number, 0 | 1][] | null)[];
   witness_class: (number | null)[];
+  witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
   /** For Q = 0, 1, …, max_budget: number of nodes proven robust, and proven nonrobust. */
   curve: { robust: number[]; nonrobust: number[] };
 }

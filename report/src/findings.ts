@@ -91,19 +91,23 @@ export class ModelFindings {
     return this.model.purity[position] ?? null;
   }
 
-  /** Flips that change the class: those of the certificate, or else those of the radius. */
+  /** Flips that change the class: those of the certificate, or those of the radius where they are fewer, or all there is. */
   evidence(position: number): Evidence | null {
+    const [certified, fewest] = [this.certificateEvidence(position), this.radiusEvidence(position)];
+    if (!certified) return fewest;
+    return fewest && fewest.flips.length < certified.flips.length ? fewest : certified;
+  }
+
+  private certificateEvidence(position: number): Evidence | null {
     const row = this.row(position);
-    const { certificates, radii } = this;
-    const flips = certificates?.witness[row];
-    if (certificates && flips)
-      return {
-        flips,
-        overtakes: certificates.witness_class[row] ?? null,
-        margin: certificates.witness_margin[row] ?? null,
-        source: "certificate",
-      };
-    return radii ? this.radiusEvidence(position) : null;
+    const flips = this.certificates?.witness[row];
+    if (!this.certificates || !flips) return null;
+    return {
+      flips,
+      overtakes: this.certificates.witness_class[row] ?? null,
+      margin: this.certificates.witness_margin[row] ?? null,
+      source: "certificate",
+    };
   }
 
   /** The witness one flip beyond the radius. */
@@ -111,7 +115,12 @@ export class ModelFindings {
     const row = this.radiusRow[position] ?? -1;
     const flips = this.radii?.witness[row];
     if (!flips) return null;
-    return { flips, overtakes: this.radii?.witness_class[row] ?? null, margin: null, source: "radius" };
+    return {
+      flips,
+      overtakes: this.radii?.witness_class[row] ?? null,
+      margin: this.radii?.witness_margin[row] ?? null,
+      source: "radius",
+    };
   }
 
   /** How many nodes have each verdict. */

@@ -9,7 +9,7 @@ import { neighbourhood } from "./neighbourhood";
 import { Surroundings } from "./surroundings";
 import type { NodeTable } from "./table";
 import { witness } from "./witness";
-import { budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN, type Verdict } from "./words";
+import { atLeast, budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN, type Verdict } from "./words";
 
 const FRAGMENT = /^#node-(\d+)$/;
 
@@ -167,11 +167,13 @@ function verdictInWords(findings: Findings, model: ModelFindings, position: numb
       ];
     case "nonrobust":
       if (evidence?.flips.length === 0) return withoutFlips(findings, model, position, evidence);
-      return [
-        `${capital(plural(evidence?.flips.length ?? 0, "flip"))} ${evidence?.flips.length === 1 ? "changes" : "change"} the class (allowed: ${budget}).`,
-      ];
+      return [`${flipsInWords(evidence)} (allowed: ${budget}).`];
     default:
-      return [`Neither proven nor refuted (${budget}). `, undecidedBounds(model.bounds(position))];
+      return [
+        `Its certificate neither proves nor refutes it (${budget}). `,
+        undecidedBounds(model.bounds(position)),
+        settledByRadius(model.radius(position), certificates.budget.global),
+      ];
   }
 }
 
@@ -187,16 +189,28 @@ function withoutFlips(
   return ["Without any flip, the model already prefers another class to ", name, "."];
 }
 
+function flipsInWords(evidence: Evidence | null): string {
+  const size = evidence?.flips.length ?? 0;
+  const change = evidence?.margin === 0 ? "bring another class level with it" : "change the class";
+  return `${capital(plural(size, "flip"))} ${size === 1 ? change.replace(/^\w+/, "$&s") : change}`;
+}
+
+/** What the radius says of a node that its certificate leaves open. */
+function settledByRadius(radius: Radius | null, global: number): string {
+  if (radius?.from != null && radius.from >= global) return " Its radius settles it: robust.";
+  return radius?.upTo != null && radius.upTo < global ? " Its radius settles it: nonrobust." : "";
+}
+
 function leastMargin(value: number | null): string {
   if (value === null) return "";
   return value === SOME_MARGIN
     ? "Every margin stays positive; by how much was not asked."
-    : `Every margin stays at least ${margin(value)}.`;
+    : `Every margin stays at least ${atLeast(value)}.`;
 }
 
 function undecidedBounds(bounds: [number, number] | null): string {
   if (!bounds || bounds.some((bound) => Math.abs(bound) > 1e300)) return "Numbers overflowed, and nothing is known.";
-  return `The smallest margin lies between ${margin(bounds[0])} and ${margin(bounds[1])}.`;
+  return `The smallest margin lies between ${atLeast(bounds[0])} and ${margin(bounds[1])}.`;
 }
 
 function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string {
@@ -207,6 +221,7 @@ function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string
       : upTo < 0
         ? "None: the class does not hold even without flips."
         : `At most ${upTo}: ${plural(upTo + 1, "flip")} can change the class.`;
+  if (from === 0 && upTo === 0) return "0: a single flip can change the class.";
   const holds = from === 0 ? "Holds without flips" : `Withstands any ${plural(from, "flip")}`;
   if (upTo === null)
     return from >= most ? `${holds}, the most that was tried.` : `${holds}; beyond that nothing is known.`;

@@ -65,7 +65,7 @@ function verdictFigures(model: ModelFindings): Child {
 
 function accuracyFigure(findings: Findings, model: ModelFindings): Child {
   const accuracy = findings.accuracy(model);
-  if (!accuracy) return numeral("accuracy", "–", "no labels to compare with");
+  if (!accuracy) return numeral("accuracy", "–", "labels or predictions are not in this report");
   const of = accuracy.unlabelled ? plural(accuracy.of, "unlabelled node") : plural(accuracy.of, "node");
   return numeral("accuracy", percent(accuracy.share), `of ${of}: predicted = label`);
 }
@@ -73,9 +73,10 @@ function accuracyFigure(findings: Findings, model: ModelFindings): Child {
 function radiusFigure(model: ModelFindings): Child {
   const radius = model.meanRadius();
   if (radius === null || !model.radii) return numeral("mean radius", "–", "not in this report");
-  const open = model.radii.nonrobust_from.filter((end) => end === null).length;
+  const { exact, nonrobust_from } = model.radii;
+  const open = nonrobust_from.filter((end, row) => end === null || !exact[row]).length;
   const note = open > 0 ? `flips at least: ${plural(open, "node")} may withstand more` : "flips that a node withstands";
-  return numeral("mean radius", `${open > 0 ? "≥ " : ""}${decimal(radius)}`, note);
+  return numeral("mean radius", open > 0 ? `≥ ${decimal(Math.floor(radius * 10) / 10)}` : decimal(radius), note);
 }
 
 function numeral(name: string, value: string, note: string, kind = ""): HTMLElement {

@@ -49,6 +49,12 @@ export function margin(value: number): string {
   return digits.replace("-", "−").replace("e-", "e−").replace("e+", "e");
 }
 
+/** A lower bound on a margin, rounded so that it stays one. */
+export function atLeast(value: number): string {
+  const [size, digits] = [Math.abs(value), Math.abs(value) < 10 ? 1e3 : 10];
+  return margin(size >= 1e-3 && size < 1e5 ? Math.floor(value * digits) / digits : value);
+}
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
@@ -78,9 +84,11 @@ export function isBlank(text: string): boolean {
   return !/[\p{L}\p{N}\p{P}\p{S}]/u.test(text);
 }
 
-/** A budget in words: “at most 5 attributes flipped in all, at most 2 at one node”. */
-export function budgetInWords({ global, local_count }: Pick<Certificates["budget"], "global" | "local_count">): string {
-  return `at most ${plural(global, "attribute")} flipped in all, at most ${count(local_count)} at one node`;
+/** A budget in words: “at most 5 attributes flipped in all, at most 2 at one node, added only”. */
+export function budgetInWords({ global, local_count, direction, notes }: Certificates["budget"]): string {
+  const how = { both: "", "add-only": ", added only", "delete-only": ", removed only" }[direction];
+  const more = notes.length > 0 ? ", with exceptions that are listed under “What is guaranteed”" : "";
+  return `at most ${plural(global, "attribute")} flipped in all, at most ${count(local_count)} at one node${how}${more}`;
 }
 
 export function directionInWords(direction: "both" | "add-only" | "delete-only"): string {

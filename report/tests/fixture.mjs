@@ -182,6 +182,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
             ends[position] !== null && random() < 0.8 ? flips(position, ends[position]) : null,
           ),
           witness_class: positions.map((position) => (ends[position] !== null ? rival[position] : null)),
+          witness_margin: positions.map((position) => (ends[position] !== null ? -0.1 : null)),
           curve,
         },
   };

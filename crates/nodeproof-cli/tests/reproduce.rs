@@ -6,7 +6,7 @@ mod common;
 
 use std::fs;
 
-use common::Fixture;
+use common::{Fixture, Run, json};
 use nodeproof::Graph;
 
 /// A folder `data` with two of the three data sets.
@@ -24,7 +24,9 @@ fn with_data() -> Fixture {
 #[test]
 fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
     let fixture = with_data();
-    let text = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    let first = fixture.run("reproduce --data data --quick");
+    assert!(first.stderr.contains("cora_ml.npz is not the paper's: it has 40 nodes, not 2995"), "{}", first.stderr);
+    let text = done(first);
     assert!(text.contains("Cora-ML, Citeseer") && text.contains("PubMed"), "{text}");
     assert!(text.contains("1/23  Cora-ML, split 0, CE: train"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -36,7 +38,7 @@ fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
         }
     }
     assert!(summary.contains("left out: PubMed") && summary.contains("40 (paper 2995)"), "{summary}");
-    assert!(summary.contains("(38.58)") && summary.contains("| 0.54 |"), "the paper's figures: {summary}");
+    assert!(summary.contains("(38.58, ") && summary.contains("| 0.54 |"), "the paper's figures: {summary}");
     let mut figures = 0;
     for line in summary.lines() {
         if let Some((_, rest)) = line.split_once("](figures/") {
@@ -58,14 +60,15 @@ fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
     assert!(table.contains("cora_ml,rh-u,robust_12,"), "{table}");
 
     let steps = fixture.read("reproduction/steps.jsonl");
-    let again = fixture.run("reproduce --data data --quick --threads 1").succeeded().stdout;
+    let again = done(fixture.run("reproduce --data data --quick --threads 1"));
     assert!(again.contains("23 done before") && !again.contains("1/23"), "{again}");
     assert_eq!(fixture.read("reproduction/steps.jsonl"), steps);
-    assert_eq!(fixture.read("reproduction/README.md").lines().nth(8), summary.lines().nth(8));
+    let findings = |text: &str| text.split_once("## How").unwrap().0.to_owned();
+    assert_eq!(findings(&fixture.read("reproduction/README.md")), findings(&summary));
 
     // What is missing is made again, and nothing else.
     fs::remove_file(fixture.path("reproduction/runs/citeseer/0/rh-radii-fast.jsonl")).unwrap();
-    let mended = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    let mended = done(fixture.run("reproduce --data data --quick"));
     assert!(
         mended.contains("22 done before") && mended.contains("Citeseer, split 0, RH: radii, engine fast"),
         "{mended}"
@@ -73,8 +76,42 @@ fn the_paper_is_repeated_and_a_second_run_has_nothing_to_do() {
     assert_eq!(fixture.read("reproduction/table1.csv"), table);
     // So is what belongs to another graph.
     common::graph(31, 12).write(fixture.path("data/citeseer.npz")).unwrap();
-    let changed = fixture.run("reproduce --data data --quick").succeeded().stdout;
+    let changed = done(fixture.run("reproduce --data data --quick"));
     assert!(changed.contains("14 done before"), "{changed}");
+    // Results of one graph are not taken for those of another that was there before.
+    let old = common::graph(30, 12);
+    old.write(fixture.path("data/citeseer.npz")).unwrap();
+    let back = done(fixture.run("reproduce --data data --quick"));
+    assert!(back.contains("14 done before"), "{back}");
+    assert_eq!(fixture.read("reproduction/table1.csv"), table);
+}
+
+/// What a run printed that did everything; graphs that are not the paper's are noted.
+#[track_caller]
+fn done(run: Run) -> String {
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.lines().all(|line| line.contains("is not the paper's")), "{}", run.stderr);
+    run.stdout
+}
+
+/// The table, from the files that the steps left.
+#[test]
+fn the_table_is_that_of_the_files() {
+    let fixture = with_data();
+    done(fixture.run("reproduce --data data --quick"));
+    let lines = fixture.read("reproduction/runs/citeseer/0/rce-radii-fast.jsonl");
+    let radii: Vec<f64> =
+        lines.lines().skip(1).map(|line| json(line)["robust_up_to"].as_f64().unwrap_or(0.0)).collect();
+    let mean = radii.iter().sum::<f64>() / radii.len() as f64;
+    let robust = radii.iter().filter(|&&radius| radius >= 12.0).count() as f64 / radii.len() as f64;
+    let table = fixture.read("reproduction/table1.csv");
+    let ours = |quantity: &str| -> f64 {
+        let row = table.lines().find(|row| row.starts_with(&format!("citeseer,rce,{quantity},"))).unwrap();
+        row.split(',').nth(3).unwrap().parse().unwrap()
+    };
+    assert!((ours("largest_q") - mean).abs() < 1e-12 && (ours("robust_12") - robust).abs() < 1e-12, "{table}");
+    let info = json(&fixture.run("model info reproduction/runs/citeseer/0/rce.safetensors --json").succeeded().stdout);
+    assert_eq!(info["training"]["accuracy_unlabelled"].as_f64().unwrap(), ours("accuracy_unlabelled"));
 }
 
 #[test]
@@ -86,6 +123,7 @@ fn what_cannot_be_is_told() {
         ("reproduce", "--data"),
         ("reproduce --data empty", "nodeproof data get cora_ml"),
         ("reproduce --data none", "there is none of cora_ml.npz"),
+        ("reproduce --data file", "give the folder that it is in"),
     ] {
         let run = fixture.run(line);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{line}");

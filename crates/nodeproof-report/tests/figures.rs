@@ -32,7 +32,7 @@ fn all(name: &str) -> Vec<(&'static str, Figure)> {
     let purities: Vec<(f64, u32)> = (0..200).map(|node| (f64::from(node) / 199.0, node / 10)).collect();
     let degrees: Vec<(usize, u32)> = (0..200).map(|node| (node as usize / 4, node / 10)).collect();
     vec![
-        ("certificates", certificates(&curves, Some((name, &fast)), Some(&reference))),
+        ("certificates", certificates((Some(name), &curves), Some((name, &fast)), Some(&reference))),
         ("truth", truth(&fast, &curves)),
         ("comparison", comparison(&[model(None), model(Some(2))], Some(&reference))),
         ("purity", purity(&purities, 19)),
@@ -45,7 +45,7 @@ fn all(name: &str) -> Vec<(&'static str, Figure)> {
 /// The same figures of nothing at all.
 fn nothing() -> Vec<(&'static str, Figure)> {
     vec![
-        ("certificates", certificates(&Curves::default(), Some(("", &Curves::default())), None)),
+        ("certificates", certificates((Some(""), &Curves::default()), Some(("", &Curves::default())), None)),
         ("truth", truth(&Curves::default(), &Curves::default())),
         ("comparison", comparison(&[], None)),
         ("purity", purity(&[], 0)),
@@ -132,7 +132,7 @@ fn values_are_where_the_axes_say() {
 
 #[test]
 fn certificates_go_from_below_and_from_above() {
-    let text = certificates(&curves(), None, None).svg();
+    let text = certificates((None, &curves()), None, None).svg();
     let svg = Document::parse(&text).unwrap();
     let (left, top, right, bottom) = frame(&svg);
     let at = |q: f64, share: f64| (left + (right - left) * q / 4.0, bottom - (bottom - top) * share);
@@ -152,7 +152,7 @@ fn certificates_go_from_below_and_from_above() {
 #[test]
 fn what_is_robust_everywhere_fills_the_figure() {
     let all_robust = Curves { robust: vec![1.0; 13], nonrobust: vec![0.0; 13] };
-    let text = certificates(&all_robust, None, None).svg();
+    let text = certificates((None, &all_robust), None, None).svg();
     let svg = Document::parse(&text).unwrap();
     let (left, top, right, bottom) = frame(&svg);
     let largest = paths(&svg, "area").into_iter().map(|area| {
@@ -176,7 +176,7 @@ fn one_budget_and_one_node_are_enough() {
         Curves { robust: vec![1.0, 0.0], nonrobust: vec![0.0, 1.0] },
         Curves { robust: vec![1.0, 0.5], nonrobust: vec![] },
     ] {
-        let text = certificates(&curves, None, None).svg();
+        let text = certificates((None, &curves), None, None).svg();
         assert!(Document::parse(&text).is_ok());
     }
     for figure in [purity(&[(1.0, 0)], 0), degree(&[(0, 3)], 5), gap(&[0.0], &[0.0])] {
@@ -294,7 +294,7 @@ fn impossible_sizes_are_refused() {
     for (width, height) in [(0.0, 60.0), (84.0, -1.0), (f64::NAN, 60.0), (84.0, f64::INFINITY), (29.0, 60.0)] {
         assert!(matches!(Size::new(width, height), Err(PlotError::Size { .. })), "{width} {height}");
     }
-    let figure = certificates(&curves(), None, None);
+    let figure = certificates((None, &curves()), None, None);
     for resolution in [0.0, -300.0, f64::NAN, f64::INFINITY, 1e6] {
         assert!(matches!(figure.png(resolution), Err(PlotError::Pixels { .. })), "{resolution}");
     }

@@ -119,9 +119,9 @@ pub(crate) enum PlotCommand {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FigureArguments {
-    /// Write the figure to this file, as its name says: .svg or .png
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    /// Write the figure to this file, as its name says: .svg or .png; may be given for both
+    #[arg(long, value_name = "FILE", required = true)]
+    pub(crate) out: Vec<PathBuf>,
     /// Width in millimetres; 84 is a column of a paper
     #[arg(long, value_name = "MM", default_value = "84", value_parser = values::millimetres, allow_hyphen_values = true)]
     pub(crate) width: f64,
@@ -161,8 +161,9 @@ pub(crate) struct ReferenceArguments {
 /// Arguments of `plot certificates`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotCertificatesArguments {
-    /// Radii (`radius --out`)
-    pub(crate) radii: PathBuf,
+    /// Radii (`radius --out`), and what their model is called
+    #[arg(value_name = "[NAME=]RADII")]
+    pub(crate) radii: NamedFile,
     /// Radii of another model, drawn dashed
     #[arg(long, value_name = "[NAME=]RADII")]
     pub(crate) against: Option<NamedFile>,

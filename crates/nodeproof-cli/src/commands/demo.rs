@@ -202,10 +202,9 @@ impl Demo<'_> {
                 return Ok(false);
             }
         }
-        for plot in ["robustness.svg", "robustness.png"] {
-            let line = Line::new("plot certificates").word(&robust);
-            self.run(line.with("--against", named("standard", &standard)).with("--out", self.file(plot)))?;
-        }
+        let line =
+            Line::new("plot certificates").named("robust", &robust).with("--against", named("standard", &standard));
+        self.run(line.with("--out", self.file("robustness.svg")).with("--out", self.file("robustness.png")))?;
         let mut line = Line::new("report");
         for (network, radii) in NETWORKS.into_iter().zip([&standard, &robust]) {
             line = line.named(network.name, &self.file(&certificates(network))).named(network.name, radii);

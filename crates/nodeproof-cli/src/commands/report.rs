@@ -92,8 +92,8 @@ fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
             ),
         };
         let known = models.iter().position(|model| match &file.name {
-            Some(name) => model.named && model.name == *name,
-            None => model.fingerprint == fingerprint,
+            Some(name) if model.named => model.name == *name,
+            _ => model.fingerprint == fingerprint,
         });
         let at = known.unwrap_or_else(|| {
             let (name, named) = (file.shown_name(), file.name.is_some());
@@ -101,6 +101,9 @@ fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
             models.len() - 1
         });
         let model = &mut models[at];
+        if let Some(name) = &file.name {
+            (model.name, model.named) = (name.clone(), true);
+        }
         let occupied = match &results {
             Results::Certificates(_) => model.certificates.is_some(),
             _ => model.radii.is_some(),

@@ -102,6 +102,8 @@ fn part_beside(path: &Path) -> PathBuf {
 /// # Errors
 /// If that fails; `path` is then as it was.
 pub(crate) fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Through a link, to what it leads to.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let part = part_beside(path);
     let write = |mut file: File| file.write_all(bytes).and_then(|()| file.sync_all());
     let placed = File::create(&part).and_then(write).and_then(|()| fs::rename(&part, path));

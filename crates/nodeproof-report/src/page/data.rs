@@ -103,6 +103,7 @@ struct RadiusColumns {
     exact: Vec<bool>,
     witness: Vec<Option<Vec<FlipCell>>>,
     witness_class: Vec<Option<u32>>,
+    witness_margin: Vec<Option<f64>>,
     curve: Curve,
 }
 
@@ -332,6 +333,7 @@ impl RadiusColumns {
             exact: records().map(|record| record.is_exact()).collect(),
             witness: witness.collect(),
             witness_class: found().map(|found| found.and_then(|found| found.witness_class)).collect(),
+            witness_margin: found().map(|found| found.and_then(|found| found.witness_margin)).collect(),
             curve: Curve { robust, nonrobust },
         }
     }

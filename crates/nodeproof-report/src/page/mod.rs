@@ -8,7 +8,7 @@ mod surroundings;
 
 use nodeproof::{Graph, Split};
 
-use crate::results::{Certificates, GraphHeader, ModelHeader, Radii};
+use crate::results::{Certificates, FlipRecord, GraphHeader, ModelHeader, Radii, ResultBudget};
 
 /// The page, with a placeholder where the data go.
 const TEMPLATE: &str = include_str!("../../assets/report.html");
@@ -26,6 +26,27 @@ impl ModelResults {
     fn headers(&self) -> impl Iterator<Item = (&GraphHeader, &ModelHeader)> {
         let certificates = self.certificates.iter().map(|certificates| (&certificates.graph, &certificates.model));
         certificates.chain(self.radii.iter().map(|radii| (&radii.graph, &radii.model)))
+    }
+
+    /// In what certificates and radii differ, but for the number of flips in all.
+    fn difference(&self) -> Option<&'static str> {
+        let (certificates, radii) = self.certificates.as_ref().zip(self.radii.as_ref())?;
+        let local = |budget: &ResultBudget| budget.budget.clone().with_global(0);
+        if certificates.target_class != radii.target_class {
+            Some("classes")
+        } else if local(&certificates.budget) != local(&radii.budget) {
+            Some("budgets")
+        } else {
+            None
+        }
+    }
+
+    /// The flips of all witnesses.
+    fn flips(&self) -> impl Iterator<Item = &FlipRecord> {
+        let certified =
+            self.certificates.iter().flat_map(|file| &file.records).filter_map(|record| record.witness.as_ref());
+        let found = self.radii.iter().flat_map(|file| &file.records).filter_map(|record| record.found.as_ref());
+        certified.chain(found.filter_map(|found| found.witness.as_ref())).flatten()
     }
 }
 
@@ -48,6 +69,25 @@ pub enum PageError {
         expected: String,
         /// The one in the results.
         found: String,
+    },
+    /// Certificates and radii of different budgets or classes under one name.
+    #[error(
+        "the certificates and the radii of “{model}” are about different {what}; make them with the same options \
+         (--local-budget, --add-only, --class, …), or give them different names"
+    )]
+    OtherBudget {
+        /// What the model is called.
+        model: String,
+        /// In what they differ.
+        what: &'static str,
+    },
+    /// A flip that leaves an attribute as it is.
+    #[error("the results of “{model}” have a flip of node {node} that changes nothing; make them anew")]
+    NoFlip {
+        /// What the model is called.
+        model: String,
+        /// The node of the flip.
+        node: u32,
     },
     /// Certificates and radii of different models under one name.
     #[error("the certificates and the radii of “{model}” are of different models; give them different names")]
@@ -116,21 +156,27 @@ impl<'a> Page<'a> {
     }
 
     fn check(&self) -> Result<(), PageError> {
-        let expected = self.graph.fingerprint();
+        let expected = GraphHeader::new(self.graph);
         if self.models.iter().all(|model| model.headers().next().is_none()) {
             return Err(PageError::Nothing);
         }
         for model in &self.models {
             let name = || model.name.clone();
             for (graph, _) in model.headers() {
-                if graph.fingerprint != expected {
-                    let found = graph.fingerprint.clone();
+                if *graph != expected {
+                    let (expected, found) = (expected.fingerprint, graph.fingerprint.clone());
                     return Err(PageError::OtherGraph { model: name(), expected, found });
                 }
             }
             let mut models = model.headers().map(|(_, model)| &model.fingerprint);
             if models.next().is_some_and(|first| models.any(|other| other != first)) {
                 return Err(PageError::OtherModel { model: name() });
+            }
+            if let Some(what) = model.difference() {
+                return Err(PageError::OtherBudget { model: name(), what });
+            }
+            if let Some(flip) = model.flips().find(|flip| !self.is_flip(flip)) {
+                return Err(PageError::NoFlip { model: name(), node: flip.node });
             }
             let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
             let searched = model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node));
@@ -139,6 +185,13 @@ impl<'a> Page<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl Page<'_> {
+    /// Whether `flip` changes the graph.
+    fn is_flip(&self, flip: &FlipRecord) -> bool {
+        self.graph.attributes().contains(flip.node as usize, flip.attribute) == (flip.to == 0)
     }
 }
 

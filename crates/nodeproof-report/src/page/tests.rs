@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use nodeproof::{Budget, Certifier, Engine, Layer, Matrix, Model, Names, NodeId, Propagation, TargetClass};
+use nodeproof::{Budget, Certifier, Direction, Engine, Layer, Matrix, Model, Names, NodeId, Propagation, TargetClass};
 use serde_json::{Value, json};
 
 use super::*;
@@ -62,7 +62,14 @@ fn the_data_say_what_the_results_say() {
     for (at, record) in certificates.records.iter().enumerate() {
         assert_eq!(of_node["position"][at], record.node);
         assert_eq!(of_node["verdict"][at], record.verdict as u8);
-        assert_eq!(of_node["witness"][at].is_array(), record.witness.is_some());
+        let flips = record.witness.iter().flatten().map(|flip| json!([flip.node, flip.attribute, flip.to])).collect();
+        let expected = if record.witness.is_some() { Value::Array(flips) } else { Value::Null };
+        assert_eq!(of_node["witness"][at], expected);
+        assert_eq!(of_node["margins"][at], json!(record.margins));
+        assert_eq!(
+            (&of_node["witness_class"][at], &of_node["predicted"][at]),
+            (&json!(record.witness_class), &json!(record.predicted))
+        );
     }
     assert_eq!(shown["radii"]["curve"]["robust"].as_array().unwrap().len(), 10);
     assert_eq!((&shown["radii"]["target"], &shown["radii"]["notes"]), (&json!("predicted"), &json!([])));
@@ -114,6 +121,22 @@ fn what_does_not_belong_together_is_refused() {
     let other = Model::new(vec![layer], Propagation::SymmetricGcn).unwrap();
     let mixed = Page::new(&graph, "a").model("m", Some(ours()), Some(radii(&graph, &other, &nodes)));
     assert!(matches!(refused(mixed), PageError::OtherModel { .. }));
+    let mut larger = ours();
+    larger.graph.nodes = 1000;
+    assert!(matches!(refused(Page::new(&graph, "a").model("m", Some(larger), None)), PageError::OtherGraph { .. }));
+    for what in ["budgets", "classes"] {
+        let mut radii = radii(&graph, &model, &nodes);
+        match what {
+            "budgets" => radii.budget.budget = radii.budget.budget.direction(Direction::AddOnly),
+            _ => radii.target_class = TargetClass::Label,
+        }
+        let error = refused(Page::new(&graph, "a").model("m", Some(ours()), Some(radii)));
+        assert!(matches!(error, PageError::OtherBudget { what: found, .. } if found == what), "{error}");
+    }
+    let mut backwards = ours();
+    let flip = backwards.records.iter_mut().filter_map(|record| record.witness.as_mut()).flatten().next().unwrap();
+    flip.to = 1 - flip.to;
+    assert!(matches!(refused(Page::new(&graph, "a").model("m", Some(backwards), None)), PageError::NoFlip { .. }));
     let twice = certificates(&graph, &model, &[NodeId(1), NodeId(1)]);
     assert!(matches!(refused(Page::new(&graph, "a").model("m", Some(twice), None)), PageError::Twice { node: 1, .. }));
 }

@@ -1,5 +1,6 @@
 //! Reading files of results.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{FlipRecord, GraphHeader, ModelHeader, RadiusRecord, Record, ResultBudget, StepRecord};
+use super::{FlipRecord, GraphHeader, ModelHeader, RadiusRecord, Record, ResultBudget, StepRecord, VerdictName};
 
 const CERTIFICATES: &str = "nodeproof-certificates";
 const RADII: &str = "nodeproof-radii";
@@ -135,7 +136,7 @@ pub enum ResultsError {
         problem: String,
     },
     /// Nodes are missing at the end.
-    #[error("{} has {found} of {nodes} nodes: the run that wrote it did not end; finish it with --resume", path.display())]
+    #[error("{} has {found} of {nodes} nodes: the run that wrote it did not end; finish it (`certify --resume`) or make it anew", path.display())]
     Unfinished {
         /// The file.
         path: PathBuf,
@@ -337,6 +338,12 @@ impl Reader {
             if record.margins.len() != model.classes {
                 return Err(format!("{} margins for {} classes", record.margins.len(), model.classes));
             }
+            if record.verdict == VerdictName::Robust && !record.margin().is_some_and(|margin| margin > 0.0) {
+                return Err("it is called robust, but its margins are not positive".to_owned());
+            }
+            if (record.verdict == VerdictName::Nonrobust) != record.witness.is_some() {
+                return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned());
+            }
             limits.flips(record.witness.as_deref())
         })?;
         Ok(Results::Certificates(Certificates { engine, target_class: class, graph, model, budget, records }))
@@ -357,9 +364,15 @@ impl Reader {
         }
         let Header { engine, scan, class, graph, model, budget, max_budget, nodes } = self.header(header)?;
         let budget = ResultBudget::read(budget, Some(max_budget)).map_err(|error| self.damaged(error))?;
+        if u128::from(max_budget) > graph.nodes as u128 * graph.attributes as u128 {
+            return Err(self.damaged("its largest budget exceeds the number of flips that there are"));
+        }
         let limits = Limits { graph: &graph, model: &model };
-        let records = self.records(nodes, |record: &RadiusRecord| {
+        let mut records = self.records(nodes, |record: &RadiusRecord| {
             limits.node(record.node)?;
+            if record.nonrobust_from().is_some_and(|from| record.robust_up_to >= Some(from)) {
+                return Err("it is robust and nonrobust under the same budget".to_owned());
+            }
             match &record.found {
                 None if !scan => Err("it does not say what is known from above".to_owned()),
                 None => Ok(()),
@@ -370,6 +383,12 @@ impl Reader {
                 }
             }
         })?;
+        if scan {
+            // A scan begins with one flip: 0 says that not even that is withstood, not what is the case without any.
+            for record in records.iter_mut().filter(|record| record.robust_up_to == Some(0)) {
+                record.robust_up_to = None;
+            }
+        }
         Ok(Results::Radii(Radii { engine, scan, target_class: class, graph, model, budget, records }))
     }
 
@@ -395,19 +414,28 @@ impl Reader {
     }
 
     fn header<T: DeserializeOwned>(&self, header: Value) -> Result<T, ResultsError> {
+        if header["model"]["classes"].as_u64().is_some_and(|classes| classes > MOST_CLASSES as u64) {
+            return Err(self.damaged(format!("no model has {} classes", header["model"]["classes"])));
+        }
         serde_json::from_value(header).map_err(|error| self.damaged(error))
     }
 
-    /// All records, of which there must be `nodes`.
-    fn records<T: DeserializeOwned>(
+    /// All records, of which there must be `nodes`, each of another node.
+    fn records<T: DeserializeOwned + OfNode>(
         &mut self,
         nodes: usize,
         check: impl Fn(&T) -> Result<(), String>,
     ) -> Result<Vec<T>, ResultsError> {
-        let mut records = Vec::new();
+        let (mut records, mut seen) = (Vec::new(), HashSet::new());
         while self.next()? {
             let record: T = self.parse()?;
             check(&record).map_err(|problem| self.damaged(problem))?;
+            if !seen.insert(record.node()) {
+                return Err(self.damaged(format!("node {} comes up twice", record.node())));
+            }
+            if records.len() == nodes {
+                return Err(self.damaged(format!("the file is to have {nodes} nodes, and this is one more")));
+            }
             records.push(record);
         }
         if records.len() < nodes {
@@ -416,6 +444,26 @@ impl Reader {
         Ok(records)
     }
 }
+
+/// A record of one node.
+trait OfNode {
+    fn node(&self) -> u32;
+}
+
+impl OfNode for Record {
+    fn node(&self) -> u32 {
+        self.node
+    }
+}
+
+impl OfNode for RadiusRecord {
+    fn node(&self) -> u32 {
+        self.node
+    }
+}
+
+/// Most classes that a file may speak of.
+const MOST_CLASSES: usize = 100_000;
 
 /// What numbers on file may be.
 struct Limits<'a> {
@@ -435,6 +483,7 @@ impl Limits<'_> {
     fn flips(&self, flips: Option<&[FlipRecord]>) -> Result<(), String> {
         flips.unwrap_or_default().iter().try_for_each(|flip| {
             self.node(flip.node)?;
+            below("value", flip.to.into(), 2)?;
             below("attribute", flip.attribute, self.graph.attributes)
         })
     }
@@ -512,12 +561,24 @@ mod tests {
             ("\"attribute\":11", "\"attribute\":30", "there is no attribute 30"),
             ("\"predicted\":1", "\"predicted\":3", "there is no class 3"),
             ("[0.28,null,-0.54]", "[0.28,null]", "2 margins for 3 classes"),
+            ("\"to\":0", "\"to\":2", "there is no value 2"),
+            ("\"verdict\":\"nonrobust\"", "\"verdict\":\"robust\"", "its margins are not positive"),
+            ("\"verdict\":\"nonrobust\"", "\"verdict\":\"undecided\"", "a witness belongs to the verdict nonrobust"),
+            ("\"classes\":3", "\"classes\":4000000000", "no model has 4000000000 classes"),
         ] {
             let changed = whole.replace(old, new);
             assert_ne!(changed, whole);
             refused(&changed, why);
         }
         let radii = lines(RADIUS_LINES);
+        refused(&radii.replace("\"max_budget\":100", "\"max_budget\":4000000000"), "exceeds the number of flips");
+        refused(
+            &radii.replace("\"robust_up_to\":2", "\"robust_up_to\":3"),
+            "robust and nonrobust under the same budget",
+        );
+        refused(&(radii.clone() + RADIUS_LINES[1] + "\n"), "node 9 comes up twice");
+        let more = RADIUS_LINES[1].replace("\"node\":9", "\"node\":8") + "\n";
+        refused(&(radii.clone() + &more), "this is one more");
         refused(&radii.replace("\"class\":1", "\"class\":7"), "there is no class 7");
         refused(&radii.replace("\"verdicts\":5", "\"verdicts\":\"many\""), "does not say what is known from above");
     }

@@ -12,7 +12,7 @@ use super::output::Output;
 use super::reference;
 use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments, RangeArguments};
 use crate::outcome::Outcome;
-use crate::terminal::counted;
+use crate::terminal::{self, counted};
 use crate::values::NamedFile;
 
 /// `nodeproof plot certificates`.
@@ -21,17 +21,18 @@ use crate::values::NamedFile;
 /// If a file is not what it should be, or the figure cannot be written.
 pub(super) fn certificates(arguments: &PlotCertificatesArguments) -> anyhow::Result<Outcome> {
     let files = [arguments.against.as_ref(), arguments.reference.reference.as_ref()];
-    let mut inputs = vec![arguments.radii.as_path()];
+    let mut inputs = vec![arguments.radii.path.as_path()];
     inputs.extend(files.into_iter().flatten().map(|file| file.path.as_path()));
     let output = Output::check(&arguments.figure, &inputs)?;
-    let curves = curves(&read(&arguments.radii, arguments.range)?);
+    let curves = curves(&read(&arguments.radii.path, arguments.range)?);
     let against = arguments.against.as_ref();
     let against = against
         .map(|file| anyhow::Ok((file.shown_name(), self::curves(&read(&file.path, arguments.range)?))))
         .transpose()?;
     let reference = reference::read(arguments.reference.reference.as_ref())?;
     let against = against.as_ref().map(|(name, curves)| (name.as_str(), curves));
-    output.write(figures::certificates(&curves, against, reference.as_ref()))
+    let name = arguments.radii.name.as_deref();
+    output.write(figures::certificates((name, &curves), against, reference.as_ref()))
 }
 
 /// `nodeproof plot comparison`.
@@ -46,6 +47,10 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
     if trained_for.len() > arguments.radii.len() {
         let (budgets, models) = (counted(trained_for.len(), "budget"), counted(arguments.radii.len(), "model"));
         bail!("--trained-for: {budgets} for {models}; give at most one for each, in the same order");
+    }
+    let names: Vec<String> = arguments.radii.iter().map(NamedFile::shown_name).collect();
+    if let Some((_, name)) = names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)) {
+        bail!("two models are called “{}”; give them different names (NAME=FILE)", terminal::printable(name));
     }
     let model = |(number, file): (usize, &NamedFile)| {
         let robust = curves(&read(&file.path, arguments.range)?).robust;

@@ -22,8 +22,7 @@ enum Format {
 /// A place for a figure that can be written.
 pub(super) struct Output<'a> {
     arguments: &'a FigureArguments,
-    path: PathBuf,
-    format: Format,
+    files: Vec<(PathBuf, Format)>,
     size: Size,
 }
 
@@ -33,13 +32,20 @@ impl<'a> Output<'a> {
     /// # Errors
     /// If the name does not tell a format, or nothing can be written there.
     pub(super) fn check(arguments: &'a FigureArguments, inputs: &[&Path]) -> anyhow::Result<Self> {
-        let format = format(arguments)?;
         let size = Size::new(arguments.width, arguments.height)?;
-        let Destination::File(path) = Destination::check(&arguments.out, "--out", inputs)? else {
-            bail!("--out: a figure is a file; give it a name such as figure.svg")
-        };
-        check_replaceable(&path)?;
-        Ok(Self { arguments, path, format, size })
+        let mut files = Vec::new();
+        for out in &arguments.out {
+            let format = format(out, arguments.dpi)?;
+            let Destination::File(path) = Destination::check(out, "--out", inputs)? else {
+                bail!("--out: a figure is a file; give it a name such as figure.svg")
+            };
+            check_replaceable(&path)?;
+            files.push((path, format));
+        }
+        if arguments.dpi.is_some() && files.iter().all(|(_, format)| matches!(format, Format::Svg)) {
+            bail!("--dpi: an .svg has no pixels; leave --dpi out, or give --out a name that ends in .png");
+        }
+        Ok(Self { arguments, files, size })
     }
 
     /// Writes the figure and says so.
@@ -52,32 +58,36 @@ impl<'a> Output<'a> {
             Some(title) => figure.title(title),
             None => figure,
         };
-        let bytes = match self.format {
-            Format::Svg => figure.svg().into_bytes(),
-            Format::Png(dots_per_inch) => figure.png(dots_per_inch)?,
-        };
-        replace(&self.path, &bytes)?;
+        for (path, format) in &self.files {
+            let bytes = match format {
+                Format::Svg => figure.svg().into_bytes(),
+                Format::Png(dots_per_inch) => figure.png(*dots_per_inch)?,
+            };
+            replace(path, &bytes)?;
+        }
         if !self.arguments.quiet {
-            let shown = terminal::printable(&self.path.display().to_string());
+            let shown: Vec<String> =
+                self.files.iter().map(|(path, _)| terminal::printable(&path.display().to_string())).collect();
             let size = format!("{} × {} mm", self.size.width(), self.size.height());
-            terminal::print(&terminal::facts(&[("written", format!("{shown} ({size})"))]))?;
+            terminal::print(&terminal::facts(&[("written", format!("{} ({size})", shown.join(", ")))]))?;
         }
         Ok(Outcome::Done)
     }
 }
 
 /// The format that the name of the file says.
-fn format(arguments: &FigureArguments) -> anyhow::Result<Format> {
-    let extension = arguments.out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+fn format(out: &Path, dots_per_inch: Option<f64>) -> anyhow::Result<Format> {
+    let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     match extension.as_deref() {
-        Some("svg") if arguments.dpi.is_some() => {
-            bail!("--dpi: an .svg has no pixels; leave --dpi out, or give --out a name that ends in .png")
-        }
         Some("svg") => Ok(Format::Svg),
-        Some("png") => Ok(Format::Png(arguments.dpi.unwrap_or(RESOLUTION))),
+        Some("png") => Ok(Format::Png(dots_per_inch.unwrap_or(RESOLUTION))),
+        Some("pdf") => bail!(
+            "--out: {} is to be a .pdf, which nodeproof does not write; give a .png, or an .svg, of which `rsvg-convert -f pdf` makes a .pdf",
+            out.display()
+        ),
         _ => bail!(
             "--out: {} ends neither in .svg nor in .png, which says what to write; give it such a name",
-            arguments.out.display()
+            out.display()
         ),
     }
 }

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::paper::{self, METHODS, Method, ROBUST, STANDARD};
-use super::plan::{Network, Plan, Source};
+use super::plan::{MAX_BUDGET_BEYOND, Network, Plan, Source};
 use crate::commands::line::{Line, named};
 use crate::export::replace;
+use crate::outcome::Outcome;
+use crate::terminal::counted;
 
 /// The largest global budget that figures show, which is about that of the paper's.
 const SHOWN: u32 = 100;
@@ -27,25 +29,29 @@ struct Sketch {
     line: Line,
 }
 
-/// Draws all figures, as SVG and PNG.
+/// Draws all figures, as SVG and PNG; `None` if the user stopped it.
 ///
 /// # Errors
 /// If a file cannot be read or written.
-pub(super) fn draw(plan: &Plan) -> anyhow::Result<Vec<Drawn>> {
+pub(super) fn draw(plan: &Plan) -> anyhow::Result<Option<Vec<Drawn>>> {
     let references = References::write(plan.folder)?;
     let mut sketches = Vec::new();
     for source in plan.sources {
         sketches.extend(of_data_set(plan, source, &references));
     }
-    sketches.extend(plan.main().into_iter().flat_map(|source| of_one_data_set(plan, source)));
-    let draw = |sketch: Sketch| {
-        for extension in ["svg", "png"] {
-            let out = plan.folder.join("figures").join(format!("{}.{extension}", sketch.name));
-            crate::commands::run(sketch.line.clone().with("--out", out).word("--quiet").parse()?)?;
+    if let Some(source) = plan.main() {
+        sketches.extend(of_one_data_set(plan, source)?);
+    }
+    let mut drawn = Vec::new();
+    for Sketch { name, caption, line } in sketches {
+        let file = |extension: &str| plan.folder.join("figures").join(format!("{name}.{extension}"));
+        let line = line.with("--out", file("svg")).with("--out", file("png")).word("--quiet");
+        if crate::commands::run(line.parse()?)? == Outcome::Interrupted {
+            return Ok(None);
         }
-        Ok(Drawn { name: sketch.name, caption: sketch.caption })
-    };
-    sketches.into_iter().map(draw).collect()
+        drawn.push(Drawn { name, caption });
+    }
+    Ok(Some(drawn))
 }
 
 /// Files with the curves of the paper.
@@ -102,7 +108,7 @@ fn of_data_set<'a>(plan: &Plan<'a>, source: &'a Source, references: &References)
         sketch(
             "robust-training",
             format!("Figures 4 and 5, {title}: a network trained by RH-U, and dashed the one trained by cross entropy"),
-            Line::new("plot certificates").word(radii(ROBUST)).with("--against", against),
+            Line::new("plot certificates").named(ROBUST.name, &radii(ROBUST)).with("--against", against),
         ),
         sketch(
             "methods",
@@ -113,7 +119,7 @@ fn of_data_set<'a>(plan: &Plan<'a>, source: &'a Source, references: &References)
 }
 
 /// What is drawn for the main data set only.
-fn of_one_data_set<'a>(plan: &Plan<'a>, source: &'a Source) -> Vec<Sketch> {
+fn of_one_data_set<'a>(plan: &Plan<'a>, source: &'a Source) -> anyhow::Result<Vec<Sketch>> {
     let title = source.data.title;
     let (standard, robust) = (plan.network(source, 0, STANDARD), plan.network(source, 0, ROBUST));
     let folder = plan.folder;
@@ -131,7 +137,10 @@ fn of_one_data_set<'a>(plan: &Plan<'a>, source: &'a Source) -> Vec<Sketch> {
         caption,
         line,
     };
-    vec![
+    let known = plan.radii(&standard, "complete")?;
+    let open = known.records.iter().filter(|record| !record.is_exact()).count();
+    let open = if open == 0 { "no white area".to_owned() } else { format!("open for {}", counted(open, "node")) };
+    Ok(vec![
         sketch(
             "gap",
             format!(
@@ -153,9 +162,9 @@ fn of_one_data_set<'a>(plan: &Plan<'a>, source: &'a Source) -> Vec<Sketch> {
         sketch(
             "truth",
             format!(
-                "What the paper's certificate leaves open (hatched), and what is the case by the engine `complete`, {title}, cross entropy: no white area"
+                "What the paper's certificate leaves open (hatched), and what is the case by the engine `complete`, {title}, cross entropy: {open}"
             ),
-            truth.with("--up-to", SHOWN.to_string()),
+            truth.with("--up-to", MAX_BUDGET_BEYOND.to_string()),
         ),
-    ]
+    ])
 }

@@ -1,5 +1,6 @@
 //! What the runs came to, beside what the paper says.
 
+use anyhow::anyhow;
 use nodeproof::Model;
 use nodeproof_report::results::Radii;
 use nodeproof_report::shares::Shares;
@@ -72,7 +73,7 @@ impl<'a> Plan<'a> {
 
     /// Mean radius, robust share, accuracy on labelled and unlabelled nodes, and the share that withstands every budget.
     fn figures_of(&self, network: &Network) -> anyhow::Result<[f64; 5]> {
-        let radii = Radii::read(network.radii(self.folder, "fast"))?;
+        let radii = self.radii(network, "fast")?;
         let training = metadata::read(&Model::read_metadata(network.model(self.folder))?).unwrap_or_default();
         let accuracy = |key: &str| training.get(key).and_then(serde_json::Value::as_f64).unwrap_or(f64::NAN);
         let shares = Shares::of(&radii).robust_shares();
@@ -81,14 +82,22 @@ impl<'a> Plan<'a> {
         Ok([mean_radius(&radii), robust, accuracy("accuracy_labelled"), accuracy("accuracy_unlabelled"), all])
     }
 
+    /// The radii of a network.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(super) fn radii(&self, network: &Network, engine: &str) -> anyhow::Result<Radii> {
+        let path = network.radii(self.folder, engine);
+        Radii::read(&path).map_err(|error| anyhow!("{error}; remove {} and run the same command again", path.display()))
+    }
+
     /// What optimised slopes gain on one data set.
     ///
     /// # Errors
     /// If a file cannot be read.
     pub(super) fn slopes(&self, source: &'a Source) -> anyhow::Result<Slopes> {
         let network = self.network(source, 0, STANDARD);
-        let read = |engine| Radii::read(network.radii(self.folder, engine));
-        let mean = |engine| anyhow::Ok(mean_radius(&read(engine)?.up_to(MAX_BUDGET_BEYOND)));
+        let mean = |engine| anyhow::Ok(mean_radius(&self.radii(&network, engine)?.up_to(MAX_BUDGET_BEYOND)));
         Ok(Slopes { default: mean("fast")?, optimised: mean("tight")? })
     }
 }

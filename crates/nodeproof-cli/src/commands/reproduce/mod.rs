@@ -35,6 +35,16 @@ pub(super) fn run(arguments: &ReproduceArguments) -> anyhow::Result<Outcome> {
         format!("cannot make the folder {}; choose a place where you may write with --out", folder.display())
     })?;
     let graphs = graphs(&sources)?;
+    for source in &sources {
+        let (nodes, expected) = (graphs[&source.file].nodes(), source.data.sizes[0]);
+        if nodes != expected {
+            let file = source.file.display();
+            terminal::note(
+                arguments.quiet,
+                &format!("{file} is not the paper's: it has {nodes} nodes, not {expected}"),
+            );
+        }
+    }
     let splits = if arguments.quick { 1 } else { paper::SPLITS };
     let threads = arguments.threads.count();
     let plan = Plan { sources: &sources, splits, folder };
@@ -44,19 +54,23 @@ pub(super) fn run(arguments: &ReproduceArguments) -> anyhow::Result<Outcome> {
         terminal::print(&introduction(&plan, &missing, &steps, &graphs, &ledger))?;
     }
     if !steps::run(&steps, &graphs, &mut ledger, Manner { threads, quiet: arguments.quiet })? {
-        terminal::complain("stopped; run the same command to go on");
-        return Ok(Outcome::Interrupted);
+        return Ok(stopped());
     }
 
     let entries: Vec<_> =
         steps.iter().filter_map(|step| ledger.entry(step, &graphs[&step.source.file].fingerprint())).collect();
     let cpu_seconds = entries.iter().map(|entry| entry.cpu_seconds).sum();
     let findings = sources.iter().map(|source| find(&plan, source, &graphs[&source.file]));
+    let findings: Vec<Findings> = findings.collect::<anyhow::Result<_>>()?;
+    if !arguments.quiet {
+        terminal::print("        drawing the figures\n")?;
+    }
+    let Some(figures) = figures::draw(&plan)? else { return Ok(stopped()) };
     let summary = Summary {
-        findings: findings.collect::<anyhow::Result<_>>()?,
+        findings,
         missing,
         splits,
-        figures: figures::draw(&plan)?,
+        figures,
         machine: summary::machine(if threads == 0 { rayon::current_num_threads() } else { threads }),
         cpu_seconds,
     };
@@ -68,8 +82,16 @@ pub(super) fn run(arguments: &ReproduceArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+fn stopped() -> Outcome {
+    terminal::complain("stopped; run the same command to go on");
+    Outcome::Interrupted
+}
+
 /// The data sets that are in `folder`, and titles of those that are not.
 fn sources(folder: &Path) -> anyhow::Result<(Vec<Source>, Vec<&'static str>)> {
+    if folder.is_file() {
+        bail!("--data: {} is a file; give the folder that it is in", folder.display());
+    }
     let (mut there, mut missing) = (Vec::new(), Vec::new());
     for data in paper::DATA_SETS {
         let file = folder.join(format!("{}.npz", data.stem));
@@ -125,7 +147,8 @@ fn find<'a>(plan: &Plan<'a>, source: &'a Source, graph: &Graph) -> anyhow::Resul
 
 /// The paper's table for a terminal, and where everything is.
 fn ending(summary: &Summary, folder: &Path) -> String {
-    let header = ["", "", "largest Q\nours", "\npaper", "robust\nours", "\npaper", "unlabelled\naccuracy", "\npaper"];
+    let header =
+        ["", "", "largest Q\nours", "\npaper", "robust,\nQ = 12", "\npaper", "unlabelled\naccuracy", "\npaper"];
     let mut rows = Vec::new();
     for findings in &summary.findings {
         for outcome in &findings.outcomes {

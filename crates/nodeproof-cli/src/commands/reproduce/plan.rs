@@ -9,7 +9,7 @@ use crate::commands::line::Line;
 /// many withstand whatever the local budgets admit.
 pub(super) const MAX_BUDGET: u32 = 200;
 /// The same where engines go further, which takes longest where nodes withstand most.
-pub(super) const MAX_BUDGET_BEYOND: u32 = 60;
+pub(super) const MAX_BUDGET_BEYOND: u32 = 40;
 /// Seconds that the truth about a node under one budget may take.
 const TIME_LIMIT: u32 = 2;
 /// Nodes of each group whose margins are logged while training.
@@ -71,6 +71,8 @@ pub(super) struct Step<'a> {
     pub(super) title: String,
     pub(super) line: Line,
     pub(super) outputs: Vec<PathBuf>,
+    /// Where a training that is stopped is kept.
+    pub(super) checkpoint: Option<PathBuf>,
 }
 
 /// Everything to do, and where.
@@ -145,12 +147,13 @@ impl<'a> Plan<'a> {
             .with("--seed", &split)
             .with("--out", &model);
         let mut outputs = vec![model];
+        let checkpoint = Some(network.file(self.folder, ".checkpoint"));
         if self.is_logged(network) {
             let log = network.log(self.folder);
             line = line.with("--log", &log).with("--log-margins", LOG_MARGINS.to_string());
             outputs.push(log);
         }
-        Step { source, title: format!("{}: train", network.title()), line, outputs }
+        Step { source, title: format!("{}: train", network.title()), line, outputs, checkpoint }
     }
 
     /// Whether the training of `network` is shown step by step.
@@ -169,6 +172,6 @@ impl<'a> Plan<'a> {
             .with("--max-budget", most.to_string())
             .with("--out", &out);
         let title = format!("{}: radii, engine {engine}", network.title());
-        Step { source, title, line, outputs: vec![out] }
+        Step { source, title, line, outputs: vec![out], checkpoint: None }
     }
 }

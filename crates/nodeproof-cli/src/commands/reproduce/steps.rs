@@ -42,8 +42,8 @@ impl Ledger {
     /// If the file is there, but cannot be read.
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join("steps.jsonl");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let text = match fs::read(&path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => bail!("cannot read {}: {error}; choose another folder with --out", path.display()),
         };
@@ -54,10 +54,10 @@ impl Ledger {
     /// The entry of `step` on the graph with this fingerprint, if it is done and its files are still there.
     pub(super) fn entry(&self, step: &Step, graph: &str) -> Option<&Entry> {
         let command = step.line.shown("", usize::MAX);
-        let done = self.entries.iter().rev().find(|entry| {
-            entry.command == command && entry.graph == graph && entry.nodeproof == env!("CARGO_PKG_VERSION")
-        });
-        done.filter(|_| step.outputs.iter().all(|path| path.is_file()))
+        // What was run last is what the files are of.
+        let last = self.entries.iter().rev().find(|entry| entry.command == command)?;
+        let current = last.graph == graph && last.nodeproof == env!("CARGO_PKG_VERSION");
+        (current && step.outputs.iter().all(|path| path.is_file())).then_some(last)
     }
 
     fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
@@ -100,7 +100,7 @@ pub(super) fn run(steps: &[Step], graphs: &Graphs, ledger: &mut Ledger, manner: 
         for folder in step.outputs.iter().filter_map(|path| path.parent()) {
             fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
-        if !perform(step, manner).with_context(|| step.title.clone())? {
+        if !perform(step, &fingerprint, manner).with_context(|| step.title.clone())? {
             return Ok(false);
         }
         ledger.add(Entry {
@@ -121,16 +121,42 @@ fn clock(seconds: u64) -> String {
 }
 
 /// Does one step; `false` if the user stopped it.
-fn perform(step: &Step, manner: Manner) -> anyhow::Result<bool> {
+fn perform(step: &Step, graph: &str, manner: Manner) -> anyhow::Result<bool> {
     // Bars are for terminals; what commands say elsewhere would drown the list of steps.
     let quiet = manner.quiet || !io::stderr().is_terminal();
-    let line = step.line.clone().with("--threads", manner.threads.to_string());
-    let line = if quiet { line.word("--quiet") } else { line };
-    match line.parse()? {
-        Command::Train(arguments) => Ok(train::train(&arguments)?.is_some()),
-        Command::Radius(arguments) => Ok(radius::find(&arguments)?.is_some()),
-        _ => bail!("there is no such step"),
+    let mut line = step.line.clone().with("--threads", manner.threads.to_string());
+    if quiet {
+        line = line.word("--quiet");
     }
+    let checkpoint = step.checkpoint.as_ref().map(|path| path.with_extension(format!("{graph:.12}.checkpoint")));
+    let mut resumes = false;
+    if let Some(path) = &checkpoint {
+        line = line.with("--checkpoint", path);
+        // A log is continued with its training.
+        resumes = path.exists() && step.outputs.iter().skip(1).all(|log| log.exists());
+        if resumes {
+            line = line.word("--resume");
+        } else if path.exists() {
+            remove(path)?;
+        }
+    }
+    if !resumes {
+        // Should this be stopped, nobody must take what an earlier run left for its results.
+        step.outputs.iter().filter(|path| path.exists()).try_for_each(|path| remove(path))?;
+    }
+    let finished = match line.parse()? {
+        Command::Train(arguments) => train::train(&arguments)?.is_some(),
+        Command::Radius(arguments) => radius::find(&arguments)?.is_some(),
+        _ => bail!("there is no such step"),
+    };
+    if let Some(path) = checkpoint.filter(|path| finished && path.exists()) {
+        remove(&path)?;
+    }
+    Ok(finished)
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))
 }
 
 #[cfg(test)]

@@ -7,9 +7,16 @@ use super::{Curves, Figure, Line, Reference, Stroke, palette, shares_by_budget, 
 ///
 /// The curves of another model, with its name, are drawn dashed over it (figures 4 and 5: robust training against standard
 /// training); those of `reference` are dotted.
-pub fn certificates(curves: &Curves, against: Option<(&str, &Curves)>, reference: Option<&Reference>) -> Figure {
+pub fn certificates(
+    (name, curves): (Option<&str>, &Curves),
+    against: Option<(&str, &Curves)>,
+    reference: Option<&Reference>,
+) -> Figure {
     let last = curves.last().max(against.map_or(0, |(_, other)| other.last()));
     let mut figure = with_areas(shares_by_budget("Nodes (%)", last), curves);
+    if let Some(name) = name {
+        figure = figure.line(Line::new(curves.robust_points(), Stroke::solid(palette::ROBUST)).named(name));
+    }
     if let Some((name, other)) = against {
         let stroke = Stroke::dashed(palette::INK).width(0.9);
         figure = figure.line(Line::new(other.robust_points(), stroke).named(name));

@@ -35,7 +35,10 @@ fn with_gaps(figure: Figure, gaps: &[f64], name: &str, colour: Colour, to: f64) 
     }
     let curve = distribution(gaps, to);
     let none = curve.first().map_or(0.0, |point| point.1);
-    let name = format!("{name} (no gap: {} %)", number::plain(none * 100.0, 0));
+    let name = match number::plain(none * 100.0, 0).as_str() {
+        "0" => name.to_owned(),
+        percent => format!("{name} (no gap: {percent} %)"),
+    };
     figure.line(Line::new(curve.clone(), Stroke::solid(colour)).named(name)).dots(Dots::new(
         curve.into_iter().take(1).collect(),
         colour,

@@ -57,13 +57,16 @@ impl Curves {
 
     /// Shares that are *not* known to be nonrobust; 1 everywhere if nothing is known.
     fn not_nonrobust_points(&self) -> Vec<Point> {
-        (0..self.robust.len()).map(|q| (q as f64, 1.0 - self.nonrobust.get(q).copied().unwrap_or(0.0))).collect()
+        points(&self.not_nonrobust())
+    }
+
+    fn not_nonrobust(&self) -> Vec<f64> {
+        (0..self.robust.len()).map(|q| 1.0 - self.nonrobust.get(q).copied().unwrap_or(0.0)).collect()
     }
 
     /// Whether some nodes are neither robust nor nonrobust under some budget.
     fn has_undecided(&self) -> bool {
-        let gaps = self.robust_points().into_iter().zip(self.not_nonrobust_points());
-        gaps.into_iter().any(|((_, robust), (_, not_nonrobust))| not_nonrobust - robust > WORTH_A_NAME)
+        self.robust.iter().zip(self.not_nonrobust()).any(|(robust, rest)| rest - robust > WORTH_A_NAME)
     }
 
     /// The last budget worth showing: where no node is robust any more and nothing changes, or the last one of all.
@@ -80,9 +83,11 @@ fn last_of(robust: &[f64]) -> usize {
     }
 }
 
-/// Shares by Q as points.
+/// Shares by Q as points: those where something changes, and the ends, which draw the same.
 fn points(shares: &[f64]) -> Vec<Point> {
-    shares.iter().enumerate().map(|(q, &share)| (q as f64, share)).collect()
+    let changes =
+        |q: usize| q == 0 || q + 1 == shares.len() || shares[q] != shares[q - 1] || shares[q] != shares[q + 1];
+    (0..shares.len()).filter(|&q| changes(q)).map(|q| (q as f64, shares[q])).collect()
 }
 
 /// The last position at which a value differs from the one before.
