@@ -7,6 +7,7 @@ mod header;
 mod radius;
 mod read;
 mod training;
+mod write;
 
 pub use certificate::{FlipRecord, Record, VerdictName};
 pub use header::{GraphHeader, ModelHeader, ResultBudget};

@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::{FlipRecord, GraphHeader, ModelHeader, RadiusRecord, Record, ResultBudget, StepRecord, VerdictName};
 
-const CERTIFICATES: &str = "nodeproof-certificates";
-const RADII: &str = "nodeproof-radii";
+pub(super) const CERTIFICATES: &str = "nodeproof-certificates";
+pub(super) const RADII: &str = "nodeproof-radii";
 const TRAINING_LOG: &str = "nodeproof-training-log";
 /// The version of all three formats.
-const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 1;
 
 /// A file of certificates.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,0 +1,162 @@
+//! NumPy's arrays, read where they lie and made without copying.
+
+use nodeproof::{NodeId, Pattern, SparseMatrix};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::Failure;
+
+/// An array of row starts or column ids.
+#[derive(FromPyObject)]
+pub(crate) enum Ids<'py> {
+    /// 32 bits, SciPy's usual choice.
+    Narrow(PyReadonlyArray1<'py, i32>),
+    /// 64 bits.
+    Wide(PyReadonlyArray1<'py, i64>),
+}
+
+impl Ids<'_> {
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Narrow(ids) => ids.len(),
+            Self::Wide(ids) => ids.len(),
+        }
+    }
+
+    /// The entry at `place`.
+    pub(crate) fn get(&self, place: usize) -> i64 {
+        match self {
+            Self::Narrow(ids) => ids.as_array()[place].into(),
+            Self::Wide(ids) => ids.as_array()[place],
+        }
+    }
+}
+
+/// An array of values.
+#[derive(FromPyObject)]
+pub(crate) enum Values<'py> {
+    /// Doubles.
+    Double(PyReadonlyArray1<'py, f64>),
+    /// Floats.
+    Single(PyReadonlyArray1<'py, f32>),
+    /// Truth values.
+    Truth(PyReadonlyArray1<'py, bool>),
+    /// 64-bit integers.
+    Wide(PyReadonlyArray1<'py, i64>),
+    /// 32-bit integers.
+    Narrow(PyReadonlyArray1<'py, i32>),
+    /// Bytes with a sign.
+    Signed(PyReadonlyArray1<'py, i8>),
+    /// Bytes without.
+    Byte(PyReadonlyArray1<'py, u8>),
+}
+
+impl Values<'_> {
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Double(values) => values.len(),
+            Self::Single(values) => values.len(),
+            Self::Truth(values) => values.len(),
+            Self::Wide(values) => values.len(),
+            Self::Narrow(values) => values.len(),
+            Self::Signed(values) => values.len(),
+            Self::Byte(values) => values.len(),
+        }
+    }
+
+    /// The entry at `place`.
+    pub(crate) fn get(&self, place: usize) -> f64 {
+        match self {
+            Self::Double(values) => values.as_array()[place],
+            Self::Single(values) => values.as_array()[place].into(),
+            Self::Truth(values) => f64::from(u8::from(values.as_array()[place])),
+            Self::Wide(values) => values.as_array()[place] as f64,
+            Self::Narrow(values) => values.as_array()[place].into(),
+            Self::Signed(values) => values.as_array()[place].into(),
+            Self::Byte(values) => values.as_array()[place].into(),
+        }
+    }
+}
+
+/// A matrix in compressed row form as SciPy has it.
+pub(crate) struct Csr<'py> {
+    /// What it is called in messages.
+    pub(crate) matrix: &'static str,
+    /// Row starts, with the number of entries at the end.
+    pub(crate) offsets: Ids<'py>,
+    /// Column ids.
+    pub(crate) indices: Ids<'py>,
+    /// Values.
+    pub(crate) values: Values<'py>,
+    /// Number of columns.
+    pub(crate) columns: usize,
+}
+
+impl Csr<'_> {
+    /// Number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// All entries as `(row, column, value)`, row by row.
+    ///
+    /// # Errors
+    /// If it is not well formed.
+    pub(crate) fn entries(&self) -> Result<Vec<(u32, u32, f64)>, Failure> {
+        let fail =
+            |problem: &str| Failure::input(format!("the {} is no compressed row matrix: {problem}", self.matrix));
+        let entries = self.indices.len();
+        if self.values.len() != entries {
+            return Err(fail("it has not as many values as column ids"));
+        }
+        if self.offsets.len() == 0 || self.offsets.get(0) != 0 || self.offsets.get(self.rows()) != entries as i64 {
+            return Err(fail("its row starts do not go from 0 to the number of entries"));
+        }
+        if u32::try_from(self.rows().max(self.columns)).is_err() {
+            return Err(fail("it has more rows or columns than a 32-bit id can name"));
+        }
+        let mut all = Vec::with_capacity(entries);
+        for row in 0..self.rows() {
+            let (start, end) = (self.offsets.get(row), self.offsets.get(row + 1));
+            if start < 0 || end < start || end > entries as i64 {
+                return Err(fail("its row starts do not ascend"));
+            }
+            for place in start as usize..end as usize {
+                let column = self.indices.get(place);
+                if !usize::try_from(column).is_ok_and(|column| column < self.columns) {
+                    return Err(fail(&format!("row {row} has column {column} of {}", self.columns)));
+                }
+                all.push((row as u32, column as u32, self.values.get(place)));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Node ids.
+pub(crate) fn nodes(ids: &PyReadonlyArray1<'_, u32>) -> Vec<NodeId> {
+    ids.as_array().iter().map(|&id| NodeId(id)).collect()
+}
+
+/// Row starts and column ids of `pattern`, as SciPy wants them.
+pub(crate) fn pattern<'py>(py: Python<'py>, pattern: &Pattern) -> PyResult<Bound<'py, PyTuple>> {
+    let largest = pattern.entries().max(pattern.columns());
+    if i32::try_from(largest).is_ok() {
+        let offsets: Vec<i32> = pattern.offsets().iter().map(|&offset| offset as i32).collect();
+        let indices: Vec<i32> = pattern.indices().iter().map(|&index| index as i32).collect();
+        (offsets.into_pyarray(py), indices.into_pyarray(py)).into_pyobject(py)
+    } else {
+        let offsets: Vec<i64> = pattern.offsets().iter().map(|&offset| offset as i64).collect();
+        let indices: Vec<i64> = pattern.indices().iter().map(|&index| i64::from(index)).collect();
+        (offsets.into_pyarray(py), indices.into_pyarray(py)).into_pyobject(py)
+    }
+}
+
+/// Values, row starts and column ids of `matrix`.
+pub(crate) fn matrix<'py>(py: Python<'py>, matrix: &SparseMatrix) -> PyResult<Bound<'py, PyTuple>> {
+    let ids = pattern(py, matrix.pattern())?;
+    (matrix.values().to_vec().into_pyarray(py), ids.get_item(1)?, ids.get_item(0)?).into_pyobject(py)
+}

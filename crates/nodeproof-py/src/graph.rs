@@ -1,0 +1,239 @@
+//! Graphs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphOptions, Names};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::arrays::{self, Csr, Ids, Values};
+use crate::errors::{Failure, Raised};
+
+/// A graph with attributes.
+#[pyclass(name = "Graph", module = "nodeproof._core", frozen)]
+pub(crate) struct PyGraph(pub(crate) Arc<Graph>);
+
+/// Lists of names: of nodes, attributes and classes.
+type NameLists = (Option<Vec<String>>, Option<Vec<String>>, Option<Vec<String>>);
+
+#[pymethods]
+impl PyGraph {
+    /// The bundled graph.
+    #[staticmethod]
+    fn bundled() -> Self {
+        Self(Arc::new(Graph::bundled()))
+    }
+
+    /// Reads an `.npz`; what was cleaned comes with it.
+    #[staticmethod]
+    fn read(
+        py: Python<'_>,
+        path: PathBuf,
+        binarise: bool,
+        largest_component: bool,
+        keep_self_loops: bool,
+        directed: bool,
+    ) -> PyResult<(Self, Py<PyDict>)> {
+        let options = GraphOptions::new()
+            .binarise(binarise)
+            .largest_component(largest_component)
+            .keep_self_loops(keep_self_loops)
+            .directed(directed);
+        let (graph, cleaning) = py.detach(|| Graph::read(path, options)).raised(py)?;
+        Ok((Self(Arc::new(graph)), cleaned(py, &cleaning)?.unbind()))
+    }
+
+    /// A graph of compressed row matrices; `directed` is `None` where an edge must have its other direction.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "one for each array")]
+    fn of_arrays(
+        py: Python<'_>,
+        adjacency: (Values<'_>, Ids<'_>, Ids<'_>),
+        attributes: (Values<'_>, Ids<'_>, Ids<'_>),
+        attribute_count: usize,
+        labels: Option<PyReadonlyArray1<'_, i64>>,
+        names: NameLists,
+        binarise: bool,
+        largest_component: bool,
+        keep_self_loops: bool,
+        directed: Option<bool>,
+    ) -> PyResult<(Self, Py<PyDict>)> {
+        let columns = adjacency.2.len().saturating_sub(1);
+        let matrix =
+            Csr { matrix: "adjacency", values: adjacency.0, indices: adjacency.1, offsets: adjacency.2, columns };
+        let mut cleaning = Cleaning::default();
+        let edges = edges(&matrix, keep_self_loops, &mut cleaning).raised(py)?;
+        if directed.is_none() {
+            check_symmetric(&edges).raised(py)?;
+        }
+        let matrix = Csr {
+            matrix: "attributes",
+            values: attributes.0,
+            indices: attributes.1,
+            offsets: attributes.2,
+            columns: attribute_count,
+        };
+        if matrix.rows() != columns {
+            let found = matrix.rows();
+            let what = "the attribute matrix";
+            return Err(Failure::from(GraphError::Mismatch { what, found, expected: columns, unit: "nodes" }).raise(py));
+        }
+        let pairs = attribute_pairs(&matrix, binarise, &mut cleaning).raised(py)?;
+        let options = GraphOptions::new().keep_self_loops(keep_self_loops).directed(directed == Some(true));
+        let mut graph = Graph::with_options(columns, attribute_count, &edges, &pairs, options).raised(py)?;
+        if let Some(labels) = labels {
+            graph = graph.with_labels(classes(&labels)).raised(py)?;
+        }
+        let (nodes, attributes, classes) = names;
+        graph = graph.with_names(Names { nodes, attributes, classes }).raised(py)?;
+        if largest_component {
+            let all = graph.nodes();
+            graph = graph.largest_component();
+            cleaning.nodes_dropped = all - graph.nodes();
+        }
+        Ok((Self(Arc::new(graph)), cleaned(py, &cleaning)?.unbind()))
+    }
+
+    /// The same graph with these labels, negative for none.
+    fn with_labels(&self, py: Python<'_>, labels: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+        // Class names that no longer suffice are an error; labels decide otherwise how many classes there are.
+        Ok(Self(Arc::new((*self.0).clone().with_labels(classes(&labels)).raised(py)?)))
+    }
+
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.0.nodes()
+    }
+
+    #[getter]
+    fn edges(&self) -> usize {
+        self.0.edges()
+    }
+
+    #[getter]
+    fn attribute_count(&self) -> usize {
+        self.0.attribute_count()
+    }
+
+    #[getter]
+    fn classes(&self) -> usize {
+        self.0.classes()
+    }
+
+    #[getter]
+    fn fingerprint(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.fingerprint())
+    }
+
+    /// Column ids and row starts of the adjacency, the latter first.
+    fn adjacency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        arrays::pattern(py, self.0.adjacency())
+    }
+
+    /// The same of the attributes.
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        arrays::pattern(py, self.0.attributes())
+    }
+
+    /// The labels, -1 for none.
+    fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
+        self.0.has_labels().then(|| {
+            let label = |node| self.0.label(node).map_or(-1, |class| i64::from(class.0));
+            self.0.node_ids().map(label).collect::<Vec<_>>().into_pyarray(py)
+        })
+    }
+
+    /// Names of nodes, attributes and classes.
+    fn names(&self) -> NameLists {
+        let Names { nodes, attributes, classes } = self.0.names().clone();
+        (nodes, attributes, classes)
+    }
+
+    /// Writes an `.npz`.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.write(path)).raised(py)
+    }
+}
+
+fn classes(labels: &PyReadonlyArray1<'_, i64>) -> Vec<Option<ClassId>> {
+    labels.as_array().iter().map(|&label| u32::try_from(label).ok().map(ClassId)).collect()
+}
+
+/// The edges, without weights.
+fn edges(matrix: &Csr, keep_self_loops: bool, cleaning: &mut Cleaning) -> Result<Vec<(u32, u32)>, Failure> {
+    let mut edges = Vec::new();
+    for (row, column, value) in matrix.entries()? {
+        if value == 0.0 {
+            continue;
+        }
+        if value != 1.0 {
+            return Err(Failure::input(format!(
+                "the edge from row {row} to column {column} of the adjacency has weight {value}, but a graph knows edges \
+                 only as there or not: give `adjacency != 0`, and the weighted propagation to `Model(..., propagation=...)`"
+            )));
+        }
+        cleaning.edges_on_file += 1;
+        if row == column && !keep_self_loops {
+            cleaning.self_loops_removed += 1;
+        }
+        edges.push((row, column));
+    }
+    Ok(edges)
+}
+
+/// Refuses an edge in one direction only.
+fn check_symmetric(edges: &[(u32, u32)]) -> Result<(), Failure> {
+    let mut sorted = edges.to_vec();
+    sorted.sort_unstable();
+    let one_way = sorted.iter().find(|&&(a, b)| sorted.binary_search(&(b, a)).is_err());
+    match one_way {
+        None => Ok(()),
+        Some((a, b)) => Err(Failure::input(format!(
+            "the adjacency is directed: it has an edge from row {a} to column {b}, but none back; pass directed=False to \
+             add the other direction, or directed=True to have each row list the nodes that its node aggregates"
+        ))),
+    }
+}
+
+/// Where the attributes are 1.
+fn attribute_pairs(matrix: &Csr, binarise: bool, cleaning: &mut Cleaning) -> Result<Vec<(u32, u32)>, Failure> {
+    let mut pairs = Vec::new();
+    for (row, column, value) in matrix.entries()? {
+        if !value.is_finite() {
+            return Err(GraphError::NotFinite { matrix: "attributes", row: row as usize, column, value }.into());
+        }
+        if value != 0.0 && value != 1.0 {
+            if !binarise {
+                return Err(GraphError::NotBinary { node: row as usize, attribute: column, value }.into());
+            }
+            cleaning.attributes_binarised += 1;
+        }
+        if value > 0.0 {
+            pairs.push((row, column));
+        } else if value == 0.0 {
+            cleaning.attribute_zeros += 1;
+        }
+    }
+    Ok(pairs)
+}
+
+/// What was cleaned, under its names in the library.
+fn cleaned<'py>(py: Python<'py>, cleaning: &Cleaning) -> PyResult<Bound<'py, PyDict>> {
+    let counts = PyDict::new(py);
+    for (name, count) in [
+        ("edges_on_file", cleaning.edges_on_file),
+        ("self_loops_removed", cleaning.self_loops_removed),
+        ("duplicate_edges", cleaning.duplicate_edges),
+        ("directed_edges", cleaning.directed_edges),
+        ("weights_ignored", cleaning.weights_ignored),
+        ("attributes_binarised", cleaning.attributes_binarised),
+        ("attribute_zeros", cleaning.attribute_zeros),
+        ("duplicate_attributes", cleaning.duplicate_attributes),
+        ("nodes_dropped", cleaning.nodes_dropped),
+    ] {
+        counts.set_item(name, count)?;
+    }
+    Ok(counts)
+}

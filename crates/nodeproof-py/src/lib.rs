@@ -1,0 +1,35 @@
+//! The compiled half of the Python package `nodeproof`: it converts between Python's objects and the library's, and does no
+//! mathematics. People meet it through `python/nodeproof`, which has the documentation.
+
+mod arrays;
+mod budget;
+mod certificates;
+mod certify;
+mod errors;
+mod graph;
+mod model;
+mod radii;
+mod report;
+mod split;
+mod train;
+mod work;
+
+use pyo3::prelude::*;
+
+/// `nodeproof._core`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<graph::PyGraph>()?;
+    module.add_class::<split::PySplit>()?;
+    module.add_class::<model::PyModel>()?;
+    module.add_class::<budget::PyBudget>()?;
+    module.add_class::<certificates::PyCertificates>()?;
+    module.add_class::<radii::PyRadii>()?;
+    module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
+    module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
+    module.add_function(wrap_pyfunction!(train::train, module)?)?;
+    module.add_function(wrap_pyfunction!(train::accuracy, module)?)?;
+    module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    Ok(())
+}

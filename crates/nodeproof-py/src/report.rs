@@ -1,0 +1,33 @@
+//! The page that shows results.
+
+use nodeproof_report::page::Page;
+use pyo3::prelude::*;
+
+use crate::certificates::PyCertificates;
+use crate::errors::Raised;
+use crate::graph::PyGraph;
+use crate::radii::PyRadii;
+use crate::split::PySplit;
+
+/// What there is of a model, and its name.
+type Named<'py> = (String, Option<PyRef<'py, PyCertificates>>, Option<PyRef<'py, PyRadii>>);
+
+/// The page as HTML.
+#[pyfunction]
+pub(crate) fn report(
+    py: Python<'_>,
+    graph: &PyGraph,
+    graph_name: &str,
+    title: Option<&str>,
+    split: Option<PyRef<'_, PySplit>>,
+    models: Vec<Named<'_>>,
+) -> PyResult<String> {
+    let mut page = Page::new(&graph.0, graph_name).split(split.as_ref().map(|split| &split.0));
+    if let Some(title) = title {
+        page = page.title(title);
+    }
+    for (name, certificates, radii) in models {
+        page = page.model(&name, certificates.map(|results| results.0.clone()), radii.map(|results| results.0.clone()));
+    }
+    py.detach(|| page.html()).raised(py)
+}

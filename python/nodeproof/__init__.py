@@ -1,0 +1,79 @@
+"""Proofs that a graph convolutional network's predictions withstand tampering with node attributes.
+
+Give nodeproof a graph, a trained network and a budget of attribute flips, and every node gets a verdict: *robust*, proven;
+*nonrobust*, with the flips that change its class; or, if time runs out, *undecided*.
+
+>>> import nodeproof
+>>> graph = nodeproof.Graph.bundled()
+>>> model = nodeproof.train(graph, "ce", global_budget=5, steps=40).model
+>>> certificates = nodeproof.certify(graph, model, global_budget=5, nodes=range(20), engine="fast")
+>>> len(certificates)
+20
+
+From PyTorch Geometric: `graph, model = nodeproof.from_pyg(module, data)`. On a cluster: `nodeproof.distributed`.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from . import distributed, planetoid
+from ._core import __version__
+from .budget import Budget
+from .certification import certify, radius
+from .errors import (
+    FileError,
+    InputError,
+    InternalError,
+    MissingDependencyError,
+    MissingFileError,
+    NodeproofError,
+    VerificationError,
+)
+from .estimator import RobustGCN
+from .explanation import Explanation, explain
+from .graph import Graph
+from .model import Model
+from .page import Report, report
+from .pyg import Verification, from_pyg, to_pyg
+from .results import Certificate, Certificates, Radii, Radius
+from .split import Split
+from .training import Training, train
+from .witness import Flip, Witness
+
+logging.getLogger("nodeproof").addHandler(logging.NullHandler())
+
+__all__ = [
+    "Budget",
+    "Certificate",
+    "Certificates",
+    "Explanation",
+    "FileError",
+    "Flip",
+    "Graph",
+    "InputError",
+    "InternalError",
+    "MissingDependencyError",
+    "MissingFileError",
+    "Model",
+    "NodeproofError",
+    "Radii",
+    "Radius",
+    "Report",
+    "RobustGCN",
+    "Split",
+    "Training",
+    "Verification",
+    "VerificationError",
+    "Witness",
+    "__version__",
+    "certify",
+    "distributed",
+    "explain",
+    "from_pyg",
+    "planetoid",
+    "radius",
+    "report",
+    "to_pyg",
+    "train",
+]

@@ -1,0 +1,40 @@
+"""Paths, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from .errors import FileError, MissingFileError
+
+StrPath = str | os.PathLike[str]
+
+
+def existing(path: StrPath) -> str:
+    """The path of a file that is there."""
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        raise MissingFileError(f"{path} does not exist; check the path")
+    if os.path.isdir(path):
+        raise FileError(f"{path} is a folder, not a file; check the path")
+    return path
+
+
+def replace(path: StrPath, content: bytes) -> None:
+    """Writes `content` beside `path` and puts it in its place; an existing file stays as it was if that fails."""
+    target = Path(path)
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(beside, 0o666 & ~mask)
+            os.replace(beside, target)
+        except BaseException:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror}; make room there or choose another place") from error

@@ -1,0 +1,55 @@
+"""Matrices as people have them, in the compressed row form that the compiled half reads where it lies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+
+Triple = tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]
+
+#: Types of values that are read without a copy.
+_AS_THEY_ARE = {np.dtype(kind) for kind in ("f8", "f4", "?", "i8", "i4", "i1", "u1")}
+
+
+def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
+    """Values, column ids and row starts of a sparse or dense matrix, and its shape.
+
+    Entries that are there twice are summed, as SciPy understands them. Arrays that need no change are not copied.
+    """
+    import scipy.sparse
+
+    if scipy.sparse.issparse(matrix):
+        rows = matrix.tocsr()
+    else:
+        dense = np.asarray(matrix)
+        if dense.ndim != 2:
+            raise InputError(f"{what} must be a matrix, dense or sparse, but it has {dense.ndim} dimensions")
+        check_numbers(dense.dtype, what)
+        rows = scipy.sparse.csr_matrix(dense)
+    if rows.ndim != 2:
+        raise InputError(f"{what} must be a matrix, but it has {rows.ndim} dimensions")
+    check_numbers(rows.dtype, what)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return (values(rows.data), ids(rows.indices), ids(rows.indptr)), (int(rows.shape[0]), int(rows.shape[1]))
+
+
+def check_numbers(dtype: np.dtype[Any], what: str) -> None:
+    """Refuses what is not a real number."""
+    if dtype.kind not in "biuf":
+        raise InputError(f"{what} has type {dtype}; it must hold truth values, integers or real numbers")
+
+
+def values(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or its values as doubles."""
+    return array if array.dtype in _AS_THEY_ARE and array.dtype.isnative else array.astype(np.float64)
+
+
+def ids(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or its ids as 64-bit integers."""
+    return array if array.dtype in (np.int32, np.int64) and array.dtype.isnative else array.astype(np.int64)

@@ -1,0 +1,36 @@
+"""How far work has come: a bar of tqdm where that is installed, or whatever the caller wants to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Observer = Callable[[int, int], object]
+#: `None` for a bar after a second, where there is a terminal or a notebook; `False` for none; or a function that is
+#: told of steps done and steps in all.
+Progress = bool | Observer | None
+
+
+@contextmanager
+def observer(progress: Progress, what: str) -> Iterator[Observer | None]:
+    """A function to be told of `done` and `total`."""
+    if progress is False:
+        yield None
+        return
+    if callable(progress):
+        yield progress
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        yield None
+        return
+    options = {} if progress else {"delay": 1, "disable": None}
+    with tqdm(desc=what, unit="", leave=False, **options) as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.n = done
+            bar.refresh()
+
+        yield show

@@ -1,0 +1,94 @@
+"""Budgets: how many flips in all, how many at one node, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+from .errors import InputError
+from .graph import Graph
+from .split import node_ids
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What an attacker may change; the functions of nodeproof take its parts as keywords of the same names.
+
+    Args:
+        global_budget: most flips in all, Q.
+        local_budget: most flips at one node, q: a count, or a share of the attributes such as "1%", rounded down, but at
+            least 1.
+        add_only, delete_only: only flips from 0 to 1, or only those from 1 to 0.
+        protect_attributes: attributes that cannot be flipped, by id or name.
+        protect_nodes: nodes whose attributes cannot be flipped: ids or a mask.
+        local_budget_at: nodes with a local budget of their own.
+
+    >>> Budget(12).in_words(Graph.bundled())
+    'at most 12 flips, 20 at one node (1% of 2048 attributes)'
+    """
+
+    global_budget: int
+    local_budget: int | str = "1%"
+    add_only: bool = False
+    delete_only: bool = False
+    protect_attributes: Iterable[int | str] = ()
+    protect_nodes: Iterable[int] = ()
+    local_budget_at: Mapping[int, int] = field(default_factory=dict)
+
+    def on(self, graph: Graph, name: str = "global_budget", most: bool = False) -> _core.Budget:
+        """The budget, checked against `graph`.
+
+        With `most`, the global budget is one up to which others are tried, and no more than there are attribute entries.
+        """
+        if self.add_only and self.delete_only:
+            raise InputError("add_only and delete_only together leave no flips; choose one")
+        flips = self.global_budget
+        if isinstance(flips, bool) or not hasattr(flips, "__index__") or not 0 <= int(flips) < 2**32:
+            raise InputError(f"{name}={flips!r} is no number of flips; give a whole number such as 12")
+        entries = graph.nodes * graph.attribute_count
+        if int(flips) > entries and not most:
+            raise InputError(
+                f"{name}={flips} is more than the {entries} attribute entries of the graph ({graph.nodes} nodes × "
+                f"{graph.attribute_count} attributes); give a number of flips that an attacker could afford, such as 12"
+            )
+        local = self.local_budget
+        if isinstance(local, bool) or not (isinstance(local, str) or hasattr(local, "__index__")):
+            raise InputError(
+                f"local_budget={local!r} is no local budget; give a number of flips, or a share such as '1%'"
+            )
+        protected = self.protect_attributes
+        if isinstance(protected, str):
+            raise InputError(f"protect_attributes={protected!r} must be a list of ids or names")
+        own = {graph.node(node): int(count) for node, count in self.local_budget_at.items()}
+        for node, count in own.items():
+            if not 0 <= count <= graph.attribute_count:
+                raise InputError(
+                    f"local_budget_at: node {node} cannot have {count} flips; give 0 to {graph.attribute_count}"
+                )
+        direction = "add-only" if self.add_only else "delete-only" if self.delete_only else "both"
+        return _core.Budget(
+            graph._core,
+            min(int(flips), entries),
+            str(local),
+            direction,
+            own,
+            node_ids(_listed(self.protect_nodes), graph.nodes).tolist(),
+            [graph.attribute(attribute) for attribute in protected],
+        )
+
+    def in_words(self, graph: Graph) -> str:
+        """The budget as a person would say it."""
+        count = self.on(graph).local_count(graph.attribute_count)
+        flips = f"{self.global_budget} flip{'' if self.global_budget == 1 else 's'}"
+        local = str(self.local_budget)
+        share = f" ({local} of {graph.attribute_count} attributes)" if local.endswith("%") else ""
+        words = [f"at most {flips}", f"{count} at one node{share}"]
+        words += ["only additions"] if self.add_only else []
+        words += ["only deletions"] if self.delete_only else []
+        return ", ".join(words)
+
+
+def _listed(nodes: Iterable[int]) -> Any:
+    return nodes if hasattr(nodes, "dtype") else list(nodes)

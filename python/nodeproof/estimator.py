@@ -1,0 +1,175 @@
+"""A network in the manner of scikit-learn."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .certification import certify, radius
+from .errors import InputError, NodeproofError
+from .explanation import Explanation, explain
+from .graph import Graph
+from .model import Model
+from .results import Certificates, Radii
+from .split import Share, Split
+from .training import Method, Training, train
+
+_BUDGET = (
+    "global_budget", "local_budget", "add_only", "delete_only", "protect_attributes", "protect_nodes", "local_budget_at",
+)  # fmt: skip
+
+
+class RobustGCN:
+    """A graph convolutional network that withstands attribute flips, in the manner of scikit-learn.
+
+    Args:
+        method: the loss: "ce", "rce", "rh" or "rh-u".
+        global_budget, …, local_budget_at: what the network is to withstand, and is certified against unless `certify` is
+            told otherwise; see `nodeproof.Budget`.
+        train: share of each class that is labelled, where `fit` is not told which nodes are.
+        seed: seed of everything random.
+        hidden: units of each hidden layer.
+        options: further options of `nodeproof.train`.
+
+    After `fit`: `model_`, `split_`, `training_`, `graph_`, `classes_`.
+
+    >>> import nodeproof
+    >>> network = RobustGCN(method="ce", global_budget=2, options={"steps": 40})
+    >>> network.fit(nodeproof.Graph.bundled()).predict().shape
+    (3304,)
+    >>> network.certify(nodes=[0, 1, 2], engine="fast").verdicts.shape
+    (3,)
+    """
+
+    model_: Model
+    split_: Split
+    training_: Training
+    graph_: Graph
+    classes_: npt.NDArray[np.int64]
+
+    def __init__(
+        self,
+        method: Method = "rh-u",
+        *,
+        global_budget: int = 12,
+        local_budget: int | str = "1%",
+        add_only: bool = False,
+        delete_only: bool = False,
+        protect_attributes: Iterable[int | str] = (),
+        protect_nodes: Iterable[int] = (),
+        local_budget_at: Mapping[int, int] | None = None,
+        train: Share = "10%",
+        hidden: Sequence[int] = (32,),
+        seed: int = 0,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.global_budget = global_budget
+        self.local_budget = local_budget
+        self.add_only = add_only
+        self.delete_only = delete_only
+        self.protect_attributes = protect_attributes
+        self.protect_nodes = protect_nodes
+        self.local_budget_at = local_budget_at
+        self.train = train
+        self.hidden = hidden
+        self.seed = seed
+        self.options = options
+
+    def fit(self, graph: Graph, y: npt.ArrayLike | None = None, *, split: Split | None = None) -> RobustGCN:
+        """Trains on `graph`.
+
+        Args:
+            graph: the graph.
+            y: labels to learn from, one a node, negative for a node that is not labelled; with it these nodes are the train
+                part. Without it the graph's own labels are, for the nodes of `split`, or a draw.
+            split: which nodes are labelled, in place of a draw.
+        """
+        if y is not None:
+            if split is not None:
+                raise InputError("y says which nodes are labelled, and so does split; give one of them")
+            graph = graph.with_labels(y)
+            assert graph.labels is not None
+            split = Split(graph, np.flatnonzero(graph.labels >= 0))
+        self.training_ = train(
+            graph,
+            self.method,
+            split=split,
+            train=self.train,
+            hidden=self.hidden,
+            seed=self.seed,
+            **self._budget(),
+            **dict(self.options or {}),
+        )
+        self.graph_, self.model_, self.split_ = graph, self.training_.model, self.training_.split
+        self.classes_ = np.arange(self.model_.classes)
+        return self
+
+    def _budget(self, **others: Any) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _BUDGET} | others
+
+    def _on(self, graph: Graph | None) -> tuple[Graph, Model]:
+        if not hasattr(self, "model_"):
+            raise NodeproofError("this RobustGCN is not trained yet; call fit first")
+        return (self.graph_ if graph is None else graph), self.model_
+
+    def decision_function(self, graph: Graph | None = None) -> npt.NDArray[np.float64]:
+        """The logits of all nodes, N × K, on the graph of training or another one."""
+        graph, model = self._on(graph)
+        return model.logits(graph)
+
+    def predict(self, graph: Graph | None = None) -> npt.NDArray[np.int64]:
+        """The class of all nodes."""
+        graph, model = self._on(graph)
+        return model.predict(graph)
+
+    def score(self, graph: Graph | None = None, y: npt.ArrayLike | None = None) -> float:
+        """Accuracy: on the graph of training that of the unlabelled nodes, on another one that of all nodes with labels."""
+        own = graph is None
+        graph, model = self._on(graph)
+        if y is not None:
+            graph, own = graph.with_labels(y), False
+        accuracy = model.accuracy(graph, self.split_.unlabelled if own else None)
+        if accuracy is None:
+            raise InputError("no node has a label to compare with; give y")
+        return accuracy
+
+    def certify(self, graph: Graph | None = None, **options: Any) -> Certificates:
+        """Verdicts under the budget of training, or another one; options are those of `nodeproof.certify`."""
+        graph, model = self._on(graph)
+        return certify(graph, model, **self._budget(**options))
+
+    def radius(self, graph: Graph | None = None, **options: Any) -> Radii:
+        """How many flips predictions withstand; options are those of `nodeproof.radius`."""
+        graph, model = self._on(graph)
+        budget = self._budget(**options)
+        del budget["global_budget"]
+        return radius(graph, model, **budget)
+
+    def explain(self, node: int | str, graph: Graph | None = None, **options: Any) -> Explanation:
+        """The story of one node; options are those of `nodeproof.explain`."""
+        graph, model = self._on(graph)
+        return explain(graph, model, node, **self._budget(**options))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by their names."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **parameters: Any) -> RobustGCN:
+        """Sets parameters by their names."""
+        known = self.get_params()
+        for name, value in parameters.items():
+            if name not in known:
+                raise InputError(f"RobustGCN has no parameter {name!r}; there are {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        parameters = inspect.signature(type(self).__init__).parameters
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value != parameters[name].default]
+        return f"RobustGCN({', '.join(given)})"

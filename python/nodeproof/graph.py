@@ -1,0 +1,369 @@
+"""Attributed graphs: who is connected to whom, and which binary attributes each node has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._files import StrPath, existing
+from ._matrices import Triple, check_numbers, compressed_rows
+from .errors import InputError
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+CoreGraph = _core.Graph
+_log = logging.getLogger("nodeproof")
+
+
+class Graph:
+    """An attributed graph, read-only once made.
+
+    Args:
+        adjacency: N × N, sparse or dense, of 0 and 1. Row m lists the nodes that m is connected to.
+        attributes: N × D, sparse or dense, of 0 and 1.
+        labels: N integers, the class of each node; negative for none.
+        node_names, attribute_names, class_names: what they are called, for people.
+        binarise: counts every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
+        largest_component: keeps only the largest connected component; nodes are then numbered anew.
+        keep_self_loops: keeps self-loops, which are otherwise left out with a warning. The propagation of GCNs, A + I,
+            then has a 2 on the diagonal.
+        directed: what becomes of an edge without the edge back. `None` refuses it, `False` adds the edge back, `True`
+            keeps the direction: row m of the adjacency lists the nodes that m aggregates.
+
+    Matrices of SciPy in compressed row form with usual types are read where they lie.
+
+    >>> import numpy as np
+    >>> graph = Graph(np.array([[0, 1], [1, 0]]), np.array([[1, 0, 1], [0, 1, 0]]), labels=[0, 1])
+    >>> graph
+    Graph(nodes=2, edges=1, attributes=3, classes=2)
+    >>> Graph(np.array([[0, 1], [0, 0]]), np.eye(2))
+    Traceback (most recent call last):
+        ...
+    nodeproof.errors.InputError: the adjacency is directed: it has an edge from row 0 to column 1, but none back; ...
+    """
+
+    __slots__ = ("_core", "_names", "cleaning")
+
+    _core: CoreGraph
+    #: What was changed while the graph was made: counts by their names, such as `self_loops_removed`.
+    cleaning: Mapping[str, int]
+
+    def __init__(
+        self,
+        adjacency: Any,
+        attributes: Any,
+        labels: npt.ArrayLike | None = None,
+        *,
+        node_names: Sequence[str] | None = None,
+        attribute_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        binarise: bool = False,
+        largest_component: bool = False,
+        keep_self_loops: bool = False,
+        directed: bool | None = None,
+    ) -> None:
+        edges, shape = compressed_rows(adjacency, "the adjacency")
+        if shape[0] != shape[1]:
+            raise InputError(f"the adjacency has shape {shape[0]} × {shape[1]}; it must be square, one row a node")
+        ones, (rows, columns) = compressed_rows(attributes, "the attributes")
+        if rows != shape[0]:
+            raise InputError(
+                f"the attributes have {rows} rows but the adjacency has {shape[0]}; both need one row a node"
+            )
+        names = tuple(
+            None if given is None else [str(name) for name in given]
+            for given in (node_names, attribute_names, class_names)
+        )
+        self._take(
+            *_core.Graph.of_arrays(
+                edges,
+                ones,
+                columns,
+                None if labels is None else label_ids(labels, rows),
+                (names[0], names[1], names[2]),
+                binarise,
+                largest_component,
+                keep_self_loops,
+                directed,
+            )
+        )
+
+    def _take(self, made: CoreGraph, cleaning: Mapping[str, int]) -> None:
+        self._core = made
+        self._names: tuple[list[str] | None, list[str] | None, list[str] | None] | None = None
+        self.cleaning = dict(cleaning)
+        if loops := self.cleaning.get("self_loops_removed"):
+            _log.warning("left out %d self-loops of the graph; keep_self_loops=True keeps them", loops)
+        if weights := self.cleaning.get("weights_ignored"):
+            _log.warning("ignored the weights of %d edges: a graph knows edges only as there or not", weights)
+
+    @classmethod
+    def _of(cls, made: CoreGraph, cleaning: Mapping[str, int] | None = None) -> Graph:
+        graph = cls.__new__(cls)
+        graph._take(made, cleaning or {})
+        return graph
+
+    @classmethod
+    def bundled(cls) -> Graph:
+        """The graph that comes with nodeproof: 3,304 nouns of WordNet, the words of their definitions as attributes.
+
+        >>> Graph.bundled()
+        Graph(nodes=3304, edges=5162, attributes=2048, classes=6)
+        """
+        return cls._of(_core.Graph.bundled())
+
+    @classmethod
+    def read(
+        cls,
+        path: StrPath,
+        *,
+        binarise: bool = False,
+        largest_component: bool = False,
+        keep_self_loops: bool = False,
+        directed: bool = False,
+    ) -> Graph:
+        """Reads an `.npz` file in the sparse-graph layout (`docs/formats.md`).
+
+        As on the command line, edges are made undirected unless `directed` keeps them as they are; the other options are
+        those of `Graph`.
+        """
+        return cls._of(*_core.Graph.read(existing(path), binarise, largest_component, keep_self_loops, directed))
+
+    @classmethod
+    def from_edges(
+        cls, edge_index: npt.ArrayLike, attributes: Any, labels: npt.ArrayLike | None = None, **options: Any
+    ) -> Graph:
+        """A graph of edges, 2 × E: node `edge_index[0, e]` sends to node `edge_index[1, e]`, as in PyTorch Geometric.
+
+        An edge that is there twice counts once. Options are those of `Graph`.
+
+        >>> Graph.from_edges([[0, 1, 1, 2], [1, 0, 2, 1]], [[1, 0], [0, 1], [1, 1]])
+        Graph(nodes=3, edges=2, attributes=2)
+        """
+        import scipy.sparse
+
+        edges = np.asarray(edge_index)
+        if edges.size == 0:
+            edges = np.zeros((2, 0), dtype=np.int64)
+        if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
+            raise InputError(f"edges must be integers of shape 2 × E, but are {edges.dtype} of shape {edges.shape}")
+        ones, shape = compressed_rows(attributes, "the attributes")
+        nodes = shape[0]
+        if edges.size and (edges.min() < 0 or edges.max() >= nodes):
+            bad = edges.min() if edges.min() < 0 else edges.max()
+            raise InputError(f"an edge names node {bad}, but there are {nodes} rows of attributes, numbered from 0")
+        entries = np.ones(edges.shape[1], dtype=np.int64)
+        adjacency = scipy.sparse.coo_matrix((entries, (edges[1], edges[0])), shape=(nodes, nodes)).tocsr()
+        adjacency.sum_duplicates()
+        adjacency.data[:] = 1
+        rows = scipy.sparse.csr_matrix(ones, shape=shape)
+        return cls(adjacency, rows, labels, **options)
+
+    @classmethod
+    def from_pyg(cls, data: Any, **options: Any) -> Graph:
+        """The graph of a PyTorch Geometric `Data` object: `edge_index`, `x` and, if it is there, `y`.
+
+        Options are those of `Graph`. To certify a module on it use `nodeproof.from_pyg`, which takes the propagation from
+        the module too.
+        """
+        from .pyg import graph_of
+
+        return graph_of(data, **options)
+
+    def write(self, path: StrPath) -> None:
+        """Writes an `.npz` that `Graph.read` and the command line read."""
+        self._core.write(path)
+
+    def with_labels(self, labels: npt.ArrayLike) -> Graph:
+        """The same graph with other labels, negative for none."""
+        return Graph._of(self._core.with_labels(label_ids(labels, self.nodes)))
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes, N."""
+        return self._core.nodes
+
+    @property
+    def edges(self) -> int:
+        """Number of edges; an undirected one counts once."""
+        return self._core.edges
+
+    @property
+    def attribute_count(self) -> int:
+        """Number of attributes, D."""
+        return self._core.attribute_count
+
+    @property
+    def classes(self) -> int:
+        """Number of classes, as far as labels and class names tell; 0 if there are neither."""
+        return self._core.classes
+
+    @property
+    def adjacency(self) -> scipy.sparse.csr_matrix:
+        """The adjacency, N × N, in compressed row form."""
+        offsets, indices = self._core.adjacency()
+        return _ones(offsets, indices, self.nodes)
+
+    @property
+    def attributes(self) -> scipy.sparse.csr_matrix:
+        """The attributes, N × D, in compressed row form."""
+        offsets, indices = self._core.attributes()
+        return _ones(offsets, indices, self.attribute_count)
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The class of each node, -1 for none; `None` if the graph has no labels."""
+        return self._core.labels()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of sizes, edges, attributes and labels: the one that files of certificates name."""
+        return self._core.fingerprint
+
+    def _all_names(self) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
+        if self._names is None:
+            self._names = self._core.names()
+        return self._names
+
+    @property
+    def node_names(self) -> list[str] | None:
+        """One name a node."""
+        return self._all_names()[0]
+
+    @property
+    def attribute_names(self) -> list[str] | None:
+        """One name an attribute."""
+        return self._all_names()[1]
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """One name a class."""
+        return self._all_names()[2]
+
+    def node_name(self, node: int) -> str:
+        """The name of a node, or `node 17`."""
+        return _name(self.node_names, node, "node")
+
+    def attribute_name(self, attribute: int) -> str:
+        """The name of an attribute, or `attribute 17`."""
+        return _name(self.attribute_names, attribute, "attribute")
+
+    def class_name(self, class_: int) -> str:
+        """The name of a class, or `class 3`."""
+        return _name(self.class_names, class_, "class")
+
+    def node(self, node: int | str) -> int:
+        """The id of a node that is given by its id or its name.
+
+        >>> Graph.bundled().node("horn")
+        1
+        """
+        if not isinstance(node, str):
+            if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
+                raise InputError(f"{node!r} is no node; give an id or a name")
+            if not 0 <= node < self.nodes:
+                raise InputError(f"node {node} does not exist: the graph has {self.nodes} nodes, numbered from 0")
+            return int(node)
+        return _find(self.node_names, node, "node")
+
+    def attribute(self, attribute: int | str) -> int:
+        """The id of an attribute that is given by its id or its name."""
+        if not isinstance(attribute, str):
+            if isinstance(attribute, bool) or not isinstance(attribute, (int, np.integer)):
+                raise InputError(f"{attribute!r} is no attribute; give an id or a name")
+            if not 0 <= attribute < self.attribute_count:
+                raise InputError(
+                    f"attribute {attribute} does not exist: there are {self.attribute_count}, numbered from 0"
+                )
+            return int(attribute)
+        return _find(self.attribute_names, attribute, "attribute")
+
+    def to_pyg(self, split: Any = None) -> Any:
+        """A PyTorch Geometric `Data` object: `x`, `edge_index`, `y`, and the masks of `split` if one is given."""
+        from .pyg import data_of
+
+        return data_of(self, split)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Graph):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint and self._all_names() == other._all_names()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        classes = f", classes={self.classes}" if self.classes else ""
+        return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (
+            *self._core.adjacency(),
+            *self._core.attributes(),
+            self.attribute_count,
+            self.labels,
+            self._all_names(),
+            dict(self.cleaning),
+        )
+
+
+def _unpickled(
+    adjacency_offsets: npt.NDArray[Any],
+    adjacency_indices: npt.NDArray[Any],
+    attribute_offsets: npt.NDArray[Any],
+    attribute_indices: npt.NDArray[Any],
+    attribute_count: int,
+    labels: npt.NDArray[np.int64] | None,
+    names: tuple[list[str] | None, list[str] | None, list[str] | None],
+    cleaning: Mapping[str, int],
+) -> Graph:
+    def ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any]) -> Triple:
+        return np.ones(len(indices), dtype=np.bool_), indices, offsets
+
+    edges, attributes = ones(adjacency_offsets, adjacency_indices), ones(attribute_offsets, attribute_indices)
+    made, _ = _core.Graph.of_arrays(edges, attributes, attribute_count, labels, names, False, False, True, True)
+    graph = Graph._of(made)
+    graph.cleaning = cleaning
+    return graph
+
+
+def label_ids(labels: npt.ArrayLike, nodes: int) -> npt.NDArray[np.int64]:
+    """Labels as 64-bit integers, one a node."""
+    array = np.asarray(labels)
+    check_numbers(array.dtype, "the list of labels")
+    if array.dtype.kind == "f":
+        if not np.array_equal(array, np.floor(array)):
+            raise InputError("labels must be whole numbers, one class a node; negative for none")
+    if array.shape != (nodes,):
+        raise InputError(f"the labels have shape {array.shape}, but there are {nodes} nodes; give one class a node")
+    if array.size and array.max() >= 2**31:
+        raise InputError(f"label {array.max()} is too large; number the classes from 0")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any], columns: int) -> scipy.sparse.csr_matrix:
+    import scipy.sparse
+
+    data = np.ones(len(indices), dtype=np.int8)
+    return scipy.sparse.csr_matrix((data, indices, offsets), shape=(len(offsets) - 1, columns))
+
+
+def _name(names: list[str] | None, index: int, what: str) -> str:
+    name = names[index] if names is not None and 0 <= index < len(names) else ""
+    return name or f"{what} {index}"
+
+
+def _find(names: list[str] | None, name: str, what: str) -> int:
+    found = [place for place, known in enumerate(names or []) if known == name]
+    if not found:
+        hint = "" if names else f"; the graph has no names of {what}s, so give an id"
+        raise InputError(f"there is no {what} called {name!r}{hint}")
+    if len(found) > 1:
+        raise InputError(f"{len(found)} {what}s are called {name!r}, the first is {found[0]}; give an id")
+    return found[0]

@@ -1,0 +1,220 @@
+"""Training networks, also such that withstand tampering."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from . import _core, notebook
+from ._files import StrPath
+from ._optional import optional
+from ._progress import Progress, observer
+from .budget import Budget
+from .certification import certify
+from .errors import InputError
+from .graph import Graph
+from .model import Model, given_propagation
+from .results import Certificates
+from .split import Share, Split
+
+#: Cross entropy; of worst-case logits; hinge loss of worst-case margins of labelled nodes; and of unlabelled ones, too.
+Method = Literal["ce", "rce", "rh", "rh-u"]
+
+_ROBUST = ("rce", "rh", "rh-u")
+_HINGE = ("rh", "rh-u")
+_TWO_PHASES = ("rh-u",)
+#: Which methods have a use for an option; those that are not here suit all.
+_USED_BY = {
+    "batch": _ROBUST,
+    "attribute_dropout": _ROBUST,
+    "robust_weight": _ROBUST,
+    "warm_up": _ROBUST,
+    "labelled_margin": _HINGE,
+    "saturation": _TWO_PHASES,
+    "unlabelled_margin": _TWO_PHASES,
+    "labelled_steps": _TWO_PHASES,
+}
+
+
+class _Default:
+    """Stands for the default of the method, where `None` means something else."""
+
+    def __repr__(self) -> str:
+        return "the method's default"
+
+
+DEFAULT: Any = _Default()
+
+
+@dataclass(frozen=True)
+class Training:
+    """What training came to: the model, how it got there, and what it is worth."""
+
+    graph: Graph
+    model: Model
+    method: str
+    split: Split
+    #: What each step came to, as in the log of the command line (`docs/formats.md`), without accuracies.
+    log: list[dict[str, Any]]
+    steps: int
+    #: Certificates of all nodes by the engine "fast" under the budget of training; `None` without `evaluate`.
+    certificates: Certificates | None
+    accuracy_labelled: float | None
+    accuracy_unlabelled: float | None
+
+    @property
+    def robust_share(self) -> float | None:
+        """The share of all nodes that the engine "fast" certifies."""
+        return None if self.certificates is None else float(self.certificates.robust.mean())
+
+    def to_pandas(self) -> Any:
+        """The log as a `pandas.DataFrame`, a row a step."""
+        return optional("pandas", "pandas", "to_pandas()").DataFrame(self.log)
+
+    def __repr__(self) -> str:
+        facts = [f"method={self.method!r}", f"steps={self.steps}"]
+        for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
+            value = getattr(self, name)
+            facts += [] if value is None else [f"{name}={value:.3f}"]
+        return f"Training({', '.join(facts)})"
+
+    def _repr_html_(self) -> str:
+        return notebook.training(self)
+
+
+def train(
+    graph: Graph,
+    method: Method,
+    *,
+    global_budget: int,
+    local_budget: int | str = "1%",
+    add_only: bool = False,
+    delete_only: bool = False,
+    protect_attributes: Iterable[int | str] = (),
+    protect_nodes: Iterable[int] = (),
+    local_budget_at: Mapping[int, int] | None = None,
+    split: Split | None = None,
+    train: Share = "10%",
+    train_per_class: int | None = None,
+    validation: Share = "0%",
+    split_seed: int | None = None,
+    seed: int = 0,
+    hidden: Sequence[int] = DEFAULT,
+    steps: int = DEFAULT,
+    labelled_steps: int = DEFAULT,
+    batch: int | None = DEFAULT,
+    learning_rate: float = DEFAULT,
+    schedule: Literal["constant", "cosine"] = DEFAULT,
+    weight_decay: float = DEFAULT,
+    dropout: float = DEFAULT,
+    attribute_dropout: float = DEFAULT,
+    cross_entropy_weight: float = DEFAULT,
+    robust_weight: float = DEFAULT,
+    warm_up: int = DEFAULT,
+    labelled_margin: float = DEFAULT,
+    unlabelled_margin: float = DEFAULT,
+    saturation: float | None = DEFAULT,
+    clip: float | None = DEFAULT,
+    patience: int | None = DEFAULT,
+    propagation: Any = "symmetric-gcn",
+    checkpoint: StrPath | None = None,
+    checkpoint_every: int = 50,
+    resume: bool = False,
+    evaluate: bool = True,
+    threads: int = 0,
+    progress: Progress = None,
+) -> Training:
+    """Trains a network on the labelled nodes of a split; options and defaults are those of `nodeproof train`.
+
+    Args:
+        graph: the graph, with labels.
+        method: "ce" is standard training, "rce", "rh" and "rh-u" are the paper's robust losses.
+        global_budget, …, local_budget_at: what the network is to withstand; see `Budget`.
+        split: which nodes are labelled. Without it one is drawn: `train` (a share of each class) or `train_per_class` (a
+            number), `validation`, and `split_seed`, which is `seed` if it is not given.
+        seed: seed of initialisation, dropout and batches. The same input gives the same bits.
+        hidden, …, patience: see `nodeproof help train`; each has the method's default. `None` is "none" or "all" on the
+            command line.
+        propagation: what a node takes from its neighbours; see `Model`.
+        checkpoint, checkpoint_every, resume: keeps there what is needed to go on after an interrupt, and goes on.
+        evaluate: certifies all nodes at the end, with the engine "fast".
+        threads, progress: as in `certify`.
+
+    The model's `metadata` tell how it was trained: `model.write` writes the file that `nodeproof train` writes.
+
+    >>> import nodeproof
+    >>> training = nodeproof.train(nodeproof.Graph.bundled(), "ce", global_budget=5, steps=40)
+    >>> training.model, training.steps
+    (Model(layers=[2048, 32, 6], propagation='symmetric-gcn'), 40)
+    """
+    budget = Budget(
+        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    )
+    on_graph = budget.on(graph)
+    given: dict[str, Any] = {
+        "hidden": hidden, "steps": steps, "labelled_steps": labelled_steps, "batch": batch,
+        "learning_rate": learning_rate, "schedule": schedule, "weight_decay": weight_decay, "dropout": dropout,
+        "attribute_dropout": attribute_dropout, "cross_entropy_weight": cross_entropy_weight,
+        "robust_weight": robust_weight, "warm_up": warm_up, "labelled_margin": labelled_margin,
+        "unlabelled_margin": unlabelled_margin, "saturation": saturation, "clip": clip, "patience": patience,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not DEFAULT}
+    _refuse_unused(method, options)
+    if "hidden" in options:
+        options["hidden"] = [int(units) for units in options["hidden"]]
+    options |= {"seed": seed, "propagation": given_propagation(propagation)}
+    if split is None:
+        if graph.labels is None:
+            raise InputError("the graph has no labels to learn from; give it labels")
+        split = Split.stratified(
+            graph,
+            train=train,
+            train_per_class=train_per_class,
+            validation=validation,
+            seed=seed if split_seed is None else split_seed,
+        )
+    kept: Any = None if checkpoint is None else {"path": checkpoint, "every": checkpoint_every, "resume": resume}
+    with observer(progress, "train") as tell:
+        made, lines, metadata, taken = _core.train(
+            graph._core, split._core, method, on_graph, options, threads, kept, tell
+        )
+    model = Model._of(made, metadata)
+    labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
+    certificates = None
+    if evaluate:
+        certificates = certify(
+            graph, model, engine="fast", time_limit=None, threads=threads, progress=progress, **vars(budget)
+        )
+    result = Training(
+        graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled
+    )
+    model.metadata |= _facts(result, json.loads(metadata["options"])["budget"], on_graph)
+    return result
+
+
+def _facts(result: Training, budget: dict[str, Any], on_graph: _core.Budget) -> dict[str, str]:
+    """What the file of a model says about its training, beside what the compiled half knows."""
+    split = result.split
+    sizes = {part: len(split.part(part)) for part in ("train", "validation", "test")}
+    facts = {
+        "budget": _compact(budget | {"local_count": on_graph.local_count(result.graph.attribute_count)}),
+        "split": _compact(({} if split.seed is None else {"seed": split.seed}) | sizes),
+    }
+    for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
+        value = getattr(result, name)
+        if value is not None and result.certificates is not None:
+            facts[name] = repr(int(value)) if value == int(value) else repr(value)
+    return facts
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _refuse_unused(method: str, options: Mapping[str, Any]) -> None:
+    for name in options:
+        users = _USED_BY.get(name)
+        if users is not None and method in ("ce", *_ROBUST) and method not in users:
+            raise InputError(f"{name}: method {method} has no use for it; leave it out, or choose {' or '.join(users)}")

@@ -1,0 +1,41 @@
+"""Witnesses: flips that change a prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .graph import Graph
+
+
+class Flip(NamedTuple):
+    """Attribute `attribute` of node `node` becomes `to`."""
+
+    node: int
+    attribute: int
+    to: int
+
+    def in_words(self, graph: Graph, target: int | None = None) -> str:
+        """Such as `add “bayesian” to A perceptron revisited (node 9), the node itself`."""
+        attribute = graph.attribute_name(self.attribute)
+        attribute = f"“{attribute}”" if graph.attribute_names else attribute
+        node = graph.node_name(self.node)
+        node = f"{node} (node {self.node})" if graph.node_names else node
+        verb, preposition = ("add", "to") if self.to else ("remove", "from")
+        return f"{verb} {attribute} {preposition} {node}{', the node itself' if self.node == target else ''}"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Flips that change a prediction, the class that overtakes, and the margin over it: negative, or 0 for a tie."""
+
+    flips: tuple[Flip, ...]
+    class_: int
+    margin: float
+
+    def __len__(self) -> int:
+        return len(self.flips)
+
+    def __iter__(self) -> Iterator[Flip]:
+        return iter(self.flips)
