@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypedDict
+from typing import Any, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
 
 __version__: str
+__all__ = [
+    "Budget",
+    "Certificates",
+    "Graph",
+    "Model",
+    "Radii",
+    "Split",
+    "__version__",
+    "accuracy",
+    "certify",
+    "radius",
+    "report",
+    "train",
+]
 
 _Path = str | PathLike[str]
 _Array = npt.NDArray[Any]
@@ -17,6 +31,7 @@ _Names = tuple[list[str] | None, list[str] | None, list[str] | None]
 _Observer = Callable[[int, int], object] | None
 _Flips = list[tuple[int, int, int]]
 
+@final
 class Graph:
     @staticmethod
     def bundled() -> Graph: ...
@@ -53,6 +68,7 @@ class Graph:
     def names(self) -> _Names: ...
     def write(self, path: _Path) -> None: ...
 
+@final
 class Split:
     @staticmethod
     def stratified(graph: Graph, train: float, validation: float, seed: int) -> Split: ...
@@ -69,6 +85,7 @@ class Split:
     def nodes(self) -> int: ...
     def part(self, name: str) -> npt.NDArray[np.uint32]: ...
 
+@final
 class Model:
     def __new__(
         cls,
@@ -96,6 +113,7 @@ class Model:
     def logits(self, graph: Graph, threads: int) -> npt.NDArray[np.float64]: ...
     def logits_under(self, graph: Graph, node: int, flips: Sequence[tuple[int, int]]) -> npt.NDArray[np.float64]: ...
 
+@final
 class Budget:
     def __new__(
         cls,
@@ -109,6 +127,7 @@ class Budget:
     ) -> Budget: ...
     def local_count(self, attributes: int) -> int: ...
 
+@final
 class Certificates:
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...
@@ -132,6 +151,7 @@ class Certificates:
     def records(self) -> bytes: ...
     def with_records(self, chunks: Sequence[bytes]) -> Certificates: ...
 
+@final
 class Radii:
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...

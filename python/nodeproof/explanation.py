@@ -17,7 +17,7 @@ from .results import Certificate
 _SMALLEST = np.nextafter(0.0, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Explanation:
     """The certificate of one node beside its margins on the graph as it is; `print` tells it in words."""
 

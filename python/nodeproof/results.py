@@ -147,7 +147,7 @@ def _unpickled(kind: type[_Results], lines: bytes, graph: Graph) -> _Results:
         os.unlink(path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """The verdict on one node, with what is needed to check it."""
 

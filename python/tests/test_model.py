@@ -1,0 +1,154 @@
+"""Models from arrays, state dicts and files; what they compute."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from conftest import tiny
+
+import nodeproof
+from nodeproof import Graph, Model
+
+
+def by_hand(p, x, weights, biases):
+    """The formula, dense."""
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = p @ (x if i == 0 else np.maximum(x, 0)) @ weight + bias
+    return x
+
+
+def symmetric(adjacency):
+    looped = adjacency + np.eye(len(adjacency))
+    root = 1 / np.sqrt(looped.sum(1))
+    return root[:, None] * looped * root
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_logits_are_those_of_the_formula(seed: int) -> None:
+    adjacency, x, weights, biases = tiny(seed, nodes=9, attributes=6)
+    graph = Graph(adjacency, x)
+    row = adjacency + np.eye(9)
+    custom = np.random.default_rng(seed).random((9, 9)) * (adjacency > 0)
+    for propagation, p in (
+        ("symmetric-gcn", symmetric(adjacency)),
+        ("row-normalised", row / row.sum(1, keepdims=True)),
+        (custom, custom),
+        (sparse.coo_matrix(custom), custom),
+    ):
+        model = Model(weights, biases, propagation)
+        np.testing.assert_allclose(model.logits(graph), by_hand(p, x, weights, biases), atol=1e-12)
+        np.testing.assert_allclose(model.propagation_on(graph).toarray(), p, atol=1e-15)
+        assert np.array_equal(model.logits_under(graph, 3, []), model.logits(graph)[3])
+        flipped = x.copy()
+        flipped[3, 0] ^= 1
+        np.testing.assert_allclose(
+            model.logits_under(graph, 2, [(3, 0)]), by_hand(p, flipped, weights, biases)[2], atol=1e-12
+        )
+
+
+def test_no_bias_is_zeros_and_floats_become_doubles() -> None:
+    graph = Graph(np.zeros((2, 2)), np.eye(2))
+    weight = np.array([[0.1, 2], [3, 4]], dtype=np.float32)
+    model = Model([weight])
+    assert model.logits(graph).tolist() == weight.astype(float).tolist()
+    assert model == Model([weight], [None]) == Model([np.asfortranarray(weight)], [np.zeros(2)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([],), "no layers"),
+        (([np.eye(3), np.eye(2)],), "W1 has shape 2 × 2"),
+        (([np.eye(3)], [np.zeros(2)]), "b0"),
+        (([np.eye(3)], []), "1 weights but 0 biases"),
+        (([np.ones(3)],), "1 dimensions"),
+        (([np.ones((3, 1))],), "two classes"),
+        (([np.full((2, 2), np.nan)],), "W0 holds NaN"),
+        (([np.eye(2)], [np.array([np.inf, 0])]), "b0 holds inf"),
+        (([np.array([["a", "b"]])],), "real numbers"),
+        (([np.eye(2)], None, "gat"), "`gat` is no propagation"),
+        (([np.eye(2)], None, np.ones((2, 3))), "nodes × nodes"),
+        (([np.eye(2)], None, -np.eye(2)), "the propagation is -1"),
+        (([np.eye(2)], None, np.full((2, 2), np.nan)), "the propagation is NaN"),
+    ],
+)
+def test_what_is_wrong_is_named(arguments, words) -> None:
+    with pytest.raises(nodeproof.InputError, match=words):
+        Model(*arguments)
+
+
+def test_models_that_do_not_fit_the_graph() -> None:
+    graph = Graph(np.zeros((2, 2)), np.eye(2), [0, 2])
+    for model, words in (
+        (Model([np.ones((3, 3))]), "reads 3 attributes"),
+        (Model([np.ones((2, 2))]), "tells 2 classes apart"),
+        (Model([np.ones((2, 3))], None, np.eye(3)), "its custom propagation is 3 × 3"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.logits(graph)
+        with pytest.raises(ValueError, match=words):
+            nodeproof.certify(graph, model, global_budget=1)
+
+
+def test_files_and_pickles_keep_every_bit(tmp_path) -> None:
+    _, _, weights, biases = tiny(0)
+    for propagation in ("symmetric-gcn", "row-normalised", np.diag([0.1, 0.2, 0.3])):
+        model = Model(weights, biases, propagation)
+        model.metadata["story"] = "once"
+        model.write(tmp_path / "m.safetensors")
+        for copied in (Model.read(tmp_path / "m.safetensors"), pickle.loads(pickle.dumps(model))):
+            assert copied == model and copied.metadata["story"] == "once"
+            assert all(np.array_equal(*pair) for pair in zip(copied.weights, model.weights, strict=True))
+
+
+def test_flips_that_make_no_sense(papers) -> None:
+    graph, model = papers
+    for flips in ([(0, 99)], [(99, 0)], [(0, 1), (0, 1)]):
+        with pytest.raises(ValueError, match="exist|twice"):
+            model.logits_under(graph, 0, flips)
+
+
+class TestStateDict:
+    def state(self, **changes):
+        random = np.random.default_rng(0)
+        state = {
+            "conv1.bias": random.normal(size=3),
+            "conv1.lin.weight": random.normal(size=(3, 4)),
+            "conv2.bias": random.normal(size=2),
+            "conv2.lin.weight": random.normal(size=(2, 3)),
+        }
+        return {key: value for key, value in (state | changes).items() if value is not None}
+
+    def test_gcn_layers(self) -> None:
+        state = self.state()
+        model = Model.from_state_dict(state)
+        expected = [state["conv1.lin.weight"].T, state["conv2.lin.weight"].T]
+        assert model == Model(expected, [state["conv1.bias"], state["conv2.bias"]])
+
+    def test_plain_weights_are_told_by_their_bias(self) -> None:
+        weight, bias = np.ones((3, 4)), np.zeros(3)
+        assert Model.from_state_dict({"weight": weight, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
+        assert Model.from_state_dict({"weight": weight.T, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
+        with pytest.raises(ValueError, match="do not tell the propagation"):
+            Model.from_state_dict({"weight": weight, "bias": bias})
+        for bad in ({"weight": np.eye(3), "bias": bias}, {"weight": weight}):
+            with pytest.raises(ValueError, match="does not tell whether"):
+                Model.from_state_dict(bad, "symmetric-gcn")
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"conv1.att_src": np.ones(3)}, "conv1.att_src"),
+            ({"conv1.lin_r.weight": np.ones((3, 4))}, "conv1.lin_r.weight"),
+            ({"bn.running_mean": np.ones(3)}, "bn.running_mean"),
+            ({"bn.weight": np.ones(3)}, "1 dimensions"),
+            ({"conv2.lin.weight": None}, "bias but no weight"),
+            ({"conv1.weight": np.ones((3, 4))}, "both the weight"),
+        ],
+    )
+    def test_others_are_named(self, changes, words) -> None:
+        with pytest.raises(ValueError, match=words):
+            Model.from_state_dict(self.state(**changes))

@@ -1,0 +1,409 @@
+"""PyTorch Geometric: whatever a module's layers do to edges is in the propagation, and what does not fit is refused."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import nodeproof
+from nodeproof import VerificationError, from_pyg
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+F = torch.nn.functional
+
+from torch_geometric.data import Data  # noqa: E402
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, Sequential, SGConv  # noqa: E402
+from torch_geometric.nn.models import GCN, GraphSAGE  # noqa: E402
+
+
+class Network(torch.nn.Module):
+    """Two layers, as people write them; the parts can be exchanged."""
+
+    def __init__(self, first, second, between=torch.relu, last=lambda x: x, before=lambda x: x) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = first, second
+        self.between, self.last, self.before = between, last, before
+
+    def forward(self, x, edge_index, edge_weight=None):
+        weight = () if isinstance(self.conv1, SAGEConv) else (edge_weight,)
+        x = self.between(self.conv1(self.before(x), edge_index, *weight))
+        x = F.dropout(x, 0.5, training=self.training)
+        return self.last(self.conv2(x, edge_index, *weight))
+
+
+def gcn(**options):
+    torch.manual_seed(0)
+    network = Network(GCNConv(6, 5, **options), GCNConv(5, 3, **options))
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter)
+    return network
+
+
+def data(kind: str = "plain", nodes: int = 12, seed: int = 0) -> Data:
+    """A graph with an isolated node (the last one) and a node without attributes (the first one)."""
+    random = np.random.default_rng(seed)
+    edges = random.integers(nodes - 1, size=(2, 3 * nodes))
+    edges = edges[:, edges[0] != edges[1]]
+    made = Data(x=torch.tensor(random.random((nodes, 6)) < 0.4).float(), y=torch.tensor(random.integers(3, size=nodes)))
+    made.x[0] = 0
+    if kind != "directed":
+        edges = np.concatenate([edges, edges[::-1]], axis=1)
+    if kind not in ("duplicates", "weights"):
+        edges = np.unique(edges, axis=1)
+    if kind in ("loops", "weights"):
+        edges = np.concatenate([edges, [[2, 3, 5], [2, 3, 5]]], axis=1)
+    made.edge_index = torch.tensor(edges)
+    if kind == "weights":
+        made.edge_weight = torch.tensor(random.random(edges.shape[1])).float()
+    return made
+
+
+KINDS = ["plain", "directed", "loops", "duplicates", "weights"]
+LAYERS = {
+    "gcn": lambda: gcn(),
+    "improved": lambda: gcn(improved=True),
+    "no bias": lambda: gcn(bias=False),
+    "no self-loops": lambda: gcn(add_self_loops=False),
+    "no normalisation": lambda: gcn(normalize=False),
+    "the other direction": lambda: gcn(flow="target_to_source"),
+    "cached": lambda: gcn(cached=True),
+    "sage": lambda: Network(SAGEConv(6, 5, root_weight=False), SAGEConv(5, 3, root_weight=False)),
+    "sage, no bias": lambda: Network(*(SAGEConv(i, o, root_weight=False, bias=False) for i, o in ((6, 5), (5, 3)))),
+    "sgc": lambda: Network(SGConv(6, 5, K=2), SGConv(5, 3, K=2)),
+    "log_softmax": lambda: Network(GCNConv(6, 5), GCNConv(5, 3), last=lambda x: F.log_softmax(x, dim=1)),
+    "relu_": lambda: Network(GCNConv(6, 5), GCNConv(5, 3), between=F.relu_),
+    "one layer": lambda: Sequential(
+        "x, edge_index, edge_weight", [(SGConv(6, 3, K=3), "x, edge_index, edge_weight -> x")]
+    ),
+    "double": lambda: gcn().double(),
+}
+
+
+def run(module, of: Data, x):
+    """The module as its user would call it."""
+    module = copy.deepcopy(module).eval()
+    dtype = next(module.parameters()).dtype
+    weight = of.edge_weight.to(dtype) if "edge_weight" in of else None
+    with torch.no_grad():
+        return module(torch.as_tensor(np.asarray(x)).to(dtype), of.edge_index, weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layers", LAYERS)
+def test_the_model_is_the_module(layers: str, kind: str) -> None:
+    torch.manual_seed(1)
+    module, of = LAYERS[layers](), data(kind)
+    if layers == "one layer" and kind != "weights":
+        of.edge_weight = torch.ones(of.edge_index.shape[1])
+    graph, model = from_pyg(module, of)
+    checked = model.verification
+    assert checked.largest_difference <= checked.tolerance and checked.inputs == 5
+    assert checked.largest_difference_double < 1e-12 * max(1, np.abs(model.logits(graph)).max()) * 1e3
+    double = copy.deepcopy(module).double()
+    random = np.random.default_rng(5)
+    for _ in range(5):
+        x = random.random((12, 6)) < random.random()
+        theirs = run(double, of, x).numpy()
+        ours = model.logits(nodeproof.Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
+        centred = [logits - logits.mean(axis=1, keepdims=True) for logits in (theirs, ours)]
+        # The module in double precision has another propagation than the one in single precision that was imported.
+        np.testing.assert_allclose(*centred, atol=1e-5 * max(1, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layers", ["gcn", "improved", "sage", "sgc", "no normalisation", "the other direction"])
+def test_no_set_of_flips_fools_a_certified_module(layers: str, kind: str) -> None:
+    """Every admissible set of two flips, run through the module itself."""
+    torch.manual_seed(2)
+    module, of = LAYERS[layers]().double(), data(kind, nodes=7, seed=3)
+    graph, model = from_pyg(module, of)
+    found = nodeproof.certify(graph, model, global_budget=2, local_budget=1)
+    assert not found.undecided.any()
+    clean = run(module, of, of.x)
+    classes = clean.argmax(dim=1).numpy()
+    assert (found.predicted == classes).all()
+    flips = [(node, attribute) for node in range(7) for attribute in range(6)]
+    smallest = np.full(7, np.inf)
+    for i, one in enumerate(flips):
+        for other in flips[i:]:
+            if one != other and one[0] == other[0]:
+                continue
+            x = of.x.clone().double()
+            for node, attribute in {one, other}:
+                x[node, attribute] = 1 - x[node, attribute]
+            logits = run(module, of, x).numpy()
+            own = logits[np.arange(7), classes]
+            logits[np.arange(7), classes] = -np.inf
+            smallest = np.minimum(smallest, own - logits.max(axis=1))
+    assert (smallest[found.robust] > -1e-12).all(), "certified, but the module falls"
+    assert (smallest[found.nonrobust] < 1e-12).all(), "a witness, but the module holds"
+    assert found.robust.any() or found.nonrobust.any()
+    for certificate in found:
+        if certificate.witness:
+            x = of.x.clone().double()
+            for flip in certificate.witness:
+                x[flip.node, flip.attribute] = flip.to
+            logits = run(module, of, x)[certificate.node]
+            assert logits[certificate.witness.class_] >= logits[certificate.class_] - 1e-12
+
+
+def test_the_propagation_is_pygs_own() -> None:
+    """By hand: a self-loop keeps its weight, a repeated edge counts twice, degrees are those of receivers."""
+    of = Data(x=torch.eye(3, 6), edge_index=torch.tensor([[0, 0, 1, 2], [1, 1, 1, 0]]))
+    graph, model = from_pyg(gcn().double(), of)
+    # Received, with self-loops: node 0 from 2 and itself, node 1 twice from 0 and once from itself, node 2 from itself.
+    degree = np.array([2, 3, 1])
+    expected = np.array([[1, 0, 1], [2, 1, 0], [0, 0, 1]]) / np.sqrt(degree[:, None] * degree)
+    np.testing.assert_allclose(model.propagation_on(graph).toarray(), expected, atol=1e-15)
+    assert graph.adjacency.toarray().tolist() == [[0, 0, 1], [1, 1, 0], [0, 0, 0]]
+    sage = Network(SAGEConv(6, 5, root_weight=False), SAGEConv(5, 3, root_weight=False)).double()
+    graph, model = from_pyg(sage, of)
+    expected = np.array([[0, 0, 1], [2 / 3, 1 / 3, 0], [0, 0, 0]])
+    np.testing.assert_allclose(model.propagation_on(graph).toarray(), expected, atol=1e-15)
+
+
+def test_a_cache_counts_not_the_edges_given() -> None:
+    """A module that has cached another graph's propagation uses that one, and so does the model."""
+    module, of = gcn(cached=True), data()
+    other = data(seed=9)
+    module.eval()(other.x, other.edge_index)
+    _, model = from_pyg(module, of)
+    _, expected = from_pyg(gcn(), Data(x=of.x, edge_index=other.edge_index))
+    assert model == expected
+
+
+def test_the_module_is_not_changed() -> None:
+    module, of = gcn(cached=True), data()
+    module.train()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    from_pyg(module, of)
+    assert module.training and module.conv1._cached_edge_index is None
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert not module.conv1._forward_hooks and not module.conv1._propagate_forward_pre_hooks
+
+
+def test_pygs_own_models_and_data_as_an_argument() -> None:
+    of = data()
+    graph, model = from_pyg(GCN(6, 5, num_layers=3, out_channels=3, dropout=0.5), of)
+    assert [weight.shape for weight in model.weights] == [(6, 5), (5, 5), (5, 3)]
+
+    class OfData(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, data):
+            return self.inner(data.x, data.edge_index)
+
+    assert from_pyg(OfData(), of)[1] == from_pyg(gcn(), of)[1]
+    lazy = Network(GCNConv(-1, 5), GCNConv(-1, 3))
+    assert from_pyg(lazy, of)[1].weights[0].shape == (6, 5)
+    odd = from_pyg(gcn(), of, forward=lambda module, data: module(data.x, edge_index=data.edge_index))
+    assert odd[1] == from_pyg(gcn(), of)[1]
+
+
+def test_one_layer_called_twice_is_two() -> None:
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.out = GCNConv(6, 6), GCNConv(6, 3)
+
+        def forward(self, x, edge_index):
+            return self.out(self.conv(self.conv(x, edge_index).relu(), edge_index).relu(), edge_index)
+
+    _, model = from_pyg(Twice(), data())
+    assert len(model.weights) == 3 and np.array_equal(model.weights[0], model.weights[1])
+
+
+class Bn(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.bn, self.conv2 = GCNConv(6, 5), torch.nn.BatchNorm1d(5), GCNConv(5, 3)
+
+    def forward(self, x, edge_index):
+        return self.conv2(self.bn(self.conv1(x, edge_index)).relu(), edge_index)
+
+
+class Residual(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = GCNConv(6, 6), GCNConv(6, 3)
+
+    def forward(self, x, edge_index):
+        return self.conv2(self.conv1(x, edge_index).relu() + x, edge_index)
+
+
+def network(**parts):
+    return lambda: Network(GCNConv(6, 5), GCNConv(5, 3), **parts)
+
+
+REFUSED = {
+    "attention": (lambda: Network(GATConv(6, 5), GCNConv(5, 3)), "layer 'conv1' is a GATConv"),
+    "root weight": (lambda: Network(SAGEConv(6, 5), SAGEConv(5, 3)), "layer 'conv1', a SAGEConv, .*root_weight=False"),
+    "maximum": (lambda: Network(SAGEConv(6, 5, "max", root_weight=False), SAGEConv(5, 3)), "aggregates by 'max'"),
+    "gcn by maximum": (lambda: gcn(aggr="max"), "aggregates by 'max'"),
+    "project": (lambda: Network(SAGEConv(6, 5, root_weight=False, project=True), GCNConv(5, 3)), "project=False"),
+    "normalised output": (
+        lambda: Network(SAGEConv(6, 5, root_weight=False, normalize=True), GCNConv(5, 3)),
+        "normalize=False",
+    ),
+    "cached attributes": (lambda: Network(SGConv(6, 5, cached=True), SGConv(5, 3)), "would not see any change of x"),
+    "two propagations": (
+        lambda: Network(GCNConv(6, 5), GCNConv(5, 3, improved=True)),
+        "'conv2' has another propagation",
+    ),
+    "two kinds": (lambda: Network(GCNConv(6, 5), SGConv(5, 3, K=2)), "'conv2' has another propagation"),
+    "elu": (network(between=F.elu), "between layer 'conv1' and layer 'conv2'"),
+    "leaky relu": (network(between=lambda x: F.leaky_relu(x, 1e-6)), "something else than a ReLU"),
+    "no relu": (network(between=lambda x: x), "something else than a ReLU"),
+    "batch norm": (Bn, r"the module has bn \(BatchNorm1d\)"),
+    "residual": (Residual, "something else than a ReLU"),
+    "dropout in use": (network(between=lambda x: F.dropout(x.relu(), 0.5)), "F.dropout without training"),
+    "normalised input": (network(before=lambda x: F.normalize(x, dim=1)), "something before it changes the attributes"),
+    "softmax": (network(last=lambda x: x.softmax(dim=1)), "looks like a softmax"),
+    "scaled output": (network(last=lambda x: 2 * x), "behind layer 'conv2'"),
+    "absolute output": (network(last=torch.abs), "behind layer 'conv2'"),
+    "extra layer": (network(last=torch.nn.Linear(3, 3)), r"behind layer 'conv2'.*last \(Linear\)"),
+    "no graph": (lambda: torch.nn.Linear(6, 3), "no layer that passes messages|asks for|takes"),
+    "sage with root weight": (lambda: GraphSAGE(6, 5, num_layers=2, out_channels=3), "root_weight=False"),
+    "jumping knowledge": (lambda: GCN(6, 5, num_layers=2, out_channels=3, jk="cat"), "behind layer|changes its output"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_fit_is_refused_by_name(name: str) -> None:
+    torch.manual_seed(0)
+    make, words = REFUSED[name]
+    # Without edge weights PyG ignores `improved`.
+    of = data("weights" if name == "two propagations" else "loops")
+    with pytest.raises(nodeproof.NodeproofError, match="(?s)" + words):
+        forward = (lambda module, data: module(data.x)) if name == "no graph" else None
+        from_pyg(make(), of, forward=forward)
+
+
+def test_a_module_that_looks_right_on_the_graph_alone_is_refused() -> None:
+    """Nothing differs as long as the first attribute of node 3 is as it is."""
+    of = data()
+
+    class Sleeper(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, x, edge_index):
+            logits = self.inner(x, edge_index)
+            return logits if x[3, 0] == of.x[3, 0] else -logits
+
+    with pytest.raises(VerificationError, match="behind layer 'inner.conv2'"):
+        from_pyg(Sleeper(), of)
+
+
+def test_a_layer_that_lies_is_caught_by_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last resort: layers of the right type that compute something else."""
+    module, of = gcn(), data()
+    message = GCNConv.message
+    monkeypatch.setattr(GCNConv, "message", lambda self, x_j, edge_weight: 1.01 * message(self, x_j, edge_weight))
+    with pytest.raises(VerificationError, match="logits differ from the module's"):
+        from_pyg(module, of)
+
+
+def change(**changes):
+    of = data("weights")
+    for name, value in changes.items():
+        setattr(of, name, value)
+    return of
+
+
+WRONG = {
+    "float attributes": (lambda: change(x=data().x / 3), "NormalizeFeatures"),
+    "NaN": (lambda: change(x=data().x * float("nan")), "is nan.*finite"),
+    "no attributes": (lambda: change(x=None), "no attributes x"),
+    "flat attributes": (lambda: change(x=torch.ones(12)), "nodes × attributes"),
+    "sparse attributes": (lambda: change(x=data().x.to_sparse()), "x is sparse"),
+    "labels of many": (lambda: change(y=torch.ones(12, 2)), "one class a node"),
+    "negative weights": (lambda: change(edge_weight=-data("weights").edge_weight), "certificates need finite weights"),
+    "no edges": (lambda: change(edge_index=None), "edge_index"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_data_that_do_not_fit_are_named(name: str) -> None:
+    make, words = WRONG[name]
+    module = gcn(normalize=False) if name == "negative weights" else gcn()
+    with pytest.raises(nodeproof.InputError, match="(?s)" + words):
+        from_pyg(module, make())
+
+
+def test_weights_that_are_not_finite_are_named() -> None:
+    module = gcn()
+    with torch.no_grad():
+        module.conv2.bias[1] = float("nan")
+    with pytest.raises(nodeproof.InputError, match="NaN|not finite|behind layer"):
+        from_pyg(module, data())
+
+
+def test_binarised_attributes_are_binarised_for_the_module_too() -> None:
+    of = data()
+    third = copy.copy(of)
+    third.x = of.x / 3
+    assert from_pyg(gcn(), third, binarise=True) == from_pyg(gcn(), of)
+
+
+def test_ties_and_rounding_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    module, of = gcn(), data()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+        module.conv2.bias.copy_(torch.tensor([0.0, 1.0, 1.0]))
+    graph, model = from_pyg(module, of)
+    assert model.verification.disagreements == ()
+    assert nodeproof.certify(graph, model, global_budget=1).nonrobust.all(), "a tie without any flip"
+
+
+def test_there_and_back() -> None:
+    random = np.random.default_rng(0)
+    upper = np.triu(random.random((9, 9)) < 0.3, 1)
+    for loops in (False, True):
+        adjacency = (upper | upper.T | (loops & np.eye(9, dtype=bool) & (np.arange(9) % 2 == 0))).astype(int)
+        graph = nodeproof.Graph(
+            adjacency, random.random((9, 4)) < 0.5, random.integers(2, size=9), keep_self_loops=True
+        )
+        weights = [random.normal(size=(4, 3)), random.normal(size=(3, 2))]
+        biases = [random.normal(size=3), random.normal(size=2)]
+        for propagation in ("symmetric-gcn", "row-normalised", random.random((9, 9)) * (random.random((9, 9)) < 0.3)):
+            model = nodeproof.Model(weights, biases, propagation)
+            split = nodeproof.Split(graph, [0, 1], [2])
+            module, of = nodeproof.to_pyg(graph, model, split=split, dtype=torch.float64)
+            with torch.no_grad():
+                logits = module(of.x, of.edge_index, of.edge_weight).numpy()
+            np.testing.assert_allclose(logits, model.logits(graph), atol=1e-12)
+            assert nodeproof.Split.from_pyg(of) == split and of.y.tolist() == graph.labels.tolist()
+            again, back = from_pyg(module, of)
+            np.testing.assert_allclose(back.logits(again), model.logits(graph), atol=1e-12)
+            if not loops and model.propagation == "symmetric-gcn":
+                assert nodeproof.Graph.from_pyg(of) == graph
+    single = model.to_pyg()
+    assert next(single.parameters()).dtype == torch.float32 and not single.training
+
+
+def test_state_dicts_of_torch() -> None:
+    module, of = gcn(), data()
+    model = nodeproof.Model.from_state_dict(module.state_dict())
+    imported = from_pyg(module, of)[1]
+    assert all(np.array_equal(*pair) for pair in zip(model.weights, imported.weights, strict=True))
+    graph = nodeproof.Graph.from_pyg(of)
+    np.testing.assert_allclose(model.logits(graph), run(module, of, of.x), atol=1e-5)
+
+
+def test_masks_and_directions_of_data() -> None:
+    of = data("directed")
+    with pytest.raises(nodeproof.InputError, match="directed"):
+        nodeproof.Graph.from_pyg(of)
+    of.train_mask = torch.zeros(12, 4, dtype=torch.bool)
+    with pytest.raises(nodeproof.InputError, match="several splits"):
+        nodeproof.Split.from_pyg(of)
+    with pytest.raises(nodeproof.InputError, match="no train_mask"):
+        nodeproof.Split.from_pyg(data())

@@ -1,0 +1,159 @@
+"""Results as arrays, tables and files; files byte for byte those of the command line."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import PAPERS
+
+import nodeproof
+from nodeproof import Certificates, Radii
+
+
+@pytest.fixture(scope="module")
+def certificates(papers) -> Certificates:
+    return nodeproof.certify(*papers, global_budget=4, local_budget=2, engine="fast")
+
+
+def test_columns_agree_with_certificates(certificates: Certificates) -> None:
+    assert set(certificates.verdicts) == {"robust", "nonrobust", "undecided"}
+    for place, certificate in enumerate(certificates):
+        assert str(certificate) == str(certificates.of(certificate.node))
+        assert certificate.verdict == certificates.verdicts[place]
+        assert np.nanmin(certificate.margins) == certificate.margin == certificates.margin[place]
+        assert np.isnan(certificate.margins[certificate.class_])
+        assert (
+            (certificate.witness is not None) == certificates.nonrobust[place] == (certificate.verdict == "nonrobust")
+        )
+        assert (certificate.lower is not None) == (certificate.verdict == "undecided")
+        if certificate.verdict == "undecided":
+            assert certificate.lower <= 0 <= certificate.upper
+    counts = certificates.summary
+    assert counts["robust"] + counts["nonrobust"] + counts["undecided"] == counts["nodes"] == 24
+    assert counts["accuracy"] == 1.0
+    with pytest.raises(IndexError):
+        certificates[24]
+
+
+def test_pandas_and_arrow(certificates: Certificates, papers) -> None:
+    import pandas
+
+    table = certificates.to_pandas()
+    assert list(table.columns) == [
+        "node", "name", "label", "predicted", "class", "verdict", "margin", "worst_class", "flips", "witness_margin",
+        "engine", "branches",
+    ]  # fmt: skip
+    assert (
+        table["name"][9] == "A perceptron revisited" and table["verdict"][9] == "nonrobust" and table["flips"][9] == 4
+    )
+    assert table["flips"][certificates.robust].isna().all()
+    arrow = certificates.to_arrow()
+    assert arrow.column_names == list(table.columns) and arrow.num_rows == 24
+    assert arrow["flips"].null_count == arrow["witness_margin"].null_count == 24 - certificates.nonrobust.sum()
+    pandas.testing.assert_frame_equal(
+        arrow.to_pandas()[["node", "predicted", "branches"]], table[["node", "predicted", "branches"]]
+    )
+    unlabelled = nodeproof.certify(
+        nodeproof.Graph(papers[0].adjacency, papers[0].attributes), papers[1], global_budget=1
+    )
+    assert unlabelled.to_pandas()["label"].isna().all() and "name" not in unlabelled.to_pandas()
+    radii = nodeproof.radius(*papers, max_budget=3, local_budget=1)
+    assert radii.to_pandas()["robust_up_to"].max() <= 3
+    assert radii.to_arrow()["nonrobust_from"].null_count == (radii.nonrobust_from < 0).sum()
+
+
+def test_certificates_on_file_are_those_of_the_command_line(certificates, papers, program, tmp_path) -> None:
+    options = ("--graph", PAPERS / "graph.npz", "--model", PAPERS / "model.safetensors", "--local-budget", 2)
+    theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
+    program("certify", *options, "--global-budget", 4, "--engine", "fast", "--out", theirs)
+    certificates.write(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert Certificates.read(theirs, papers[0]) == certificates
+    restricted = {"add_only": True, "protect_nodes": [3], "protect_attributes": ["bayesian"], "nodes": [9, 1]}
+    program(
+        "certify", *options, "--global-budget", 4, "--add-only", "--protect-nodes", 3, "--protect-attributes", "bayesian",
+        "--nodes", "9,1", "--out", theirs,
+    )  # fmt: skip
+    nodeproof.certify(*papers, global_budget=4, local_budget=2, **restricted).write(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_radii_on_file_are_those_of_the_command_line(papers, program, tmp_path) -> None:
+    options = ("--graph", PAPERS / "graph.npz", "--model", PAPERS / "model.safetensors", "--local-budget", 2)
+    theirs, ours = tmp_path / "theirs.jsonl", tmp_path / "ours.jsonl"
+    for more, ours_more in (((), {}), (("--engine", "fast", "--scan"), {"engine": "fast", "scan": True})):
+        program("radius", *options, *more, "--out", theirs)
+        radii = nodeproof.radius(*papers, local_budget=2, **ours_more)
+        radii.write(ours)
+        assert ours.read_bytes() == theirs.read_bytes()
+        assert Radii.read(theirs, papers[0]) == radii
+
+
+def test_the_command_line_reports_what_python_writes(certificates, papers, program, tmp_path) -> None:
+    certificates.write(tmp_path / "certificates.jsonl")
+    program(
+        "report", tmp_path / "certificates.jsonl", "--graph", PAPERS / "graph.npz", "--out", tmp_path / "theirs.html",
+        "--title", "Papers",
+    )  # fmt: skip
+    ours = nodeproof.report({"certificates": certificates}, title="Papers", graph_name="graph")
+    assert ours.html == (tmp_path / "theirs.html").read_text()
+
+
+def test_results_of_another_graph_are_refused(certificates, bundled, tmp_path) -> None:
+    certificates.write(tmp_path / "c.jsonl")
+    with pytest.raises(ValueError, match="another graph"):
+        Certificates.read(tmp_path / "c.jsonl", bundled)
+    with pytest.raises(ValueError, match="has certificates, not radii"):
+        Radii.read(tmp_path / "c.jsonl", certificates.graph)
+    (tmp_path / "c.jsonl").write_text("no results")
+    with pytest.raises(ValueError, match="not a file of certificates"):
+        Certificates.read(tmp_path / "c.jsonl", certificates.graph)
+
+
+def test_timings_are_kept_when_asked_for(papers, certificates, tmp_path) -> None:
+    timed = nodeproof.certify(*papers, global_budget=4, timings=True)
+    assert (timed.seconds > 0).all() and np.isnan(certificates.seconds).all()
+    timed.write(tmp_path / "timed.jsonl")
+    assert b'"timings":true' in (tmp_path / "timed.jsonl").read_bytes()
+    assert Certificates.read(tmp_path / "timed.jsonl", papers[0]) == timed
+
+
+def test_pickles_and_equality(certificates, papers) -> None:
+    radii = nodeproof.radius(*papers, max_budget=3)
+    for results in (certificates, radii):
+        assert pickle.loads(pickle.dumps(results)) == results
+    assert certificates != radii
+    assert certificates != nodeproof.certify(*papers, global_budget=3, local_budget=2, engine="fast")
+
+
+def test_what_notebooks_show(certificates, papers) -> None:
+    assert "Certificates of 24 nodes" in certificates._repr_html_() and "at most 4 flips" in certificates._repr_html_()
+    assert "Radii of 24 nodes" in nodeproof.radius(*papers, max_budget=3)._repr_html_()
+    hostile = nodeproof.Graph(np.zeros((1, 1)), np.zeros((1, 1)), node_names=["<script>alert(1)</script>"])
+    model = nodeproof.Model([np.zeros((1, 2))], [np.array([1.0, 0])])
+    shown = nodeproof.explain(hostile, model, 0, global_budget=0)._repr_html_()
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+
+
+def test_a_report_shows_several_models(papers, certificates, tmp_path) -> None:
+    radii = nodeproof.radius(*papers, max_budget=3)
+    split = nodeproof.Split(papers[0], train=[0, 1])
+    page = nodeproof.report({"one": (certificates, radii), "two": radii}, out=tmp_path / "r.html", split=split)
+    assert (tmp_path / "r.html").read_text() == page.html and page._repr_html_().startswith("<iframe")
+    for bad in ({"one": (certificates, certificates)}, {}, {"one": ("text",)}):
+        with pytest.raises(ValueError, match="twice|nothing|neither"):
+            nodeproof.report(bad)
+    other = nodeproof.certify(papers[0].with_labels(np.zeros(24, int)), papers[1], global_budget=1)
+    with pytest.raises(ValueError, match="another graph"):
+        nodeproof.report({"one": certificates, "two": other})
+
+
+def test_a_file_that_cannot_be_written_is_an_error(certificates, tmp_path) -> None:
+    with pytest.raises(OSError, match="cannot write"):
+        certificates.write(tmp_path / "no" / "such" / "folder.jsonl")
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(OSError, match="cannot write"):
+        certificates.write(tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == [tmp_path / "kept"], "nothing is left behind"

@@ -1,0 +1,139 @@
+"""Training, splits and the estimator."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import PAPERS
+
+import nodeproof
+from nodeproof import RobustGCN, Split
+
+
+@pytest.mark.parametrize("method", ["ce", "rh-u"])
+def test_the_file_is_that_of_the_command_line(method: str, papers, program, tmp_path) -> None:
+    theirs, ours = tmp_path / "theirs.safetensors", tmp_path / "ours.safetensors"
+    program(
+        "train", "--graph", PAPERS / "graph.npz", "--method", method, "--global-budget", 4, "--local-budget", 2, "--train",
+        "30%", "--steps", 30, "--out", theirs, "--seed", 3,
+    )  # fmt: skip
+    training = nodeproof.train(papers[0], method, global_budget=4, local_budget=2, train="30%", steps=30, seed=3)
+    training.model.write(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert nodeproof.Model.read(theirs) == training.model
+
+
+def test_the_log_has_a_row_a_step(papers) -> None:
+    training = nodeproof.train(papers[0], "rh", global_budget=4, train=0.3, steps=7, hidden=[8, 4], batch=None)
+    table = training.to_pandas()
+    assert table["step"].tolist() == list(range(1, 8)) and "times" not in table and np.isfinite(table["loss"]).all()
+    assert [len(bias) for bias in training.model.biases] == [8, 4, 3]
+    assert training.certificates is not None and training.robust_share == training.certificates.robust.mean()
+    assert "Trained by rh" in training._repr_html_()
+    assert nodeproof.train(papers[0], "ce", global_budget=4, train=0.3, steps=3, evaluate=False).robust_share is None
+
+
+def test_a_run_goes_on_from_its_checkpoint(papers, tmp_path) -> None:
+    options = {"global_budget": 4, "train": "30%", "steps": 20, "patience": None}
+    whole = nodeproof.train(papers[0], "ce", **options)
+    path = tmp_path / "checkpoint"
+
+    class Enough(Exception):
+        pass
+
+    nodeproof.train(papers[0], "ce", checkpoint=path, checkpoint_every=7, **options)
+    assert path.exists()
+    resumed = nodeproof.train(papers[0], "ce", checkpoint=path, resume=True, **options)
+    assert resumed.model == whole.model and resumed.steps == 20 and resumed.log == []
+    with pytest.raises(ValueError, match="run"):
+        nodeproof.train(papers[0], "ce", checkpoint=path, resume=True, **(options | {"seed": 9}))
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "words"),
+    [
+        ("ce", {"robust_weight": 1.0}, "method ce has no use"),
+        ("rh", {"saturation": 1.0}, "choose rh-u"),
+        ("magic", {}, "`magic` is no method"),
+        ("ce", {"steps": 0}, "steps is 0"),
+        ("ce", {"dropout": 1.5}, "dropout is 1.5"),
+        ("ce", {"schedule": "steps"}, "no schedule"),
+        ("ce", {"train": "110%"}, "no share"),
+        ("ce", {"train": "half"}, "no share"),
+        ("ce", {"train_per_class": 100}, "labelled nodes"),
+        ("ce", {"hidden": [0]}, "hidden layer"),
+        ("ce", {"split": Split(24, [0])}, "no node in the train part"),
+    ],
+)
+def test_what_is_wrong_is_named(method, options, words, papers) -> None:
+    with pytest.raises(nodeproof.InputError, match=words):
+        nodeproof.train(papers[0], method, **({"global_budget": 4, "train": "30%"} | options))
+
+
+def test_no_labels_are_an_error(papers) -> None:
+    with pytest.raises(nodeproof.InputError, match="no labels"):
+        nodeproof.train(nodeproof.Graph(papers[0].adjacency, papers[0].attributes), "ce", global_budget=4)
+
+
+class TestSplit:
+    def test_files_pickles_and_the_command_line(self, papers, program, tmp_path) -> None:
+        split = Split.stratified(papers[0], train="25%", validation="25%", seed=4)
+        split.write(tmp_path / "ours.json")
+        program(
+            "data", "split", "--graph", PAPERS / "graph.npz", "--train", "25%", "--validation", "25%", "--seed", 4, "--out",
+            tmp_path / "theirs.json",
+        )  # fmt: skip
+        assert (tmp_path / "ours.json").read_bytes() == (tmp_path / "theirs.json").read_bytes()
+        assert Split.read(tmp_path / "theirs.json", papers[0]) == split == pickle.loads(pickle.dumps(split))
+
+    def test_every_node_is_in_one_part(self, papers) -> None:
+        split = Split.stratified(papers[0], train_per_class=2, validation_per_class=1)
+        parts = np.concatenate([split.train, split.validation, split.test])
+        assert sorted(parts) == list(range(24)) and len(split.train) == 6 and len(split.validation) == 3
+        assert Split(24, np.arange(24) < 6).train.tolist() == list(range(6))
+        with pytest.raises(ValueError, match="given twice"):
+            Split(24, [1], [1])
+        with pytest.raises(ValueError, match="no part"):
+            split.part("all")
+
+
+class TestRobustGCN:
+    def test_fit_predict_certify(self, papers) -> None:
+        graph, _ = papers
+        network = RobustGCN("rh-u", global_budget=4, local_budget=2, train="30%", options={"steps": 50})
+        assert network.fit(graph) is network
+        alone = nodeproof.train(graph, "rh-u", global_budget=4, local_budget=2, train="30%", steps=50)
+        assert network.model_ == alone.model
+        assert (network.predict() == alone.model.predict(graph)).all()
+        assert np.array_equal(network.decision_function(graph), alone.model.logits(graph))
+        assert network.score() == alone.accuracy_unlabelled
+        assert network.certify() == nodeproof.certify(graph, alone.model, global_budget=4, local_budget=2)
+        assert network.certify(global_budget=2, nodes=[3]).nodes.tolist() == [3]
+        assert network.radius(max_budget=5).max_budget == 5
+        assert network.explain(3).certificate.node == 3
+
+    def test_labels_may_be_given(self, papers) -> None:
+        graph, _ = papers
+        y = np.where(np.arange(24) % 2, graph.labels, -1)
+        network = RobustGCN("ce", global_budget=4, options={"steps": 20}).fit(graph, y)
+        assert network.split_.train.tolist() == list(range(1, 24, 2))
+        assert 0 <= network.score(graph) <= 1 and network.score(y=graph.labels) >= 0
+        with pytest.raises(ValueError, match="give one of them"):
+            network.fit(graph, y, split=network.split_)
+
+    def test_parameters(self, papers) -> None:
+        network = RobustGCN(global_budget=3)
+        again = RobustGCN(**network.get_params())
+        assert again.get_params() == network.get_params() and repr(again) == "RobustGCN(global_budget=3)"
+        assert network.set_params(seed=7).seed == 7
+        with pytest.raises(ValueError, match="no parameter"):
+            network.set_params(depth=3)
+        with pytest.raises(nodeproof.NodeproofError, match="fit first"):
+            network.predict()
+
+    def test_scikit_learn_can_clone_it(self) -> None:
+        base = pytest.importorskip("sklearn.base")
+        cloned = base.clone(RobustGCN("ce", global_budget=3, hidden=(8,)))
+        assert cloned.get_params()["hidden"] == (8,)
