@@ -187,7 +187,7 @@ def test_the_module_is_not_changed() -> None:
 
 def test_pygs_own_models_and_data_as_an_argument() -> None:
     of = data()
-    graph, model = from_pyg(GCN(6, 5, num_layers=3, out_channels=3, dropout=0.5), of)
+    _, model = from_pyg(GCN(6, 5, num_layers=3, out_channels=3, dropout=0.5), of)
     assert [weight.shape for weight in model.weights] == [(6, 5), (5, 5), (5, 3)]
 
     class OfData(torch.nn.Module):
