@@ -53,7 +53,12 @@ class TestRay:
             )
             told = []
             spread = distributed.certify(
-                bundled, standard, backend="ray", global_budget=5, progress=lambda *step, told=told: told.append(step), **options
+                bundled,
+                standard,
+                backend="ray",
+                global_budget=5,
+                progress=lambda *step, told=told: told.append(step),
+                **options,
             )
             assert spread == local and spread.graph is bundled
             assert told[-1] == (len(local), len(local)) and [done for done, _ in told] == sorted(

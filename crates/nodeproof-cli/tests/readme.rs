@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Commands that run this test, that `./test` or another test runs, or that need the network.
-const ELSEWHERE: [&str; 4] = [
+const ELSEWHERE: [&str; 5] = [
     "./test",
     "cargo install --locked --path crates/nodeproof-cli",
     "nodeproof data get cora_ml citeseer pubmed",
     "cargo run --release -- demo",
+    "pip install .",
 ];
 
 /// The commands of the README's `sh` blocks.
