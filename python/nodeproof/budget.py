@@ -37,6 +37,13 @@ class Budget:
     protect_nodes: Iterable[int] = ()
     local_budget_at: Mapping[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # Whatever was given can be gone through more than once, and travel to workers.
+        object.__setattr__(self, "protect_nodes", _listed(self.protect_nodes))
+        if not isinstance(self.protect_attributes, str):
+            object.__setattr__(self, "protect_attributes", tuple(self.protect_attributes))
+        object.__setattr__(self, "local_budget_at", dict(self.local_budget_at))
+
     def on(self, graph: Graph, name: str = "global_budget", most: bool = False) -> _core.Budget:
         """The budget, checked against `graph`.
 

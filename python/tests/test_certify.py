@@ -172,6 +172,17 @@ def test_labels_can_be_certified(papers) -> None:
         nodeproof.certify(graph.with_labels(np.full(24, -1)), model, global_budget=1, target_class="label")
 
 
+def test_lists_may_be_gone_through_once_only(papers) -> None:
+    graph, model = papers
+    once = nodeproof.certify(
+        graph, model, global_budget=4, protect_nodes=iter([1, 9]), protect_attributes=iter(["bayesian"])
+    )
+    assert once == nodeproof.certify(
+        graph, model, global_budget=4, protect_nodes=[1, 9], protect_attributes=["bayesian"]
+    )
+    assert nodeproof.certify(graph, model, global_budget=4, protect_nodes=np.ones(24, bool)).robust.all()
+
+
 def test_own_local_budgets_count(papers) -> None:
     graph, model = papers
     none = nodeproof.certify(graph, model, global_budget=4, local_budget_at=dict.fromkeys(range(24), 0))

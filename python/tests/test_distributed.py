@@ -65,6 +65,14 @@ class TestRay:
                 done for done, _ in told
             )
 
+    def test_graph_and_model_travel_once(self, ray, papers, monkeypatch) -> None:
+        sent = []
+        for kind in (nodeproof.Graph, nodeproof.Model):
+            reduce = kind.__reduce__
+            monkeypatch.setattr(kind, "__reduce__", lambda self, reduce=reduce: sent.append(type(self)) or reduce(self))
+        distributed.certify(*papers, backend="ray", global_budget=1, chunk=2)
+        assert sorted(kind.__name__ for kind in sent) == ["Graph", "Model"]
+
     def test_no_nodes_and_mistakes(self, ray, papers) -> None:
         assert len(distributed.certify(*papers, backend="ray", global_budget=1, nodes=[])) == 0
         for options in ({"nodes": [99]}, {"engine": "none"}, {"chunk": 0}, {"retries": -1}, {"local_budget": 99}):

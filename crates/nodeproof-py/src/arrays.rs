@@ -1,7 +1,7 @@
 //! NumPy's arrays, read where they lie and made without copying.
 
 use nodeproof::{NodeId, Pattern, SparseMatrix};
-use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{Element, IntoPyArray, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -25,11 +25,17 @@ impl Ids<'_> {
         }
     }
 
-    /// The entry at `place`.
-    pub(crate) fn get(&self, place: usize) -> i64 {
+    /// What reads the entry at a place.
+    pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> i64 + '_> {
         match self {
-            Self::Narrow(ids) => ids.as_array()[place].into(),
-            Self::Wide(ids) => ids.as_array()[place],
+            Self::Narrow(ids) => {
+                let ids = ids.as_array();
+                Box::new(move |place| ids[place].into())
+            }
+            Self::Wide(ids) => {
+                let ids = ids.as_array();
+                Box::new(move |place| ids[place])
+            }
         }
     }
 }
@@ -67,16 +73,23 @@ impl Values<'_> {
         }
     }
 
-    /// The entry at `place`.
-    pub(crate) fn get(&self, place: usize) -> f64 {
+    /// What reads the entry at a place.
+    pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> f64 + '_> {
+        fn of<'a, T: Element + Copy>(
+            values: &'a PyReadonlyArray1<'_, T>,
+            float: impl Fn(T) -> f64 + 'a,
+        ) -> Box<dyn Fn(usize) -> f64 + 'a> {
+            let values = values.as_array();
+            Box::new(move |place| float(values[place]))
+        }
         match self {
-            Self::Double(values) => values.as_array()[place],
-            Self::Single(values) => values.as_array()[place].into(),
-            Self::Truth(values) => f64::from(u8::from(values.as_array()[place])),
-            Self::Wide(values) => values.as_array()[place] as f64,
-            Self::Narrow(values) => values.as_array()[place].into(),
-            Self::Signed(values) => values.as_array()[place].into(),
-            Self::Byte(values) => values.as_array()[place].into(),
+            Self::Double(values) => of(values, |value| value),
+            Self::Single(values) => of(values, f64::from),
+            Self::Truth(values) => of(values, |value| f64::from(u8::from(value))),
+            Self::Wide(values) => of(values, |value| value as f64),
+            Self::Narrow(values) => of(values, f64::from),
+            Self::Signed(values) => of(values, f64::from),
+            Self::Byte(values) => of(values, f64::from),
         }
     }
 }
@@ -112,7 +125,8 @@ impl Csr<'_> {
         if self.values.len() != entries {
             return Err(fail("it has not as many values as column ids"));
         }
-        if self.offsets.len() == 0 || self.offsets.get(0) != 0 || self.offsets.get(self.rows()) != entries as i64 {
+        let (offset, index, value) = (self.offsets.reader(), self.indices.reader(), self.values.reader());
+        if self.offsets.len() == 0 || offset(0) != 0 || offset(self.rows()) != entries as i64 {
             return Err(fail("its row starts do not go from 0 to the number of entries"));
         }
         if u32::try_from(self.rows().max(self.columns)).is_err() {
@@ -120,16 +134,16 @@ impl Csr<'_> {
         }
         let mut all = Vec::with_capacity(entries);
         for row in 0..self.rows() {
-            let (start, end) = (self.offsets.get(row), self.offsets.get(row + 1));
+            let (start, end) = (offset(row), offset(row + 1));
             if start < 0 || end < start || end > entries as i64 {
                 return Err(fail("its row starts do not ascend"));
             }
             for place in start as usize..end as usize {
-                let column = self.indices.get(place);
+                let column = index(place);
                 if !usize::try_from(column).is_ok_and(|column| column < self.columns) {
                     return Err(fail(&format!("row {row} has column {column} of {}", self.columns)));
                 }
-                all.push((row as u32, column as u32, self.values.get(place)));
+                all.push((row as u32, column as u32, value(place)));
             }
         }
         Ok(all)
