@@ -2,8 +2,8 @@
 
     python python/bench/certify.py --program target/release/nodeproof --graph cora_ml.npz --binarise --model model.npz
 
-Both count the work alone, as `nodeproof certify --json` does: reading the files and starting an interpreter are left out, which takes
-an interpreter with NumPy and SciPy some tenths of a second.
+Both count the work alone, as `nodeproof certify --json` does, and Python also the table: reading the files, and starting an
+interpreter with NumPy and SciPy, which takes some tenths of a second, are left out.
 """
 
 from __future__ import annotations
