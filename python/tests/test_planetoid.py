@@ -60,14 +60,25 @@ def test_pyg_reads_the_same(tmp_path) -> None:
 
 
 class Evil:
+    """What a pickle can do: here it makes a folder."""
+
+    def __init__(self, path) -> None:
+        self.path = str(path)
+
     def __reduce__(self):
-        return os.system, ("touch /tmp/nodeproof-was-here",)
+        return os.mkdir, (self.path,)
+
+
+def test_files_cannot_run_code(tmp_path) -> None:
+    write(tmp_path, graph=Evil(tmp_path / "owned"))
+    with pytest.raises(nodeproof.InputError, match="which no Planetoid file needs; it is not opened"):
+        planetoid.read(tmp_path, "toy")
+    assert not (tmp_path / "owned").exists()
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"graph": Evil()}, "which no Planetoid file needs; it is not opened"),
         ({"allx": sparse.csr_matrix(np.full((5, 3), 0.5))}, "binarise=True"),
         ({"test": (4, 5)}, "among the 5 rows"),
         ({"test": (5,)}, "1 nodes, but ind.toy.tx has 2 rows"),

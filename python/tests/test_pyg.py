@@ -13,6 +13,7 @@ from nodeproof import VerificationError, from_pyg
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 F = torch.nn.functional
+torch.set_num_threads(1)
 
 from torch_geometric.data import Data  # noqa: E402
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, Sequential, SGConv  # noqa: E402
@@ -352,7 +353,7 @@ def test_binarised_attributes_are_binarised_for_the_module_too() -> None:
     assert from_pyg(gcn(), third, binarise=True) == from_pyg(gcn(), of)
 
 
-def test_ties_and_rounding_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+def test_ties_are_nonrobust() -> None:
     module, of = gcn(), data()
     with torch.no_grad():
         for parameter in module.parameters():
@@ -361,6 +362,32 @@ def test_ties_and_rounding_are_reported(caplog: pytest.LogCaptureFixture) -> Non
     graph, model = from_pyg(module, of)
     assert model.verification.disagreements == ()
     assert nodeproof.certify(graph, model, global_budget=1).nonrobust.all(), "a tie without any flip"
+
+
+def test_classes_that_rounding_decides_are_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """1 + 2⁻³⁰ is 1 in single precision: the module sees a tie and takes the first class, the exact network the second."""
+    module = Sequential("x, edge_index", [(GCNConv(2, 2, bias=False), "x, edge_index -> x")])
+    with torch.no_grad():
+        next(module.parameters()).copy_(torch.tensor([[1.0, 0.0], [1.0, 2.0**-30]]))
+    of = Data(x=torch.tensor([[1.0, 1.0], [1.0, 0.0]]), edge_index=torch.zeros((2, 0), dtype=torch.int64))
+    graph, model = from_pyg(module, of)
+    assert model.verification.disagreements == (0,) and "decides the class of 1 nodes" in caplog.text
+    assert model.predict(graph).tolist() == [1, 0]
+
+
+def test_a_module_of_single_precision_only_is_compared_there(caplog: pytest.LogCaptureFixture) -> None:
+    class Single(torch.nn.Module):
+        def __init__(self, last=lambda x: x) -> None:
+            super().__init__()
+            self.inner, self.last = gcn(), last
+
+        def forward(self, x, edge_index):
+            return self.last(self.inner(x.float(), edge_index))
+
+    _, model = from_pyg(Single(), data())
+    assert model.verification.largest_difference_double is None and "cannot be run in double precision" in caplog.text
+    with pytest.raises(VerificationError, match="behind layer"):
+        from_pyg(Single(lambda logits: logits.clamp(max=float(logits.max()) - 0.1)), data())
 
 
 def test_there_and_back() -> None:
