@@ -29,6 +29,8 @@ def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
         if dense.ndim != 2:
             raise InputError(f"{what} must be a matrix, dense or sparse, but it has {dense.ndim} dimensions")
         check_numbers(dense.dtype, what)
+        if dense.dtype == np.float16:
+            dense = dense.astype(np.float32)  # SciPy has no sparse matrices of half precision.
         rows = scipy.sparse.csr_matrix(dense)
     if rows.ndim != 2:
         raise InputError(f"{what} must be a matrix, but it has {rows.ndim} dimensions")

@@ -63,7 +63,7 @@ def certify(
 
     Raises:
         InputError: if something does not fit.
-        KeyboardInterrupt: on Ctrl-C, at once.
+        KeyboardInterrupt: on Ctrl-C, within about a second.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph.bundled()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def standard(bundled: nodeproof.Graph) -> nodeproof.Model:
 @pytest.fixture(scope="session")
 def program():
     """Runs the command line, and returns what it printed."""
-    path = os.environ.get("NODEPROOF") or shutil.which("nodeproof-cli")
+    path = os.environ.get("NODEPROOF")
     if not path:
         pytest.skip("NODEPROOF does not name the program")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -15,9 +16,7 @@ from nodeproof import Graph
 RING = np.roll(np.eye(4, dtype=int), 1, axis=1) + np.roll(np.eye(4, dtype=int), -1, axis=1)
 
 
-@pytest.mark.parametrize(
-    "kind", [np.float64, np.float32, np.int64, np.int32, np.int8, np.uint8, np.bool_, np.uint16, np.float16]
-)
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int32, np.int8, np.uint8, np.bool_, np.uint16])
 def test_every_usual_type_gives_the_same_graph(kind: type) -> None:
     x = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0], [1, 1, 1]])
     expected = Graph(RING, x, [0, 1, -1, 2])
@@ -29,16 +28,16 @@ def test_every_usual_type_gives_the_same_graph(kind: type) -> None:
         sparse.csc_matrix,
         np.asfortranarray,
     ):
-        if kind is np.float16 and form not in (np.asarray, np.asfortranarray):
-            continue  # SciPy has no sparse matrices of half precision.
-        if kind is np.float16:
-            continue
         graph = Graph(form(RING.astype(kind)), form(x.astype(kind)), np.array([0, 1, -1, 2], dtype=np.int8))
         assert graph == expected
     assert (expected.nodes, expected.edges, expected.attribute_count, expected.classes) == (4, 4, 3, 3)
     assert (expected.adjacency.toarray() == RING).all()
     assert (expected.attributes.toarray() == x).all()
     assert expected.labels.tolist() == [0, 1, -1, 2]
+
+
+def test_half_precision_is_read() -> None:
+    assert Graph(RING.astype(np.float16), np.eye(4, dtype=np.float16)) == Graph(RING, np.eye(4))
 
 
 def test_64_bit_ids_and_read_only_arrays_are_read() -> None:
@@ -82,7 +81,7 @@ def test_the_callers_matrices_stay_as_they_are() -> None:
     ],
 )
 def test_what_is_wrong_is_named(adjacency, attributes, options, words) -> None:
-    with pytest.raises(nodeproof.InputError, match="(?s)" + __import__("re").escape(words)):
+    with pytest.raises(nodeproof.InputError, match=re.escape(words)):
         Graph(adjacency, attributes, **options)
 
 

@@ -35,20 +35,24 @@ def test_the_log_has_a_row_a_step(papers) -> None:
     assert nodeproof.train(papers[0], "ce", global_budget=4, train=0.3, steps=3, evaluate=False).robust_share is None
 
 
-def test_a_run_goes_on_from_its_checkpoint(papers, tmp_path) -> None:
-    options = {"global_budget": 4, "train": "30%", "steps": 20, "patience": None}
-    whole = nodeproof.train(papers[0], "ce", **options)
+def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
+    options = {"global_budget": 5, "steps": 40, "evaluate": False, "threads": 1}
     path = tmp_path / "checkpoint"
 
     class Enough(Exception):
         pass
 
-    nodeproof.train(papers[0], "ce", checkpoint=path, checkpoint_every=7, **options)
-    assert path.exists()
-    resumed = nodeproof.train(papers[0], "ce", checkpoint=path, resume=True, **options)
-    assert resumed.model == whole.model and resumed.steps == 20 and resumed.log == []
+    def observe(done: int, total: int) -> None:
+        if done > 3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        nodeproof.train(bundled, "rh", checkpoint=path, checkpoint_every=1, progress=observe, **options)
+    resumed = nodeproof.train(bundled, "rh", checkpoint=path, resume=True, **options)
+    assert 0 < len(resumed.log) < 40 and resumed.steps == 40, "it did not begin anew"
+    assert resumed.model == nodeproof.train(bundled, "rh", **options).model
     with pytest.raises(ValueError, match="run"):
-        nodeproof.train(papers[0], "ce", checkpoint=path, resume=True, **(options | {"seed": 9}))
+        nodeproof.train(bundled, "rh", checkpoint=path, resume=True, **(options | {"seed": 9}))
 
 
 @pytest.mark.parametrize(

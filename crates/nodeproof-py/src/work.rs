@@ -13,6 +13,9 @@ use crate::errors::Failure;
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Time that work has to end by itself once it is stopped, such as to keep where it was; then it is left alone.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// What the working thread and the waiting one tell each other.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
@@ -31,7 +34,7 @@ impl Watch {
 }
 
 /// Does `job` without Python's lock. Meanwhile `progress(done, total)` is called every now and then, and signals such as
-/// Ctrl-C are seen to at once: the work then ends by itself, at the next [`Watch::tell`].
+/// Ctrl-C are seen to within about a second: the work ends by itself, at the next [`Watch::tell`].
 ///
 /// # Errors
 /// If the job fails, panics, is interrupted, or `progress` raises.
@@ -66,6 +69,7 @@ pub(crate) fn run<T: Send + 'static>(
         });
         if let Err(error) = heard {
             watch.stop.store(true, Ordering::Relaxed);
+            let _ = py.detach(move || receiver.recv_timeout(GRACE));
             return Err(error);
         }
     }
