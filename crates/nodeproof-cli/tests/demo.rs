@@ -35,7 +35,7 @@ fn the_demo_shows_what_robust_training_is_good_for() {
         assert!(fixture.path(&format!("shown/{name}")).exists(), "{name}");
     }
     let report = fs::read_to_string(fixture.path("shown/report.html")).unwrap();
-    assert!(report.contains(r#""name":"standard""#) && report.contains(r#""name":"robust""#));
+    assert!(report.contains(r#""name":"standard training""#) && report.contains(r#""name":"robust training""#));
     // The commands that are shown are those that are run: the first of them gives the same bytes once more.
     let train =
         "train --graph bundled --method ce --global-budget 5 --split shown/split.json --out again.safetensors --quiet";

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// Commands that run this test, that `./test` or another test runs, or that need the network.
-const ELSEWHERE: [&str; 5] = [
+const ELSEWHERE: [&str; 6] = [
     "./test",
     "cargo install --locked --path crates/nodeproof-cli",
     "nodeproof data get cora_ml citeseer pubmed",
     "cargo run --release -- demo",
     "pip install .",
+    "nodeproof reproduce --data data --quick",
 ];
 
 /// The commands of the README's `sh` blocks.

@@ -202,12 +202,14 @@ impl Demo<'_> {
                 return Ok(false);
             }
         }
-        let line =
-            Line::new("plot certificates").named("robust", &robust).with("--against", named("standard", &standard));
+        let line = Line::new("plot certificates")
+            .named("robust training", &robust)
+            .with("--against", named("standard training", &standard));
         self.run(line.with("--out", self.file("robustness.svg")).with("--out", self.file("robustness.png")))?;
         let mut line = Line::new("report");
         for (network, radii) in NETWORKS.into_iter().zip([&standard, &robust]) {
-            line = line.named(network.name, &self.file(&certificates(network))).named(network.name, radii);
+            let name = format!("{} training", network.name);
+            line = line.named(&name, &self.file(&certificates(network))).named(&name, radii);
         }
         let line = line.with("--graph", "bundled").with("--split", self.file("split.json"));
         self.run(line.with("--out", self.file("report.html")))?;
