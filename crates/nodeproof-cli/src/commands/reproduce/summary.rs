@@ -153,7 +153,7 @@ impl Summary {
              paper's, where its numbers are known. Those curves are at 100 % under one flip for each of its networks, ours are \
              not; the paper does not say why.\n".to_owned();
         for Drawn { name, caption } in &self.figures {
-            let _ = write!(text, "\n![{caption}](figures/{name}.png)\n\n{caption} ([SVG](figures/{name}.svg))\n");
+            let _ = write!(text, "\n![{name}](figures/{name}.png)\n\n{caption} ([SVG](figures/{name}.svg))\n");
         }
         text
     }
