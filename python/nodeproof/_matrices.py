@@ -35,6 +35,10 @@ def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
     if rows.ndim != 2:
         raise InputError(f"{what} must be a matrix, but it has {rows.ndim} dimensions")
     check_numbers(rows.dtype, what)
+    try:
+        rows.check_format(full_check=True)
+    except ValueError as error:
+        raise InputError(f"{what} is not a valid matrix in compressed row form: {error}") from error
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

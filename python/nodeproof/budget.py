@@ -68,6 +68,11 @@ class Budget:
         protected = self.protect_attributes
         if isinstance(protected, str):
             raise InputError(f"protect_attributes={protected!r} must be a list of ids or names")
+        for node, count in self.local_budget_at.items():
+            if isinstance(count, bool) or not hasattr(count, "__index__"):
+                raise InputError(
+                    f"local_budget_at: {count!r} at node {node!r} is no number of flips; give a whole number"
+                )
         own = {graph.node(node): int(count) for node, count in self.local_budget_at.items()}
         for node, count in own.items():
             if not 0 <= count <= graph.attribute_count:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ._optional import optional
 from .errors import InputError, NodeproofError, VerificationError
 from .graph import Graph
+from ._trace import Trace, tracing
 from .model import Model
 from .split import Split
 
@@ -103,10 +104,10 @@ def from_pyg(
     dtype = _float_type(own)
     moved = copy.copy(data).cpu()
     calls, _ = _run(own, moved, x, dtype, forward)
-    model = _model_of(calls, x)
+    model, propagation = _model_of(calls, x), _propagation_of(calls[0], len(x))
     graph = _graph_as_used(data, x, node_names, attribute_names, class_names)
 
-    difference, allowed, disagreements = _compare(own, moved, graph, model, x, dtype, forward, tolerance)
+    difference, allowed, disagreements = _compare(own, moved, graph, model, x, dtype, forward, tolerance, propagation)
     inputs = list(_inputs(x))
     doubled: float | None = None
     try:
@@ -117,13 +118,23 @@ def from_pyg(
     except RuntimeError as error:
         _log.warning("the module cannot be run in double precision, where it would be checked closer: %s", error)
         for other in inputs[1:]:
-            _compare(own, moved, _tampered(graph, other), model, other, dtype, forward, tolerance)
+            _compare(own, moved, _tampered(graph, other), model, other, dtype, forward, tolerance, propagation)
     else:
-        exact = _model_of(calls, x)
-        doubled = max(
-            _compare(double, moved, _tampered(graph, other), exact, other, torch.float64, forward, _DOUBLE_TOLERANCE)[0]
-            for other in inputs
-        )
+        exact, propagation = _model_of(calls, x), _propagation_of(calls[0], len(x))
+        doubled = 0.0
+        for other in inputs:
+            held = _compare(
+                double,
+                moved,
+                _tampered(graph, other),
+                exact,
+                other,
+                torch.float64,
+                forward,
+                _DOUBLE_TOLERANCE,
+                propagation,
+            )
+            doubled = max(doubled, held[0])
     model.verification = Verification(difference, allowed, doubled, len(inputs), disagreements)
     _log.info("imported %r; logits differ from the module's by at most %.2g", model, difference)
     if disagreements:
@@ -312,7 +323,7 @@ def _float_type(module: Any) -> Any:
 
 
 @contextmanager
-def _watched(module: Any, calls: list[_Call]) -> Iterator[None]:
+def _watched(module: Any, calls: list[_Call], trace: Trace) -> Iterator[None]:
     """Has every layer that passes messages tell of its calls."""
     from torch_geometric.nn import MessagePassing
 
@@ -322,6 +333,7 @@ def _watched(module: Any, calls: list[_Call]) -> Iterator[None]:
     def before(name: str) -> Any:
         def hook(layer: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
             x: Any = arguments[0] if arguments else keywords.get("x")
+            trace.enter(name, x)
             call = _Call(name, layer, x.clone() if hasattr(x, "clone") else x, [])
             calls.append(call)
             stack.append(call)
@@ -330,13 +342,17 @@ def _watched(module: Any, calls: list[_Call]) -> Iterator[None]:
 
     def after(layer: Any, arguments: Any, keywords: Any, output: Any) -> None:
         stack.pop().output = output.clone() if hasattr(output, "clone") else output
+        trace.leave(output)
 
     def sent(layer: Any, arguments: tuple[Any, ...]) -> None:
         keywords = arguments[-1]
-        stack[-1].edges.append((arguments[0], keywords.get("edge_weight")))
+        edges, weight = arguments[0], keywords.get("edge_weight")
+        trace.check_edges(stack[-1].name, edges, weight)
+        stack[-1].edges.append((edges, weight))
 
     for name, layer in module.named_modules():
         if isinstance(layer, MessagePassing):
+            _check_unchanged(name, layer)
             handles.append(layer.register_forward_pre_hook(before(name or "module"), with_kwargs=True))
             handles.append(layer.register_forward_hook(after, with_kwargs=True))
             handles.append(layer.register_propagate_forward_pre_hook(sent))
@@ -345,6 +361,20 @@ def _watched(module: Any, calls: list[_Call]) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _check_unchanged(name: str, layer: Any) -> None:
+    """Refuses layers that somebody has put something else into."""
+    for part in layer.modules():
+        hooks = [kind for kind in ("_forward_hooks", "_forward_pre_hooks") if getattr(part, kind, None)]
+        if hooks or "forward" in vars(part):
+            raise VerificationError(
+                f"layer {name!r} has hooks or a forward of its own, so that nobody knows what it computes; remove them first"
+            )
+    if "message" in vars(layer) or "update" in vars(layer):
+        raise VerificationError(
+            f"layer {name!r} has methods of its own; nodeproof knows the layer as PyTorch Geometric has it"
+        )
 
 
 def _run(
@@ -359,12 +389,13 @@ def _run(
         if value is not None and value.is_floating_point():
             setattr(given, name, value.to(dtype))
     calls: list[_Call] = []
-    with torch.no_grad(), _watched(module, calls):
+    with torch.no_grad(), tracing(given.x) as trace, _watched(module, calls, trace):
         output = (forward or _forward)(module, given)
     if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != x.shape[0]:
         shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; give forward=")
     _check_between(module, calls, given.x, output)
+    trace.check([call.name for call in calls], output)
     return calls, output
 
 
@@ -546,9 +577,16 @@ def _compare(
     dtype: Any,
     forward: Forward | None,
     tolerance: float,
+    propagation: Any,
 ) -> tuple[float, float, tuple[int, ...]]:
     """The largest difference of centred logits, what is allowed, and nodes whose class differs."""
-    _, output = _run(module, data, x, dtype, forward)
+    calls, output = _run(module, data, x, dtype, forward)
+    for call in calls:
+        if (_propagation_of(call, len(x)) != propagation).nnz:
+            raise VerificationError(
+                f"layer {call.name!r} has another propagation where other attributes are set; certificates need one that does "
+                "not depend on them"
+            )
     theirs, ours = output.double().numpy(), model.logits(graph)
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")

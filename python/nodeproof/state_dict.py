@@ -38,7 +38,8 @@ def layers_of(
             raise InputError(f"the weight of layer {layer!r} has {weight.ndim} dimensions; it must have two")
         weights.append(weight.T if name != "weight" or _is_outputs_first(layer, weight, bias) else weight)
         biases.append(bias)
-        gcn = gcn and name == "lin.weight"
+        # A GCNConv keeps its bias beside `lin`, not in it; SGConv and plain linear layers do otherwise.
+        gcn = gcn and layer != "" and name == "lin.weight" and entry.get("bias", ("bias",))[0] == "bias"
     return weights, biases, "symmetric-gcn" if gcn else None
 
 

@@ -138,6 +138,13 @@ class TestStateDict:
             with pytest.raises(ValueError, match="does not tell whether"):
                 Model.from_state_dict(bad, "symmetric-gcn")
 
+    def test_a_propagation_goes_without_saying_for_gcn_layers_only(self) -> None:
+        head = {"lin.weight": np.ones((2, 3)), "lin.bias": np.zeros(2)}
+        sgc = {"conv.lin.weight": np.ones((2, 4)), "conv.lin.bias": np.zeros(2)}
+        for state in (self.state(**{"conv2.bias": None, "conv2.lin.weight": None}) | head, sgc):
+            with pytest.raises(ValueError, match="do not tell the propagation"):
+                Model.from_state_dict(state)
+
     @pytest.mark.parametrize(
         ("changes", "words"),
         [

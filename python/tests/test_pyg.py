@@ -302,6 +302,61 @@ def test_a_module_that_looks_right_on_the_graph_alone_is_refused() -> None:
         from_pyg(Sleeper(), of)
 
 
+#: Modules that agree with a ReLU network wherever one looks: only what they do gives them away.
+HIDDEN = {
+    "relu6": (F.relu6, "between layer 'conv1' and layer 'conv2' the module computes hardtanh"),
+    "clamp": (lambda x: x.clamp(0, 6), "the module computes clamp"),
+    "leaky relu": (F.leaky_relu, "the module computes leaky_relu"),
+    "elu": (F.elu, "the module computes elu"),
+    "nothing": (lambda x: x, "there is no ReLU"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_only_looks_like_a_relu_is_refused(name: str) -> None:
+    between, words = HIDDEN[name]
+    module = Network(GCNConv(6, 5), GCNConv(5, 3), between=between)
+    # Activations stay within 1 and 2 for every set of attributes.
+    torch.nn.init.uniform_(module.conv1.lin.weight, 0.0, 0.01)
+    torch.nn.init.ones_(module.conv1.bias)
+    with pytest.raises(VerificationError, match=words):
+        from_pyg(module, data())
+
+
+def test_a_false_certificate_by_relu6_is_not_given() -> None:
+    """Two flips fool this module; as a ReLU network it would be robust, and it agrees with one on all inputs tried."""
+    module = Network(GCNConv(4, 2), GCNConv(2, 2), between=F.relu6).eval()
+    with torch.no_grad():
+        module.conv1.lin.weight.copy_(torch.tensor([[4, 4, -4, -4.0], [1.9, 1.9, -1.9, -1.9]]))
+        module.conv1.bias.zero_()
+        module.conv2.lin.weight.copy_(torch.tensor([[1.0, -2.0], [0, 0]]))
+        module.conv2.bias.copy_(torch.tensor([1.0, 0]))
+    of = Data(x=torch.zeros(1, 4), edge_index=torch.zeros(2, 0, dtype=torch.int64))
+    with pytest.raises(VerificationError, match="hardtanh"):
+        from_pyg(module, of)
+
+
+def test_edges_that_depend_on_attributes_are_refused() -> None:
+    class Jaccard(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(6, 3)
+
+        def forward(self, x, edge_index):
+            alike = (x[edge_index[0]] * x[edge_index[1]]).sum(dim=1) >= 0  # Always true, but it might not be.
+            return self.conv(x, edge_index[:, alike])
+
+    with pytest.raises(VerificationError, match="depend on the attributes"):
+        from_pyg(Jaccard(), data())
+
+
+def test_layers_with_hooks_are_refused() -> None:
+    module = gcn()
+    module.conv1.register_forward_hook(lambda layer, given, output: output.clamp(max=1e6))
+    with pytest.raises(VerificationError, match="hooks"):
+        from_pyg(module, data())
+
+
 def test_a_layer_that_lies_is_caught_by_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last resort: layers of the right type that compute something else."""
     module, of = gcn(), data()

@@ -364,7 +364,8 @@ impl Reader {
         }
         let Header { engine, scan, class, graph, model, budget, max_budget, nodes } = self.header(header)?;
         let budget = ResultBudget::read(budget, Some(max_budget)).map_err(|error| self.damaged(error))?;
-        if u128::from(max_budget) > graph.nodes as u128 * graph.attributes as u128 {
+        let flips = graph.nodes as u128 * graph.attributes as u128;
+        if u128::from(max_budget) > flips.max(SMALL_BUDGET) {
             return Err(self.damaged("its largest budget exceeds the number of flips that there are"));
         }
         let limits = Limits { graph: &graph, model: &model };
@@ -461,6 +462,9 @@ impl OfNode for RadiusRecord {
         self.node
     }
 }
+
+/// A largest budget that needs no reason: curves up to it are small.
+const SMALL_BUDGET: u128 = 1_000_000;
 
 /// Most classes that a file may speak of.
 const MOST_CLASSES: usize = 100_000;
