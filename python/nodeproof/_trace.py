@@ -115,7 +115,7 @@ def tracing(x: Any) -> Iterator[Trace]:
     trace = Trace()
     trace.mark(x)
 
-    class Recorder(TorchDispatchMode):
+    class Recorder(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             output = function(*args, **(kwargs or {}))
             trace.operation(str(function).rsplit(".", 1)[0], args, kwargs or {}, output)

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._optional import optional
+from ._trace import Trace, tracing
 from .errors import InputError, NodeproofError, VerificationError
 from .graph import Graph
-from ._trace import Trace, tracing
 from .model import Model
 from .split import Split
 
