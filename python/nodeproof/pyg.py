@@ -363,11 +363,20 @@ def _watched(module: Any, calls: list[_Call], trace: Trace) -> Iterator[None]:
             handle.remove()
 
 
+def _hooks(part: Any) -> list[Any]:
+    return [*part._forward_hooks.values(), *part._forward_pre_hooks.values()]
+
+
+def _is_foreign(hook: Any) -> bool:
+    """Whether a hook is not one of those that the libraries themselves use, for lazy layers and normalised weights."""
+    home = str(getattr(hook, "__module__", None) or type(hook).__module__)
+    return home.partition(".")[0] not in ("torch", "torch_geometric")
+
+
 def _check_unchanged(name: str, layer: Any) -> None:
     """Refuses layers that somebody has put something else into."""
     for part in layer.modules():
-        hooks = [kind for kind in ("_forward_hooks", "_forward_pre_hooks") if getattr(part, kind, None)]
-        if hooks or "forward" in vars(part):
+        if any(_is_foreign(hook) for hook in _hooks(part)) or "forward" in vars(part):
             raise VerificationError(
                 f"layer {name!r} has hooks or a forward of its own, so that nobody knows what it computes; remove them first"
             )
