@@ -1,6 +1,6 @@
 //! How many nodes are proven robust, and nonrobust, under each global budget.
 
-use crate::results::{Radii, RadiusRecord};
+use crate::results::Radii;
 
 /// Counts of nodes by global budget Q.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,17 +17,21 @@ pub struct Shares {
 impl Shares {
     /// The counts of `radii`: a node is robust up to its `robust_up_to`, and nonrobust from its `nonrobust_from` on.
     pub fn of(radii: &Radii) -> Self {
-        Self::count(&radii.records, radii.budget.budget.global())
+        let records = radii.records.iter().map(|record| (radii.proven(record), record.nonrobust_from()));
+        Self::count(records, radii.budget.budget.global())
     }
 
-    fn count(records: &[RadiusRecord], most: u32) -> Self {
+    /// Counts nodes, given up to where each is robust and from where nonrobust.
+    fn count(records: impl Iterator<Item = (Option<u32>, Option<u32>)>, most: u32) -> Self {
         let length = most as usize + 1;
         let (mut last_robust, mut first_nonrobust) = (vec![0; length], vec![0; length]);
-        for record in records {
-            if let Some(robust) = record.robust_up_to {
+        let mut nodes = 0;
+        for (robust, nonrobust) in records {
+            nodes += 1;
+            if let Some(robust) = robust {
                 last_robust[robust.min(most) as usize] += 1;
             }
-            if let Some(nonrobust) = record.nonrobust_from().filter(|&from| from <= most) {
+            if let Some(nonrobust) = nonrobust.filter(|&from| from <= most) {
                 first_nonrobust[nonrobust as usize] += 1;
             }
         }
@@ -39,7 +43,7 @@ impl Shares {
         for q in 1..length {
             nonrobust[q] += nonrobust[q - 1];
         }
-        Self { nodes: records.len(), robust, nonrobust }
+        Self { nodes, robust, nonrobust }
     }
 
     /// Shares proven robust, by Q; empty without nodes.
@@ -63,23 +67,16 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]
     fn nodes_are_counted_under_every_budget() {
-        let record = |robust: &str, nonrobust: &str| {
-            let line = format!(
-                r#"{{"node":0,"robust_up_to":{robust},"nonrobust_from":{nonrobust},"exact":false,"class":0,"verdicts":1,"branches":0}}"#
-            );
-            serde_json::from_str::<RadiusRecord>(&line).unwrap()
-        };
-        let records = [record("null", "0"), record("0", "2"), record("1", "null"), record("3", "null")];
-        let shares = Shares::count(&records, 3);
+        let records = [(None, Some(0)), (Some(0), Some(2)), (Some(1), None), (Some(3), None)];
+        let shares = Shares::count(records.into_iter(), 3);
+        assert_eq!(shares.nodes, 4);
         assert_eq!(shares.robust, [3, 2, 1, 1]);
         assert_eq!(shares.nonrobust, [1, 1, 2, 2]);
         assert_eq!(shares.robust_shares()[1], 0.5);
-        assert_eq!(Shares::count(&[], 1).robust_shares(), [0.0; 0]);
+        assert_eq!(Shares::count(std::iter::empty(), 1).robust_shares(), [0.0; 0]);
     }
 }

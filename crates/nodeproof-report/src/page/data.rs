@@ -328,7 +328,7 @@ impl RadiusColumns {
             local_count,
             position: records().map(|record| shown.position(record.node)).collect(),
             class: records().map(|record| record.class()).collect(),
-            robust_up_to: records().map(|record| record.robust_up_to).collect(),
+            robust_up_to: records().map(|record| file.proven(record)).collect(),
             nonrobust_from: records().map(|record| record.nonrobust_from()).collect(),
             exact: records().map(|record| record.is_exact()).collect(),
             witness: witness.collect(),

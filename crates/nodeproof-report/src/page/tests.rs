@@ -79,6 +79,20 @@ fn the_data_say_what_the_results_say() {
 }
 
 #[test]
+fn a_scan_proves_nothing_without_flips() {
+    let (graph, model) = ring();
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    let mut radii = radii(&graph, &model, &nodes);
+    radii.scan = true;
+    radii.records.truncate(2);
+    (radii.records[0].robust_up_to, radii.records[1].robust_up_to) = (Some(0), Some(3));
+    let (data, _) = parts(&Page::new(&graph, "ring").model("m", None, Some(radii)).html().unwrap());
+    let shown = &data["models"][0]["radii"];
+    assert_eq!(shown["robust_up_to"], json!([null, 3]));
+    assert_eq!((&shown["curve"]["robust"][0], &shown["curve"]["robust"][4]), (&json!(1), &json!(0)));
+}
+
+#[test]
 fn names_cannot_leave_the_data() {
     let (graph, model) = ring();
     let nodes: Vec<NodeId> = graph.node_ids().collect();

@@ -215,6 +215,12 @@ impl Radii {
         self
     }
 
+    /// The largest global budget under which the node of `record` is proven robust. A scan begins with one flip: its 0 says that
+    /// not even that is withstood, and nothing about the case without any.
+    pub fn proven(&self, record: &RadiusRecord) -> Option<u32> {
+        record.robust_up_to.filter(|&robust| !(self.scan && robust == 0))
+    }
+
     /// What would be on file of `radii`, looked for by `engine` up to the global budget of `budget`, for the class
     /// `target_class` of nodes of `graph`.
     pub fn of(
@@ -369,7 +375,7 @@ impl Reader {
             return Err(self.damaged("its largest budget exceeds the number of flips that there are"));
         }
         let limits = Limits { graph: &graph, model: &model };
-        let mut records = self.records(nodes, |record: &RadiusRecord| {
+        let records = self.records(nodes, |record: &RadiusRecord| {
             limits.node(record.node)?;
             if record.nonrobust_from().is_some_and(|from| record.robust_up_to >= Some(from)) {
                 return Err("it is robust and nonrobust under the same budget".to_owned());
@@ -384,12 +390,6 @@ impl Reader {
                 }
             }
         })?;
-        if scan {
-            // A scan begins with one flip: 0 says that not even that is withstood, not what is the case without any.
-            for record in records.iter_mut().filter(|record| record.robust_up_to == Some(0)) {
-                record.robust_up_to = None;
-            }
-        }
         Ok(Results::Radii(Radii { engine, scan, target_class: class, graph, model, budget, records }))
     }
 
