@@ -65,7 +65,10 @@ function verdictFigures(model: ModelFindings): Child {
 
 function accuracyFigure(findings: Findings, model: ModelFindings): Child {
   const accuracy = findings.accuracy(model);
-  if (!accuracy) return numeral("accuracy", "–", "labels or predictions are not in this report");
+  if (!accuracy) {
+    const labelled = findings.positions().some((position) => findings.label(position) !== null);
+    return numeral("accuracy", "–", labelled ? "no predictions to compare with" : "no labels to compare with");
+  }
   const of = accuracy.unlabelled ? plural(accuracy.of, "unlabelled node") : plural(accuracy.of, "node");
   return numeral("accuracy", percent(accuracy.share), `of ${of}: predicted = label`);
 }
