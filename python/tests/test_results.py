@@ -138,8 +138,10 @@ def test_what_notebooks_show(certificates, papers) -> None:
 
 
 def test_a_report_shows_several_models(papers, certificates, tmp_path) -> None:
-    radii = nodeproof.radius(*papers, max_budget=3)
+    radii = nodeproof.radius(*papers, max_budget=3, local_budget=2)
     split = nodeproof.Split(papers[0], train=[0, 1])
+    with pytest.raises(ValueError, match="different budgets"):
+        nodeproof.report({"one": (certificates, nodeproof.radius(*papers, max_budget=3))})
     page = nodeproof.report({"one": (certificates, radii), "two": radii}, out=tmp_path / "r.html", split=split)
     assert (tmp_path / "r.html").read_text() == page.html and page._repr_html_().startswith("<iframe")
     for bad in ({"one": (certificates, certificates)}, {}, {"one": ("text",)}):
