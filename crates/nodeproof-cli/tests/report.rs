@@ -89,6 +89,9 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     named(common::graph(30, 13)).write(fixture.path("other.npz")).unwrap();
     model(13).write(fixture.path("other.safetensors")).unwrap();
     fixture.write("notes.txt", "hello\n");
+    fixture
+        .run("radius --graph graph.npz --model model.safetensors --add-only --max-budget 2 --out other.jsonl")
+        .succeeded();
     let whole = fixture.read("certificates.jsonl");
     let cut: String = whole.lines().take(5).map(|line| format!("{line}\n")).collect();
     fixture.write("cut.jsonl", cut);
@@ -104,6 +107,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         ("report log.jsonl --graph graph.npz", "has steps of a training"),
         ("report certificates.jsonl --graph other.npz", "about another graph"),
         ("report certificates.jsonl certificates.jsonl --graph graph.npz", "an earlier file has, too"),
+        ("report certificates.jsonl other.jsonl --graph graph.npz", "different budgets"),
         ("report certificates.jsonl --graph graph.npz --out certificates.jsonl", "is an input"),
         ("report certificates.jsonl --graph graph.npz --out no/report.html", "make it first"),
         ("report certificates.jsonl --graph graph.npz --out -", "a report is a file"),

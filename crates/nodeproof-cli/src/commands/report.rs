@@ -51,11 +51,16 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The remedy for results of another graph is an option.
+/// The remedy for results that do not belong together are options.
 fn in_words(error: PageError) -> anyhow::Error {
     match error {
         PageError::OtherGraph { .. } => {
             anyhow!("{error}; give --graph, --binarise, --keep-self-loops, … as they were given to certify and radius")
+        }
+        PageError::OtherBudget { .. } => {
+            anyhow!(
+                "{error}: --local-budget, --add-only, --protect-nodes, --class, … of certify and radius; NAME= names them"
+            )
         }
         error => error.into(),
     }

@@ -72,8 +72,8 @@ pub enum PageError {
     },
     /// Certificates and radii of different budgets or classes under one name.
     #[error(
-        "the certificates and the radii of “{model}” are about different {what}; make them with the same options \
-         (--local-budget, --add-only, --class, …), or give them different names"
+        "the certificates and the radii of “{model}” are about different {what}; make them with the same options, or give \
+         them different names"
     )]
     OtherBudget {
         /// What the model is called.

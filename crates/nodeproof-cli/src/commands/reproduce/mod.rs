@@ -13,9 +13,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use nodeproof::Graph;
 
-use crate::cli::ReproduceArguments;
+use crate::cli::{GraphFlags, ReproduceArguments};
 use crate::export::replace;
-use crate::inputs;
+use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
 use crate::summary::duration;
 use crate::terminal;
@@ -35,16 +35,7 @@ pub(super) fn run(arguments: &ReproduceArguments) -> anyhow::Result<Outcome> {
         format!("cannot make the folder {}; choose a place where you may write with --out", folder.display())
     })?;
     let graphs = graphs(&sources)?;
-    for source in &sources {
-        let (nodes, expected) = (graphs[&source.file].nodes(), source.data.sizes[0]);
-        if nodes != expected {
-            let file = source.file.display();
-            terminal::note(
-                arguments.quiet,
-                &format!("{file} is not the paper's: it has {nodes} nodes, not {expected}"),
-            );
-        }
-    }
+    note_strangers(&sources, &graphs, arguments.quiet);
     let splits = if arguments.quick { 1 } else { paper::SPLITS };
     let threads = arguments.threads.count();
     let plan = Plan { sources: &sources, splits, folder };
@@ -110,15 +101,27 @@ fn sources(folder: &Path) -> anyhow::Result<(Vec<Source>, Vec<&'static str>)> {
 
 fn graphs(sources: &[Source]) -> anyhow::Result<Graphs> {
     let read = |source: &Source| {
-        let crate::cli::Command::Radius(arguments) =
-            source.graph(super::line::Line::new("radius")).with("--model", "none").parse()?
-        else {
-            bail!("radius is no radius")
+        let has = |flag: &str| source.data.flags.contains(&flag);
+        let flags = GraphFlags {
+            binarise: has("--binarise"),
+            keep_self_loops: has("--keep-self-loops"),
+            ..GraphFlags::default()
         };
-        let (graph, _) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
+        let (graph, _) = inputs::read_graph(&GraphSource::File(source.file.clone()), &flags)?;
         Ok((source.file.clone(), graph))
     };
     sources.iter().map(read).collect()
+}
+
+/// Notes graphs that have the names of the paper's, but not their sizes.
+fn note_strangers(sources: &[Source], graphs: &Graphs, quiet: bool) {
+    for source in sources {
+        let (nodes, expected) = (graphs[&source.file].nodes(), source.data.sizes[0]);
+        if nodes != expected {
+            let file = source.file.display();
+            terminal::note(quiet, &format!("{file} is not the paper's: it has {nodes} nodes, not {expected}"));
+        }
+    }
 }
 
 fn introduction(plan: &Plan, missing: &[&str], steps: &[plan::Step], graphs: &Graphs, ledger: &Ledger) -> String {
