@@ -51,10 +51,12 @@ def main() -> None:
     print(certificates)
     print(certificates.to_pandas().head(10).to_string())
     print()
-    fewest = min(
-        (certificate for certificate in certificates if certificate.witness), key=lambda found: len(found.witness)
-    )
-    print(nodeproof.explain(graph, model, fewest.node, global_budget=options.global_budget))
+    fooled = [certificate for certificate in certificates if certificate.witness]
+    if fooled:
+        fewest = min(fooled, key=lambda certificate: len(certificate.witness))
+        print(nodeproof.explain(graph, model, fewest.node, global_budget=options.global_budget))
+    else:
+        print("no set of flips was found that changes a class")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,15 @@ def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
         rows = rows.copy()
         rows.sum_duplicates()
     return (values(rows.data), ids(rows.indices), ids(rows.indptr)), (int(rows.shape[0]), int(rows.shape[1]))
+
+
+def plain(given: Any) -> npt.NDArray[Any]:
+    """An array of whatever holds numbers or names: lists, sets, generators, columns of pandas."""
+    if not (hasattr(given, "__array__") or isinstance(given, (str, Sequence))) and isinstance(given, Iterable):
+        given = sorted(given) if isinstance(given, AbstractSet) else list(given)
+    array = np.asarray(given)
+    # Columns of pandas that may hold nothing come as objects.
+    return np.array(array.tolist()) if array.dtype == object else array
 
 
 def check_numbers(dtype: np.dtype[Any], what: str) -> None:

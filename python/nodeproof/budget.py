@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from . import _core
+from ._checks import instance, listed
 from .errors import InputError
 from .graph import Graph
 from .split import node_ids
@@ -39,9 +39,12 @@ class Budget:
 
     def __post_init__(self) -> None:
         # Whatever was given can be gone through more than once, and travel to workers.
-        object.__setattr__(self, "protect_nodes", _listed(self.protect_nodes))
-        if not isinstance(self.protect_attributes, str):
-            object.__setattr__(self, "protect_attributes", tuple(self.protect_attributes))
+        object.__setattr__(self, "protect_nodes", listed("protect_nodes", self.protect_nodes, "ids"))
+        object.__setattr__(
+            self, "protect_attributes", tuple(listed("protect_attributes", self.protect_attributes, "ids or names"))
+        )
+        if not isinstance(self.local_budget_at, Mapping):
+            raise InputError(f"local_budget_at={self.local_budget_at!r} must be a mapping of nodes to numbers of flips")
         object.__setattr__(self, "local_budget_at", dict(self.local_budget_at))
 
     def on(self, graph: Graph, name: str = "global_budget", most: bool = False) -> _core.Budget:
@@ -49,6 +52,7 @@ class Budget:
 
         With `most`, the global budget is one up to which others are tried, and no more than there are attribute entries.
         """
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
         if self.add_only and self.delete_only:
             raise InputError("add_only and delete_only together leave no flips; choose one")
         flips = self.global_budget
@@ -65,9 +69,6 @@ class Budget:
             raise InputError(
                 f"local_budget={local!r} is no local budget; give a number of flips, or a share such as '1%'"
             )
-        protected = self.protect_attributes
-        if isinstance(protected, str):
-            raise InputError(f"protect_attributes={protected!r} must be a list of ids or names")
         for node, count in self.local_budget_at.items():
             if isinstance(count, bool) or not hasattr(count, "__index__"):
                 raise InputError(
@@ -86,8 +87,8 @@ class Budget:
             str(local),
             direction,
             own,
-            node_ids(_listed(self.protect_nodes), graph.nodes).tolist(),
-            [graph.attribute(attribute) for attribute in protected],
+            node_ids(self.protect_nodes, graph.nodes).tolist(),
+            [graph.attribute(attribute) for attribute in self.protect_attributes],
         )
 
     def in_words(self, graph: Graph) -> str:
@@ -100,7 +101,3 @@ class Budget:
         words += ["only additions"] if self.add_only else []
         words += ["only deletions"] if self.delete_only else []
         return ", ".join(words)
-
-
-def _listed(nodes: Iterable[int]) -> Any:
-    return nodes if hasattr(nodes, "dtype") else list(nodes)

@@ -8,18 +8,34 @@ from typing import Literal
 import numpy.typing as npt
 
 from . import _core
+from ._checks import instance, number, whole
 from ._progress import Progress, observer
 from .budget import Budget
 from .graph import Graph
 from .model import Model
 from .nodes import chosen
 from .results import Certificates, Radii
-from .split import Split
+from .split import Nodes, Split
 
 #: How hard to try: the paper's bound; optimised bounds; branch and bound until a node is decided.
 Engine = Literal["fast", "tight", "complete"]
 #: Whose margins are certified.
 TargetClass = Literal["predicted", "label"]
+#: More threads than any machine has.
+MOST_THREADS = 65_535
+
+
+def targets_of(graph: Graph, model: Model, nodes: str | npt.ArrayLike, split: Split | None) -> Nodes:
+    """The nodes that are meant, once graph and model are what they should be."""
+    instance("graph", graph, Graph, "Graph.read('graph.npz')")
+    instance("model", model, Model, "Model.read('model.safetensors')")
+    model._check_made_for(graph)
+    return chosen(graph, nodes, split)
+
+
+def seconds(name: str, value: float | None) -> float | None:
+    """A time, or none."""
+    return None if value is None else number(name, value)
 
 
 def certify(
@@ -71,16 +87,16 @@ def certify(
     >>> nodeproof.certify(graph, model, global_budget=2, nodes=["horn", "feather"]).verdicts.shape
     (2,)
     """
+    targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     ).on(graph)
-    targets = chosen(graph, nodes, split)
-    model._check_trained_on(graph)
+    limits = seconds("time_limit", time_limit), seconds("total_time_limit", total_time_limit)
+    threads = whole("threads", threads, most=MOST_THREADS)
     with observer(progress, "certify") as tell:
         made = _core.certify(
-            graph._core, model._core, budget, targets, engine, target_class, time_limit, total_time_limit, threads,
-            timings, tell,
-        )  # fmt: skip
+            graph._core, model._core, budget, targets, str(engine), str(target_class), *limits, threads, timings, tell
+        )
     return Certificates(made, graph)
 
 
@@ -107,8 +123,8 @@ def radius(
 ) -> Radii:
     """Finds how many flips each prediction withstands; options and defaults are those of `nodeproof radius`.
 
-    By bisection over global budgets up to `max_budget`; with `scan`, which takes the engine "fast", upwards from 1: the
-    paper's measure. All else as in `certify`, `time_limit` being for one node under one budget.
+    Under small global budgets first, then by bisection up to `max_budget`; with `scan`, which takes the engine "fast",
+    upwards from 1: the paper's measure. All else as in `certify`, `time_limit` being for one node under one budget.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -116,13 +132,24 @@ def radius(
     >>> nodeproof.radius(graph, model, local_budget=2).of(0).witness.flips
     (Flip(node=0, attribute=0, to=0), Flip(node=1, attribute=0, to=0))
     """
+    targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     ).on(graph, "max_budget", most=True)
-    targets = chosen(graph, nodes, split)
-    model._check_trained_on(graph)
+    limit = seconds("time_limit", time_limit)
+    threads = whole("threads", threads, most=MOST_THREADS)
     with observer(progress, "radius") as tell:
         made = _core.radius(
-            graph._core, model._core, budget, targets, engine, target_class, time_limit, scan, threads, timings, tell
+            graph._core,
+            model._core,
+            budget,
+            targets,
+            str(engine),
+            str(target_class),
+            limit,
+            scan,
+            threads,
+            timings,
+            tell,
         )
     return Radii(made, graph)

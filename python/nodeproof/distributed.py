@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._checks import whole
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
-from .certification import Engine, TargetClass
+from .certification import Engine, TargetClass, seconds, targets_of
 from .errors import InputError, NodeproofError
 from .graph import Graph
 from .model import Model
-from .nodes import chosen
 from .results import Certificates, Radii
 from .split import Nodes, Split
 
@@ -71,11 +71,11 @@ def certify(
 
     All else as in `nodeproof.certify`.
     """
+    targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    targets = chosen(graph, nodes, split)
-    work = _Certify(budget, engine, target_class, time_limit, timings)
+    work = _Certify(budget, engine, target_class, seconds("time_limit", time_limit), timings)
     empty = work.on(graph, model, targets[:0], None)
     lines = _spread(work, graph, model, targets, _backend(backend, client), chunk, retries, progress, "certify")
     return Certificates(_checked(empty.with_records(lines), targets), graph)
@@ -106,11 +106,11 @@ def radius(
     progress: Progress = None,
 ) -> Radii:
     """Finds radii on a cluster: `nodeproof.radius`, with the same results; `backend`, `chunk`, … as in `certify`."""
+    targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    targets = chosen(graph, nodes, split)
-    work = _Radius(budget, engine, target_class, time_limit, scan, timings)
+    work = _Radius(budget, engine, target_class, seconds("time_limit", time_limit), scan, timings)
     empty = work.on(graph, model, targets[:0], None)
     lines = _spread(work, graph, model, targets, _backend(backend, client), chunk, retries, progress, "radius")
     return Radii(_checked(empty.with_records(lines), targets), graph)
@@ -123,7 +123,7 @@ class _Certify:
         self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, timings: bool
     ) -> None:
         self.budget = budget
-        self.options = (engine, target_class, time_limit, None, 1, timings)
+        self.options = (str(engine), str(target_class), time_limit, None, 1, timings)
 
     def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Certificates:
         return _core.certify(graph._core, model._core, self.budget.on(graph), nodes, *self.options, tell)
@@ -139,7 +139,7 @@ class _Radius:
         self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, scan: bool, timings: bool
     ) -> None:
         self.budget = budget
-        self.options = (engine, target_class, time_limit, scan, 1, timings)
+        self.options = (str(engine), str(target_class), time_limit, scan, 1, timings)
 
     def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Radii:
         return _core.radius(
@@ -162,10 +162,9 @@ def _spread(
     what: str,
 ) -> list[bytes]:
     """What the chunks came to, in their order: each done once, however often it was begun."""
-    if chunk is not None and chunk < 1:
-        raise InputError(f"chunk={chunk} is no number of nodes; give at least 1")
-    if retries < 0:
-        raise InputError(f"retries={retries} makes no sense; give 0 or more")
+    if chunk is not None:
+        chunk = whole("chunk", chunk, least=1)
+    retries = whole("retries", retries)
     if not len(targets):
         return []
     size = chunk or min(_LARGEST_CHUNK, max(1, -(-len(targets) // (_CHUNKS_EACH * backend.workers()))))

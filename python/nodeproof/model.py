@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._checks import whole
 from ._files import StrPath, existing
 from ._matrices import check_numbers, compressed_rows
 from .errors import InputError
@@ -48,20 +49,18 @@ class Model:
 
     def __init__(
         self,
-        weights: Sequence[npt.ArrayLike],
-        biases: Sequence[npt.ArrayLike | None] | None = None,
+        weights: Iterable[npt.ArrayLike],
+        biases: Iterable[npt.ArrayLike | None] | None = None,
         propagation: Any = "symmetric-gcn",
     ) -> None:
         matrices = [_floats(f"W{i}", weight, 2) for i, weight in enumerate(weights)]
-        given: Iterable[npt.ArrayLike | None] = [None] * len(matrices) if biases is None else list(biases)
+        given = [None] * len(matrices) if biases is None else list(biases)
+        if len(given) != len(matrices):
+            raise InputError(f"there are {len(matrices)} weights but {len(given)} biases; give one each, or None")
         vectors = [
             np.zeros(matrix.shape[1]) if bias is None else _floats(f"b{i}", bias, 1)
-            for i, (matrix, bias) in enumerate(zip(matrices, given, strict=False))
+            for i, (matrix, bias) in enumerate(zip(matrices, given, strict=True))
         ]
-        if biases is not None and len(list(biases)) != len(matrices):
-            raise InputError(
-                f"there are {len(matrices)} weights but {len(list(biases))} biases; give one each, or None"
-            )
         self._core = _core.Model(matrices, vectors, given_propagation(propagation))
         self.metadata = {}
         self.verification = None
@@ -142,7 +141,7 @@ class Model:
 
     def logits(self, graph: Graph, *, threads: int = 0) -> Floats:
         """The logits of all nodes, N × K."""
-        return self._core.logits(graph._core, threads)
+        return self._core.logits(graph._core, whole("threads", threads))
 
     def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[int]]) -> Floats:
         """The K logits of one node after flips of (node, attribute); what follows in a flip, such as `to`, is not read."""
@@ -171,7 +170,13 @@ class Model:
 
         return module_of(self, dtype)
 
-    def _check_trained_on(self, graph: Graph) -> None:
+    def _check_made_for(self, graph: Graph) -> None:
+        """Warns where the model comes from another graph, as far as it tells."""
+        if self.metadata.get("edges", graph.edges_fingerprint) != graph.edges_fingerprint:
+            _log.warning(
+                "the model was imported with a graph of other edges, and its propagation is that graph's, whatever edges this "
+                "one has; import the module for this graph, too"
+            )
         if self.metadata.get("graph", graph.fingerprint) != graph.fingerprint:
             _log.warning(
                 "the model was trained on another graph, or on this one read with other options (binarise, "

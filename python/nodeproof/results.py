@@ -6,8 +6,8 @@ import os
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,17 @@ class _Results(ABC):
         if node not in self._places:
             raise InputError(f"node {node} is not among the {len(self)} nodes of these results")
         return self._places[node]
+
+    @abstractmethod
+    def _row(self, place: int) -> Any:
+        """What there is at a place."""
+
+    def _rows(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return [self._row(each) for each in range(len(self))[place]]
+        if isinstance(place, bool) or not hasattr(place, "__index__"):
+            raise InputError(f"{place!r} is no place; give a row or a slice, or ask .of(node) for a node's id or name")
+        return self._row(range(len(self))[place])
 
     def _witness(self, place: int) -> Witness | None:
         flips = self._core.witness(place)
@@ -174,6 +185,21 @@ class Certificate:
     engine: str
     #: Parts that branch and bound looked at.
     branches: int
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        return all(_same(getattr(self, part.name), getattr(other, part.name)) for part in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.class_, self.verdict, self.witness))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal; NaN is equal to NaN here."""
+    if isinstance(one, (float, np.ndarray)) and isinstance(other, (float, np.ndarray)):
+        return np.array_equal(one, other, equal_nan=True)
+    return bool(one == other)
 
 
 class Certificates(_Results):
@@ -306,8 +332,14 @@ class Certificates(_Results):
         """The certificate of a node, given by its id or name."""
         return self[self.place(node)]
 
-    def __getitem__(self, place: int) -> Certificate:
-        place = range(len(self))[place]
+    @overload
+    def __getitem__(self, place: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Certificate]: ...
+    def __getitem__(self, place: int | slice) -> Certificate | list[Certificate]:
+        return self._rows(place)  # type: ignore[no-any-return]
+
+    def _row(self, place: int) -> Certificate:
         column = {name: values[place] for name, values in self._columns.items()}
         undecided = column["verdict"] == 2
         return Certificate(
@@ -404,9 +436,14 @@ class Radii(_Results):
         """The radius of a node, given by its id or name."""
         return self[self.place(node)]
 
-    def __getitem__(self, place: int) -> Radius:
-        place = range(len(self))[place]
+    @overload
+    def __getitem__(self, place: int) -> Radius: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Radius]: ...
+    def __getitem__(self, place: int | slice) -> Radius | list[Radius]:
+        return self._rows(place)  # type: ignore[no-any-return]
 
+    def _row(self, place: int) -> Radius:
         def known(column: str) -> int | None:
             value = int(self._columns[column][place])
             return value if value >= 0 else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from ._checks import instance, whole
 from ._files import StrPath, existing
+from ._matrices import plain
 from .errors import InputError
 from .graph import Graph
 
@@ -34,6 +37,8 @@ class Split:
     __slots__ = ("_core",)
 
     def __init__(self, graph: Graph | int, train: npt.ArrayLike, validation: npt.ArrayLike = ()) -> None:
+        if not isinstance(graph, Graph):
+            graph = whole("graph", graph, most=2**32 - 1)
         nodes = graph if isinstance(graph, int) else graph.nodes
         self._core = _core.Split.of_nodes(nodes, node_ids(train, nodes), node_ids(validation, nodes), None)
 
@@ -62,9 +67,10 @@ class Split:
         >>> Split.stratified(Graph.bundled(), train="10%", seed=7)
         Split(train=331, validation=0, test=2973, seed=7)
         """
-        of_train = share("train", train) if train_per_class is None else int(train_per_class)
-        of_validation = share("validation", validation) if validation_per_class is None else int(validation_per_class)
-        return cls._of(_core.Split.stratified(graph._core, of_train, of_validation, seed))
+        instance("graph", graph, Graph, "Graph.bundled()")
+        of_train = _size("train", train, train_per_class)
+        of_validation = _size("validation", validation, validation_per_class)
+        return cls._of(_core.Split.stratified(graph._core, of_train, of_validation, whole("seed", seed)))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Split:
@@ -137,11 +143,15 @@ def _unpickled(nodes: int, train: Nodes, validation: Nodes, seed: int | None) ->
     return Split._of(_core.Split.of_nodes(nodes, train, validation, seed))
 
 
+def _size(name: str, share_: Share, per_class: int | None) -> float | int:
+    return share(name, share_) if per_class is None else whole(f"{name}_per_class", per_class)
+
+
 def share(name: str, value: Share) -> float:
     """A share between 0 and 1, given as a number or in per cent."""
     try:
         number = float(value[:-1]) / 100 if isinstance(value, str) and value.endswith("%") else float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         number = float("nan")
     if not 0 <= number <= 1:
         raise InputError(
@@ -150,9 +160,9 @@ def share(name: str, value: Share) -> float:
     return number
 
 
-def node_ids(nodes: npt.ArrayLike, count: int) -> Nodes:
+def node_ids(nodes: npt.ArrayLike | Iterable[int], count: int) -> Nodes:
     """Ids of nodes of a graph with `count` nodes, from ids or a mask; a node given twice counts once."""
-    array = np.asarray(nodes)
+    array = plain(nodes)
     if array.dtype == np.bool_:
         if array.shape != (count,):
             raise InputError(f"a mask of nodes has shape {array.shape}, but the graph has {count} nodes")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _core, notebook
+from ._checks import instance, listed, number, whole
 from ._files import StrPath
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
-from .certification import certify
+from .certification import MOST_THREADS, certify
 from .errors import InputError
 from .graph import Graph
 from .model import Model, given_propagation
@@ -36,6 +37,11 @@ _USED_BY = {
     "unlabelled_margin": _TWO_PHASES,
     "labelled_steps": _TWO_PHASES,
 }
+
+
+#: Options that count something; all others are numbers, or have names.
+_WHOLE = ("steps", "labelled_steps", "batch", "warm_up", "patience")
+_MAY_BE_NONE = ("batch", "saturation", "clip", "patience")
 
 
 class _Default:
@@ -160,12 +166,14 @@ def train(
         "robust_weight": robust_weight, "warm_up": warm_up, "labelled_margin": labelled_margin,
         "unlabelled_margin": unlabelled_margin, "saturation": saturation, "clip": clip, "patience": patience,
     }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not DEFAULT}
+    options = {name: _checked(name, value) for name, value in given.items() if value is not DEFAULT}
     _refuse_unused(method, options)
-    if "hidden" in options:
-        options["hidden"] = [int(units) for units in options["hidden"]]
-    options |= {"seed": seed, "propagation": given_propagation(propagation)}
-    if split is None:
+    options |= {"seed": whole("seed", seed), "propagation": given_propagation(propagation)}
+    threads = whole("threads", threads, most=MOST_THREADS)
+    checkpoint_every = whole("checkpoint_every", checkpoint_every, least=1)
+    if split is not None:
+        instance("split", split, Split, "Split.stratified(graph)")
+    else:
         if graph.labels is None:
             raise InputError("the graph has no labels to learn from; give it labels")
         split = Split.stratified(
@@ -178,7 +186,7 @@ def train(
     kept: Any = None if checkpoint is None else {"path": checkpoint, "every": checkpoint_every, "resume": resume}
     with observer(progress, "train") as tell:
         made, lines, metadata, taken = _core.train(
-            graph._core, split._core, method, on_graph, options, threads, kept, tell
+            graph._core, split._core, str(method), on_graph, options, threads, kept, tell
         )
     model = Model._of(made, metadata)
     labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
@@ -192,6 +200,17 @@ def train(
     )
     model.metadata |= _facts(result, json.loads(metadata["options"])["budget"], on_graph)
     return result
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of an option, if it is of the right kind."""
+    if value is None and name in _MAY_BE_NONE:
+        return None
+    if name == "hidden":
+        return [whole("hidden", units) for units in listed("hidden", value, "sizes")]
+    if name == "schedule":
+        return str(value)
+    return whole(name, value) if name in _WHOLE else number(name, value)
 
 
 def _facts(result: Training, budget: dict[str, Any], on_graph: _core.Budget) -> dict[str, str]:

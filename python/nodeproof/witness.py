@@ -28,7 +28,11 @@ class Flip(NamedTuple):
 
 @dataclass(frozen=True)
 class Witness:
-    """Flips that change a prediction, the class that overtakes, and the margin over it: negative, or 0 for a tie."""
+    """Flips that change a prediction, the class that overtakes, and the margin over it.
+
+    The margin is `logit − logit of class_` under the flips, rounded up, so that a negative one is negative in exact
+    arithmetic; 0 stands for a tie, and for what is too close to 0 for a double.
+    """
 
     flips: tuple[Flip, ...]
     class_: int

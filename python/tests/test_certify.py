@@ -155,12 +155,40 @@ def test_no_nodes_are_no_problem(papers, tmp_path) -> None:
         ({"engine": "ray"}, "`ray` is no engine"),
         ({"target_class": "truth"}, "`truth` cannot be certified"),
         ({"time_limit": -1.0}, "time_limit=-1"),
-        ({"time_limit": float("nan")}, "time_limit=NaN"),
+        ({"time_limit": float("nan")}, "time_limit=nan"),
+        ({"time_limit": "10 s"}, "time_limit='10 s' must be a finite number"),
+        ({"threads": -1}, "threads=-1 must be a whole number"),
+        ({"threads": 2.0}, "threads=2.0 must be a whole number"),
+        ({"engine": None}, "`None` is no engine"),
+        ({"split": "train"}, "split must be a nodeproof.Split"),
+        ({"protect_nodes": None}, "protect_nodes=None must be a list of ids"),
+        ({"protect_attributes": None}, "protect_attributes=None must be a list of ids or names"),
+        ({"local_budget_at": [(0, 1)]}, "local_budget_at=.* must be a mapping"),
+        ({"nodes": None}, "integer ids"),
     ],
 )
 def test_what_is_wrong_is_named(papers, options, words) -> None:
     with pytest.raises(nodeproof.InputError, match=words):
         nodeproof.certify(*papers, **({"global_budget": 4} | options))
+
+
+def test_what_is_not_a_graph_or_a_model_is_named(papers) -> None:
+    graph, model = papers
+    with pytest.raises(nodeproof.InputError, match="graph must be a nodeproof.Graph, .* not a Model"):
+        nodeproof.certify(model, graph, global_budget=1)
+    with pytest.raises(nodeproof.InputError, match="model must be a nodeproof.Model, .* not a dict"):
+        nodeproof.radius(graph, {})
+
+
+def test_nodes_as_people_have_them(papers) -> None:
+    pandas = pytest.importorskip("pandas")
+    options = {"global_budget": 2, "engine": "fast"}
+    for nodes in ({3, 1}, iter([1, 3]), range(1, 4, 2), pandas.Series([1, 3], dtype="Int64"), np.uint8([1, 3])):
+        assert nodeproof.certify(*papers, nodes=nodes, **options).nodes.tolist() == [1, 3]
+    mask = pandas.Series([node in (1, 3) for node in range(24)], dtype="boolean")
+    assert nodeproof.certify(*papers, nodes=mask, **options).nodes.tolist() == [1, 3]
+    with pytest.raises(nodeproof.InputError, match="integer ids"):
+        nodeproof.certify(*papers, nodes=pandas.Series([1, None], dtype="Int64"), **options)
 
 
 def test_labels_can_be_certified(papers) -> None:

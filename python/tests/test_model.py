@@ -93,6 +93,11 @@ def test_models_that_do_not_fit_the_graph() -> None:
             nodeproof.certify(graph, model, global_budget=1)
 
 
+def test_layers_may_be_gone_through_once_only() -> None:
+    _, _, weights, biases = tiny(0)
+    assert Model(iter(weights), iter(biases)) == Model(weights, biases)
+
+
 def test_files_and_pickles_keep_every_bit(tmp_path) -> None:
     _, _, weights, biases = tiny(0)
     for propagation in ("symmetric-gcn", "row-normalised", np.diag([0.1, 0.2, 0.3])):

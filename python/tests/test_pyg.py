@@ -200,7 +200,10 @@ def test_pygs_own_models_and_data_as_an_argument() -> None:
             return self.inner(data.x, data.edge_index)
 
     assert from_pyg(OfData(), of)[1] == from_pyg(gcn(), of)[1]
-    lazy = Network(GCNConv(-1, 5), GCNConv(-1, 3))
+    lazy = Network(GCNConv(-1, 5), GCNConv(-1, 3)).eval()
+    with pytest.raises(nodeproof.InputError, match="'conv1.lin.weight' has no values yet; call the module once"):
+        from_pyg(lazy, of)  # A copy would draw other weights than the module will.
+    lazy(of.x, of.edge_index)
     assert from_pyg(lazy, of)[1].weights[0].shape == (6, 5)
     odd = from_pyg(gcn(), of, forward=lambda module, data: module(data.x, edge_index=data.edge_index))
     assert odd[1] == from_pyg(gcn(), of)[1]
@@ -251,6 +254,7 @@ REFUSED = {
         lambda: Network(SAGEConv(6, 5, root_weight=False, normalize=True), GCNConv(5, 3)),
         "normalize=False",
     ),
+    "no messages": (lambda: Network(SGConv(6, 5, K=0), SGConv(5, 3, K=0)), "K=0, passes no messages"),
     "cached attributes": (lambda: Network(SGConv(6, 5, cached=True), SGConv(5, 3)), "would not see any change of x"),
     "two propagations": (
         lambda: Network(GCNConv(6, 5), GCNConv(5, 3, improved=True)),
@@ -350,11 +354,119 @@ def test_edges_that_depend_on_attributes_are_refused() -> None:
         from_pyg(Jaccard(), data())
 
 
-def test_layers_with_hooks_are_refused() -> None:
+class Leaving(torch.nn.Module):
+    """Looks at its attributes where PyTorch does not see it."""
+
+    def __init__(self, look) -> None:
+        super().__init__()
+        self.inner, self.look = gcn(), look
+
+    def forward(self, x, edge_index):
+        if np.sum(self.look(x)) > 1e6:
+            return -self.inner(x, edge_index)
+        return self.inner(x, edge_index)
+
+
+LOOKS = {
+    "numpy": lambda x: x.numpy(),
+    "detached": lambda x: x.detach().numpy(),
+    "array": lambda x: np.asarray(x),
+    "list": lambda x: x.tolist(),
+    "item": lambda x: x.sum().item(),
+    "dlpack": lambda x: np.from_dlpack(x),
+    "of a view": lambda x: x[2:, :3].tolist(),
+    "truth": lambda x: bool(x[0, 0] > 2),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_values_that_leave_pytorch_are_refused(look: str) -> None:
+    with pytest.raises(VerificationError, match="out of PyTorch|the module computes"):
+        from_pyg(Leaving(LOOKS[look]), data())
+
+
+class Clamped(torch.nn.Linear):
+    def forward(self, x):
+        return super().forward(x).clamp(max=1e6)
+
+
+class Most(torch.nn.Module):
+    def forward(self, x, *arguments, **keywords):
+        return x
+
+
+def with_part(path: str, part):
     module = gcn()
-    module.conv1.register_forward_hook(lambda layer, given, output: output.clamp(max=1e6))
-    with pytest.raises(VerificationError, match="hooks"):
-        from_pyg(module, data())
+    owner, _, name = path.rpartition(".")
+    setattr(module.get_submodule(owner), name, part)
+    return module
+
+
+def hooked(register: str, *, part: str = "conv1"):
+    module = gcn()
+    getattr(module.get_submodule(part), register)(lambda *given: None)
+    return module
+
+
+#: Layers of the right type that somebody has put something into.
+CHANGED = {
+    "hook": (lambda: hooked("register_forward_hook"), "'conv1' has hooks"),
+    "hook before": (lambda: hooked("register_forward_pre_hook"), "'conv1' has hooks"),
+    "hook on a part": (lambda: hooked("register_forward_hook", part="conv1.lin"), "'conv1' has hooks"),
+    "hook on messages": (lambda: hooked("register_message_forward_hook"), "'conv1' has hooks"),
+    "hook on propagation": (lambda: hooked("register_propagate_forward_hook"), "'conv1' has hooks"),
+    "own message": (lambda: with_part("conv1.message", lambda x_j, edge_weight: x_j), "a 'message' of its own"),
+    "own forward": (lambda: with_part("conv1.lin.forward", lambda x: x), "a 'forward' of its own"),
+    "other product": (lambda: with_part("conv1.lin", Clamped(6, 5, bias=False)), "multiplies by a Clamped"),
+    "other sum": (lambda: with_part("conv1.aggr_module", Most()), "aggregates by a Most"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_layers_that_somebody_changed_are_refused(name: str) -> None:
+    make, words = CHANGED[name]
+    with pytest.raises(VerificationError, match=words):
+        from_pyg(make(), data())
+
+
+def test_hooks_for_all_modules_are_refused() -> None:
+    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, given, output: None)
+    try:
+        with pytest.raises(VerificationError, match="hooks for all modules"):
+            from_pyg(gcn(), data())
+    finally:
+        handle.remove()
+    from_pyg(gcn(), data())
+
+
+def test_weights_that_are_computed_are_taken_as_they_are() -> None:
+    module = gcn()
+    torch.nn.utils.parametrizations.weight_norm(module.conv1.lin)
+    of = data()
+    _, model = from_pyg(module, of)
+    np.testing.assert_array_equal(model.weights[0].T, module.conv1.lin.weight.detach().double().numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_are_verified_too(dtype) -> None:
+    of = data()
+    of.x = of.x.to(dtype)
+    graph, model = from_pyg(gcn().to(dtype), of)
+    assert model.verification.largest_difference_double < 1e-9
+    assert np.array_equal(graph.attributes.toarray(), of.x.double().numpy())
+    with pytest.raises(VerificationError, match="logits differ"):
+        from_pyg(gcn().to(dtype), of, tolerance=0.0)
+
+
+def test_a_graph_with_other_edges_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    of = data()
+    graph, model = from_pyg(gcn(), of)
+    options = {"global_budget": 1, "engine": "fast"}
+    nodeproof.certify(nodeproof.Graph(graph.adjacency, np.ones((12, 6))), model, **options)
+    assert not caplog.records
+    other = nodeproof.Graph(np.zeros((12, 12)), graph.attributes)
+    nodeproof.certify(other, model, **options)
+    assert "a graph of other edges" in caplog.text
 
 
 def test_a_layer_that_lies_is_caught_by_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,7 +493,14 @@ WRONG = {
     "sparse attributes": (lambda: change(x=data().x.to_sparse()), "x is sparse"),
     "labels of many": (lambda: change(y=torch.ones(12, 2)), "one class a node"),
     "negative weights": (lambda: change(edge_weight=-data("weights").edge_weight), "certificates need finite weights"),
+    "degrees that are none": (lambda: change(edge_weight=-data("weights").edge_weight), "need finite weights"),
+    "whole weights": (
+        lambda: change(edge_weight=torch.ones(data("weights").num_edges, dtype=torch.int64)),
+        "cannot be run on the data",
+    ),
     "no edges": (lambda: change(edge_index=None), "edge_index"),
+    "an edge to nowhere": (lambda: change(edge_index=torch.tensor([[0], [12]]), edge_weight=None), "names node 12"),
+    "other attributes": (lambda: change(x=torch.ones(12, 7)), "cannot be run on the data: RuntimeError"),
 }
 
 
@@ -397,8 +516,10 @@ def test_weights_that_are_not_finite_are_named() -> None:
     module = gcn()
     with torch.no_grad():
         module.conv2.bias[1] = float("nan")
-    with pytest.raises(nodeproof.InputError, match="NaN|not finite|behind layer"):
+    with pytest.raises(nodeproof.InputError, match="parameter 'conv2.bias' has a value that is not finite"):
         from_pyg(module, data())
+    with pytest.raises(nodeproof.InputError, match="takes a torch.nn.Module"):
+        from_pyg(data(), module)
 
 
 def test_binarised_attributes_are_binarised_for_the_module_too() -> None:

@@ -159,3 +159,17 @@ def test_a_file_that_cannot_be_written_is_an_error(certificates, tmp_path) -> No
     with pytest.raises(OSError, match="cannot write"):
         certificates.write(tmp_path / "kept")
     assert list(tmp_path.iterdir()) == [tmp_path / "kept"], "nothing is left behind"
+
+
+def test_rows_slices_and_equality(papers) -> None:
+    certificates = nodeproof.certify(*papers, global_budget=2, local_budget=1)
+    radii = nodeproof.radius(*papers, max_budget=3, local_budget=1)
+    assert [row.node for row in certificates[1:4]] == [1, 2, 3] and radii[-2:] == [radii[22], radii[23]]
+    again = nodeproof.certify(*papers, global_budget=2, local_budget=1)
+    assert list(certificates) == list(again) and len({*certificates, *again}) == len(certificates)
+    assert certificates[0] != certificates[1] and certificates[0] != "certificate"
+    for place in (True, "0", 1.0, None):
+        with pytest.raises(nodeproof.InputError, match="is no place"):
+            certificates[place]
+    with pytest.raises(IndexError):
+        radii[24]

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._optional import optional
-from .errors import VerificationError
+from .._optional import optional
+from ..errors import VerificationError
 
 #: Operations that leave values as they are.
 _HARMLESS = {"aten.clone", "aten.detach", "aten.alias", "aten.view", "aten._unsafe_view", "aten.lift_fresh"}
+#: Ways for values to leave PyTorch, and so to influence what nobody can trace.
+_DEPARTURES = {"numpy", "__array__", "__dlpack__", "tolist", "item"}
 _RELU = {"aten.relu", "aten.relu_"}
 _LOG_SOFTMAX = {"aten._log_softmax"}
 
@@ -50,6 +52,14 @@ class Trace:
         self.mark(output)
         if self._inside == 0:
             self._between[-1].append(name)
+
+    def departure(self, name: str, arguments: Any) -> None:
+        """Refuses values that leave PyTorch."""
+        if name in _DEPARTURES and self.depends(arguments):
+            raise VerificationError(
+                f"the module takes values that depend on the attributes out of PyTorch ({name}), where nobody can tell what "
+                "becomes of them"
+            )
 
     def enter(self, name: str, x: Any) -> None:
         """A layer is called."""
@@ -110,6 +120,7 @@ def _address(value: Any) -> int:
 def tracing(x: Any) -> Iterator[Trace]:
     """Traces what is computed from `x`."""
     optional("torch", "pyg", "from_pyg()")
+    from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
     trace = Trace()
@@ -121,5 +132,10 @@ def tracing(x: Any) -> Iterator[Trace]:
             trace.operation(str(function).rsplit(".", 1)[0], args, kwargs or {}, output)
             return output
 
-    with Recorder():
+    class Guard(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            trace.departure(getattr(function, "__name__", ""), args)
+            return function(*args, **(kwargs or {}))
+
+    with Guard(), Recorder():
         yield trace

@@ -1,0 +1,42 @@
+"""Whether what was given is of the right kind, so that what is not is told in the caller's words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .errors import InputError
+
+
+def instance(name: str, value: Any, kind: type, example: str) -> None:
+    """Refuses what is not an instance of `kind`."""
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not a {type(value).__name__}")
+
+
+def whole(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
+    """A whole number from `least` to `most`."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= int(value) <= most:
+        limit = f"a whole number of at least {least}" if most == 2**63 - 1 else f"a whole number from {least} to {most}"
+        raise InputError(f"{name}={value!r} must be {limit}")
+    return int(value)
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number."""
+    try:
+        found = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(f"{name}={value!r} must be a finite number")
+    return found
+
+
+def listed(name: str, value: Any, of: str) -> Any:
+    """Something to go through more than once: an array as it is, anything else as a list."""
+    if hasattr(value, "dtype"):
+        return value
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise InputError(f"{name}={value!r} must be a list of {of}")
+    return list(value)

@@ -1,0 +1,153 @@
+"""Data objects as graphs and splits, models as modules, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._optional import optional
+from ..errors import InputError
+from ..graph import Graph
+from ..model import Model
+from ..split import Split
+
+
+def to_pyg(graph: Graph, model: Model, *, split: Split | None = None, dtype: Any = None) -> tuple[Any, Any]:
+    """A PyTorch Geometric module with the weights of `model`, and the `Data` object to call it on.
+
+    `module(data.x, data.edge_index, data.edge_weight)` are the logits; where `data` has no `edge_weight`, leave it out.
+    """
+    torch = optional("torch", "pyg", "to_pyg()")
+    module, data = module_of(model, dtype), data_of(graph, split)
+    if model.propagation != "symmetric-gcn":
+        entries = model.propagation_on(graph).tocoo()
+        data.edge_index = torch.tensor(np.stack([entries.col, entries.row]), dtype=torch.int64)
+        data.edge_weight = torch.tensor(entries.data, dtype=float_type(module))
+    data.x = data.x.to(float_type(module))
+    if data.edge_weight is not None:
+        data.edge_weight = data.edge_weight.to(float_type(module))
+    return module, data
+
+
+def module_of(model: Model, dtype: Any = None) -> Any:
+    """See `Model.to_pyg`."""
+    optional("torch_geometric", "pyg", "to_pyg()")
+    from .module import GCN
+
+    return GCN.of(model.weights, model.biases, normalise=model.propagation == "symmetric-gcn", dtype=dtype)
+
+
+def data_of(graph: Graph, split: Split | None = None) -> Any:
+    """See `Graph.to_pyg`. A self-loop has weight 2, as it counts in nodeproof's propagation."""
+    torch = optional("torch", "pyg", "to_pyg()")
+    geometric = optional("torch_geometric.data", "pyg", "to_pyg()")
+    adjacency = graph.adjacency.tocoo()
+    data = geometric.Data(
+        x=torch.tensor(graph.attributes.toarray(), dtype=torch.get_default_dtype()),
+        edge_index=torch.tensor(np.stack([adjacency.col, adjacency.row]), dtype=torch.int64),
+    )
+    loops = adjacency.row == adjacency.col
+    data.edge_weight = torch.tensor(1.0 + loops, dtype=torch.get_default_dtype()) if loops.any() else None
+    if graph.labels is not None:
+        data.y = torch.tensor(graph.labels)
+    if split is not None:
+        for name, part in (("train_mask", "train"), ("val_mask", "validation"), ("test_mask", "test")):
+            mask = torch.zeros(graph.nodes, dtype=torch.bool)
+            mask[split.part(part).astype(np.int64)] = True
+            data[name] = mask
+    return data
+
+
+def graph_of(data: Any, *, binarise: bool = False, **options: Any) -> Graph:
+    """See `Graph.from_pyg`."""
+    x = attributes_of(data, binarise)
+    return Graph.from_edges(edges_of(data), x, labels_of(data), **options)
+
+
+def split_of(data: Any) -> Split:
+    """See `Split.from_pyg`."""
+    masks = []
+    for name in ("train_mask", "val_mask"):
+        mask = getattr(data, name, None)
+        if mask is None:
+            if name == "train_mask":
+                raise InputError("the data have no train_mask; make a split with Split(graph, train=...)")
+            continue
+        mask = array_of(mask, name)
+        if mask.ndim != 1:
+            raise InputError(
+                f"{name} has shape {mask.shape}, several splits; choose one: Split(graph, data.{name}[:, 0])"
+            )
+        masks.append(mask.astype(bool))
+    return Split(len(masks[0]), *masks)
+
+
+def attributes_of(data: Any, binarise: bool) -> npt.NDArray[np.bool_]:
+    """The attributes `x` as truth values, nodes × attributes."""
+    x = getattr(data, "x", None)
+    if x is None:
+        raise InputError("the data have no attributes x; nodeproof certifies against flips of binary attributes")
+    values = array_of(x, "x")
+    if values.ndim != 2:
+        raise InputError(f"x has shape {values.shape}; it must be nodes × attributes")
+    odd = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+    if not binarise:
+        odd |= (values != 0) & (values != 1)
+    if odd.any():
+        node, attribute = np.argwhere(odd)[0]
+        value = values[node, attribute]
+        remedy = "pass binarise=True to count every value > 0 as 1, or leave out transforms such as NormalizeFeatures"
+        remedy = remedy if np.isfinite(value) else "replace it by a finite number"
+        raise InputError(
+            f"attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes: {remedy}"
+        )
+    positive: npt.NDArray[np.bool_] = values > 0
+    return positive
+
+
+def edges_of(data: Any) -> npt.NDArray[Any]:
+    """The edges `edge_index`, 2 × E."""
+    edges = getattr(data, "edge_index", None)
+    if edges is None:
+        raise InputError("the data have no edge_index; sparse adjacencies (adj_t) are not read")
+    return array_of(edges, "edge_index")
+
+
+def labels_of(data: Any) -> npt.NDArray[Any] | None:
+    """The labels `y`, one a node, if there are any."""
+    y = getattr(data, "y", None)
+    if y is None:
+        return None
+    labels = array_of(y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(f"y has shape {labels.shape}; nodeproof certifies one class a node")
+    return labels
+
+
+def array_of(tensor: Any, name: str) -> npt.NDArray[Any]:
+    """A dense tensor as an array; what NumPy has no type for, such as bfloat16, in double precision."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    if not isinstance(tensor, torch.Tensor):
+        if type(tensor).__name__ == "SparseTensor":
+            raise InputError(f"{name} is sparse; give data with {name}.to_dense()")
+        raise InputError(f"{name} is a {type(tensor).__name__}, not a tensor")
+    if tensor.layout != torch.strided:
+        raise InputError(f"{name} is sparse; give data with {name}.to_dense()")
+    tensor = tensor.detach().cpu()
+    if tensor.is_floating_point() and tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.double()
+    array: npt.NDArray[Any] = tensor.numpy()
+    return array
+
+
+def float_type(module: Any) -> Any:
+    """The type of the module's numbers."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    for parameter in module.parameters():
+        if parameter.is_floating_point():
+            return parameter.dtype
+    return torch.get_default_dtype()

@@ -1,0 +1,192 @@
+"""A module becomes a model, and is held against it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._optional import optional
+from ..errors import InputError, VerificationError
+from ..graph import Graph
+from ..model import Model
+from .convert import attributes_of, edges_of, labels_of
+from .layers import Call, model_of, propagation_of
+from .run import Forward, NotRunnableError, Subject
+
+_log = logging.getLogger("nodeproof")
+
+#: Largest relative difference of logits in a module's own precision.
+_TOLERANCE = 1e-4
+#: The same in units in the last place, for half precision, where these are larger.
+_UNITS = 32
+#: The same in double precision: far above rounding, far below any other formula.
+_DOUBLE_TOLERANCE = 1e-9
+#: Attribute matrices with more entries are not tried full of ones.
+_LARGE = 20_000_000
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How an imported model was held against its module."""
+
+    #: Largest difference of centred logits, in the module's own precision, on the graph as it is.
+    largest_difference: float
+    #: The largest that was allowed.
+    tolerance: float
+    #: The same in double precision, over all attribute matrices that were tried; `None` if the module cannot do that.
+    largest_difference_double: float | None
+    #: Attribute matrices that were tried.
+    inputs: int
+    #: Nodes whose class differs: the module's rounding, or a tie, decides them.
+    disagreements: tuple[int, ...]
+
+
+def from_pyg(
+    module: Any,
+    data: Any,
+    *,
+    binarise: bool = False,
+    tolerance: float | None = None,
+    forward: Forward | None = None,
+    node_names: Any = None,
+    attribute_names: Any = None,
+    class_names: Any = None,
+) -> tuple[Graph, Model]:
+    """The graph and the model of a PyTorch Geometric module, verified.
+
+    Args:
+        module: a `torch.nn.Module` whose layers are `GCNConv`, `SGConv` or `SAGEConv` (mean, without root weight), with ReLUs
+            between them; what it returns may be logits or their `log_softmax`. It is not changed.
+        data: the `Data` object that it is to be certified on: binary `x`, `edge_index`, and what else the module reads.
+        binarise: counts every value of `x` above 0 as 1, for the module too.
+        tolerance: largest difference of logits, relative to the largest logit, in the module's own precision; by default
+            1e-4, and 32 units in the last place in half precision.
+        forward: calls the module, `forward(module, data)`, where its own `forward` takes other arguments than `x`,
+            `edge_index`, `edge_weight`, `edge_attr`, or `data`.
+        node_names, attribute_names, class_names: for the graph.
+
+    Returns:
+        The graph, with the labels `data.y`, and the model, with `model.verification`. Verdicts are about the network in exact
+        arithmetic, with the propagation as the module computed it, value by value. A module in single precision rounds; where
+        that, or a tie, decides the class of a node, `verification.disagreements` has it and a warning is logged.
+
+    Raises:
+        VerificationError: if the module computes something else than `P x W + b` with ReLUs between; the message names the
+            layer.
+        InputError: if `x` is not binary, or something has the wrong shape.
+    """
+    torch = optional("torch", "pyg", "from_pyg()")
+    optional("torch_geometric", "pyg", "from_pyg()")
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(f"from_pyg() takes a torch.nn.Module, then its data; a {type(module).__name__} is none")
+    x = attributes_of(data, binarise)
+    graph = _graph_as_used(data, x, node_names, attribute_names, class_names)
+    own = Subject.of(module, data, forward)
+    if tolerance is None:
+        tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
+    model = model_of(own.run(x)[0], len(x))
+    held = _compare(own, model, graph, x, tolerance)
+    inputs = list(_inputs(x))
+    try:
+        double = Subject.of(module, data, forward, torch.float64)
+        exact = model_of(double.run(x)[0], len(x))
+    except NotRunnableError as error:
+        _log.warning(
+            "the module cannot be run in double precision, where it would be compared more closely: %s", error.__cause__
+        )
+        doubled = None
+        for other in inputs[1:]:
+            _compare(own, model, _tampered(graph, other), other, tolerance)
+    else:
+        compared = (_compare(double, exact, _tampered(graph, other), other, _DOUBLE_TOLERANCE) for other in inputs)
+        doubled = max(comparison.largest for comparison in compared)
+    model.verification = Verification(held.largest, held.allowed, doubled, len(inputs), held.disagreements)
+    model.metadata["edges"] = graph.edges_fingerprint
+    _log.info("imported %r; logits differ from the module's by at most %.2g", model, held.largest)
+    if held.disagreements:
+        _log.warning(
+            "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
+            "another class than the module's",
+            len(held.disagreements),
+            held.disagreements[0],
+        )
+    return graph, model
+
+
+def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
+    """The graph with its edges as they are: the propagation is the module's and does not depend on them."""
+    return Graph.from_edges(
+        edges_of(data),
+        x,
+        labels_of(data),
+        node_names=names[0],
+        attribute_names=names[1],
+        class_names=names[2],
+        directed=True,
+        keep_self_loops=True,
+    )
+
+
+def _tampered(graph: Graph, x: npt.NDArray[np.bool_]) -> Graph:
+    return Graph(graph.adjacency, x, directed=True, keep_self_loops=True)
+
+
+def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
+    """Attribute matrices to compare on: as they are, and tampered with."""
+    random = np.random.default_rng(0)
+    yield x
+    yield x ^ (random.random(x.shape, dtype=np.float32) < 0.01)
+    if x.size <= _LARGE:
+        yield x ^ (random.random(x.shape, dtype=np.float32) < 0.5)
+        yield np.ones_like(x)
+        yield np.zeros_like(x)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """The largest difference of centred logits, what is allowed, and nodes whose class differs."""
+
+    largest: float
+    allowed: float
+    disagreements: tuple[int, ...]
+
+
+def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[np.bool_], tolerance: float) -> _Comparison:
+    """Holds the model against the module on `x`, the attributes of `graph`."""
+    calls, output = subject.run(x)
+    _check_propagation(calls, model.propagation_on(graph))
+    theirs, ours = output.double().numpy(), model.logits(graph)
+    if theirs.shape != ours.shape:
+        raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
+    if not np.isfinite(theirs).all():
+        node = int(np.argwhere(~np.isfinite(theirs))[0, 0])
+        raise VerificationError(
+            f"the module's logits of node {node} are not finite; was training cut off or did it diverge?"
+        )
+    # Margins are all that matters, and log_softmax moves all logits of a node alike.
+    difference = np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1]))
+    largest = float(difference.max()) if difference.size else 0.0
+    allowed = tolerance * max(float(np.abs(theirs).max()), float(np.abs(ours).max()), 1e-30)
+    if not largest <= allowed:
+        node = int(np.argmax(difference.max(axis=1)))
+        raise VerificationError(
+            f"the imported model's logits differ from the module's by up to {largest:.3g} (at node {node}), more than "
+            f"{allowed:.3g}; the module computes something else than P x W + b with ReLUs between"
+        )
+    differs = np.flatnonzero(theirs.argmax(axis=1) != ours.argmax(axis=1))
+    return _Comparison(largest, allowed, tuple(int(node) for node in differs))
+
+
+def _check_propagation(calls: list[Call], propagation: Any) -> None:
+    """Refuses a propagation that is another one where other attributes are set."""
+    for call in calls:
+        if (propagation_of(call, propagation.shape[0]) != propagation).nnz:
+            raise VerificationError(
+                f"layer {call.name!r} has another propagation where other attributes are set; certificates need one that does "
+                "not depend on them"
+            )
