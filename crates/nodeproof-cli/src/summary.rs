@@ -1,11 +1,10 @@
 //! Counts of verdicts, as a table for people and as JSON for programs.
 
 use nodeproof::{Engine, NodeId, Split};
-use nodeproof_report::results::{Record, VerdictName};
+use nodeproof_report::results::{CertificatesHeader, Record, VerdictName};
 use serde::Serialize;
 
 use crate::engine::Effort;
-use crate::export::Header;
 use crate::terminal;
 
 /// Counts over a group of nodes.
@@ -206,7 +205,7 @@ impl Summary {
     }
 
     /// The summary as JSON, with what else is known of the run.
-    pub(crate) fn json(&self, header: &Header, run: &Run) -> serde_json::Result<String> {
+    pub(crate) fn json(&self, header: &CertificatesHeader, run: &Run) -> serde_json::Result<String> {
         #[derive(Serialize)]
         struct Json<'a> {
             #[serde(flatten)]
@@ -214,7 +213,7 @@ impl Summary {
             #[serde(flatten)]
             parts: Parts,
             settled: Settled,
-            header: &'a Header,
+            header: &'a CertificatesHeader,
         }
         let json = Json { run, parts: self.figures(), settled: self.settled, header };
         Ok(serde_json::to_string_pretty(&json)? + "\n")

@@ -1,6 +1,5 @@
 //! Certificates, as columns and on file.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use nodeproof_report::results::{Certificates, FlipRecord, Record};
@@ -8,7 +7,8 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::errors::{Failure, Raised};
+use crate::errors::Raised;
+use crate::lines;
 
 /// Certificates of one model under one budget.
 #[pyclass(name = "Certificates", module = "nodeproof._core", frozen)]
@@ -104,9 +104,7 @@ impl PyCertificates {
 
     /// The file, as the command line writes it.
     fn lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        self.0.write(&mut bytes).map_err(Failure::from).raised(py)?;
-        Ok(PyBytes::new(py, &bytes))
+        lines::written(py, |bytes| self.0.write(bytes))
     }
 
     /// Reads a file.
@@ -117,24 +115,13 @@ impl PyCertificates {
 
     /// The records alone, a line each.
     fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        for record in &self.0.records {
-            serde_json::to_writer(&mut bytes, record).map_err(Failure::from).raised(py)?;
-            bytes.write_all(b"\n").map_err(Failure::from).raised(py)?;
-        }
-        Ok(PyBytes::new(py, &bytes))
+        lines::of(py, &self.0.records)
     }
 
     /// The same results with other records: those of `chunks`, one after the other.
     fn with_records(&self, py: Python<'_>, chunks: Vec<Vec<u8>>) -> PyResult<Self> {
         let mut results = self.0.clone();
-        results.records = parsed(&chunks).raised(py)?;
+        results.records = lines::parsed(py, &chunks)?;
         Ok(Self(results))
     }
-}
-
-/// Lines of JSON as records.
-pub(crate) fn parsed<T: serde::de::DeserializeOwned>(chunks: &[Vec<u8>]) -> Result<Vec<T>, Failure> {
-    let lines = chunks.iter().flat_map(|chunk| chunk.split(|&byte| byte == b'\n'));
-    lines.filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).map_err(Failure::from)).collect()
 }

@@ -7,6 +7,7 @@ mod certificates;
 mod certify;
 mod errors;
 mod graph;
+mod lines;
 mod model;
 mod radii;
 mod report;

@@ -1,6 +1,5 @@
 //! Radii, as columns and on file.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use nodeproof_report::results::{Found, Radii, RadiusRecord};
@@ -8,8 +7,9 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::certificates::{Flips, flips, parsed};
-use crate::errors::{Failure, Raised};
+use crate::certificates::{Flips, flips};
+use crate::errors::Raised;
+use crate::lines;
 
 /// Radii of one model.
 #[pyclass(name = "Radii", module = "nodeproof._core", frozen)]
@@ -90,9 +90,7 @@ impl PyRadii {
 
     /// The file, as the command line writes it.
     fn lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        self.0.write(&mut bytes).map_err(Failure::from).raised(py)?;
-        Ok(PyBytes::new(py, &bytes))
+        lines::written(py, |bytes| self.0.write(bytes))
     }
 
     /// Reads a file.
@@ -103,18 +101,13 @@ impl PyRadii {
 
     /// The records alone, a line each.
     fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut bytes = Vec::new();
-        for record in &self.0.records {
-            serde_json::to_writer(&mut bytes, record).map_err(Failure::from).raised(py)?;
-            bytes.write_all(b"\n").map_err(Failure::from).raised(py)?;
-        }
-        Ok(PyBytes::new(py, &bytes))
+        lines::of(py, &self.0.records)
     }
 
     /// The same results with other records: those of `chunks`, one after the other.
     fn with_records(&self, py: Python<'_>, chunks: Vec<Vec<u8>>) -> PyResult<Self> {
         let mut results = self.0.clone();
-        results.records = parsed(&chunks).raised(py)?;
+        results.records = lines::parsed(py, &chunks)?;
         Ok(Self(results))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::bail;
 use cpu_time::ProcessTime;
 use nodeproof::{Certificate, Certifier, Event, Graph, NodeId};
-use nodeproof_report::results::Record;
+use nodeproof_report::results::{Certificates, CertificatesHeader, Record};
 
 use crate::cli::CertifyArguments;
 use crate::engine::Effort;
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
     let Some(certified) = certify(arguments)? else { return Ok(Outcome::Done) };
     let Certified { places, summary, run, .. } = &certified;
     if results.json {
-        places.print_summary(&summary.json(&certified.header, run)?)?;
+        places.print_summary(&summary.json(&certified.header.about, run)?)?;
     } else if !results.quiet {
         places.print_summary(&certified.in_words())?;
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
 pub(super) struct Certified {
     places: Places,
     pub(super) inputs: Inputs,
-    header: Header,
+    header: Header<CertificatesHeader>,
     effort: Effort,
     pub(super) summary: Summary,
     pub(super) run: Run,
@@ -67,7 +67,9 @@ pub(super) fn certify(arguments: &CertifyArguments) -> anyhow::Result<Option<Cer
         .target_class(class)
         .threads(arguments.threads.count());
     let certifier = effort.apply(certifier);
-    let header = Header::new(&inputs, effort.engine(), class, nodes.len()).timed(results.timings);
+    let (problem, budget) = ((&inputs.graph, &inputs.model), inputs.budget.budget());
+    let about = Certificates::of(&[], problem, budget, effort.engine(), class).header(nodes.len(), results.timings);
+    let header = Header::new(about, &inputs.graph);
 
     let mut summary = Summary::new(inputs.split.clone());
     let kept = match &places.out {
@@ -162,7 +164,12 @@ fn check_places(arguments: &CertifyArguments) -> anyhow::Result<Places> {
 
 /// Opens the outputs and brings them to where the run goes on: certificates of an earlier run stay in --out and are
 /// copied to the other formats.
-fn open(places: &Places, header: &Header, kept: Kept, nodes: &[NodeId]) -> anyhow::Result<Outputs<Record>> {
+fn open(
+    places: &Places,
+    header: &Header<CertificatesHeader>,
+    kept: Kept,
+    nodes: &[NodeId],
+) -> anyhow::Result<Outputs<Record>> {
     let outputs = places.open(header, kept, |output| {
         if let (Some(Destination::File(path)), 1..) = (&places.out, kept.records) {
             export::scan(path, header, nodes, |record| output.record(record))?;
@@ -195,7 +202,7 @@ impl Certified {
             Some(Destination::File(_)) => "; add --resume to continue",
             _ => "",
         };
-        format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.nodes())
+        format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.about.nodes)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Exported, Exporter, FileHeader};
+use super::{Exported, Exporter, Header};
 
 /// Writes CSV.
 pub(crate) struct Csv<W: Write> {
@@ -18,8 +18,8 @@ impl<W: Write> Csv<W> {
 }
 
 impl<W: Write, R: Exported> Exporter<R> for Csv<W> {
-    fn begin(&mut self, header: &R::Header) -> io::Result<()> {
-        self.names = header.names().map(<[String]>::to_vec);
+    fn begin(&mut self, header: &Header<R::About>) -> io::Result<()> {
+        self.names.clone_from(&header.names);
         let name = self.names.is_some().then_some("name");
         let written = self.writer.write_record(std::iter::once("node").chain(name).chain(R::COLUMNS.iter().copied()));
         written.map_err(as_written)

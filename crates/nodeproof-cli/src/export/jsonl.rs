@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::{Exported, Exporter, FileHeader};
+use super::{Exported, Exporter, Header};
 
 /// Writes JSON Lines.
 pub(crate) struct JsonLines<W: Write>(BufWriter<W>);
@@ -15,7 +15,7 @@ impl<W: Write> JsonLines<W> {
 }
 
 impl<W: Write, R: Exported> Exporter<R> for JsonLines<W> {
-    fn begin(&mut self, header: &R::Header) -> io::Result<()> {
+    fn begin(&mut self, header: &Header<R::About>) -> io::Result<()> {
         self.0.write_all(header.line()?.as_bytes())?;
         self.0.write_all(b"\n")?;
         // A run that is cut off during its first second must leave a file that says what it is.

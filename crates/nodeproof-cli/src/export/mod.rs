@@ -12,6 +12,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use nodeproof::Graph;
 use serde::Serialize;
 
 pub(crate) use self::csv::Csv;
@@ -20,28 +21,34 @@ pub(crate) use destination::place;
 pub(crate) use destination::{Destination, Opened, check_openable, check_replaceable, open_all, replace};
 pub(crate) use jsonl::JsonLines;
 pub(crate) use places::Places;
-pub(crate) use radii::RadiiHeader;
-pub(crate) use record::Header;
 pub(crate) use resume::{Kept, scan};
 
 /// Longest time that a finished record waits in memory.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a file is about.
-pub(crate) trait FileHeader: Serialize {
-    /// Names of the nodes, for formats that show them.
-    fn names(&self) -> Option<&[String]>;
+/// What a file is about, and what its nodes are called, for formats that show that.
+#[derive(Debug, Clone)]
+pub(crate) struct Header<A> {
+    pub(crate) about: A,
+    names: Option<Vec<String>>,
+}
 
-    /// The header as one line without its end.
+impl<A: Serialize> Header<A> {
+    /// The header of a file about nodes of `graph`.
+    pub(crate) fn new(about: A, graph: &Graph) -> Self {
+        Self { about, names: graph.names().nodes.clone() }
+    }
+
+    /// What it is about as one line without its end.
     fn line(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
+        serde_json::to_string(&self.about)
     }
 }
 
 /// What is written of a node.
 pub(crate) trait Exported: Serialize {
     /// What a file of these is about.
-    type Header: FileHeader;
+    type About: Serialize;
     /// Columns of a table, after the node and its name.
     const COLUMNS: &'static [&'static str];
 
@@ -60,7 +67,7 @@ fn cell(value: Option<impl ToString>) -> String {
 /// A file format.
 pub(crate) trait Exporter<R: Exported> {
     /// Writes what comes before the first record.
-    fn begin(&mut self, header: &R::Header) -> io::Result<()>;
+    fn begin(&mut self, header: &Header<R::About>) -> io::Result<()>;
     /// Writes one record.
     fn record(&mut self, record: &R) -> io::Result<()>;
     /// Hands everything to the system.
@@ -82,7 +89,7 @@ impl<R: Exported> Output<R> {
     }
 
     /// Writes what comes before the first record.
-    pub(crate) fn begin(&mut self, header: &R::Header) -> anyhow::Result<()> {
+    pub(crate) fn begin(&mut self, header: &Header<R::About>) -> anyhow::Result<()> {
         self.attempt(|exporter| exporter.begin(header))
     }
 

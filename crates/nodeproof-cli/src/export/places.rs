@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::bail;
 
-use super::{Csv, Destination, Exported, JsonLines, Kept, Output, check_openable, open_all};
+use super::{Csv, Destination, Exported, Header, JsonLines, Kept, Output, check_openable, open_all};
 use crate::cli::ResultArguments;
 use crate::terminal;
 
@@ -49,7 +49,7 @@ impl Places {
     /// If one cannot be written.
     pub(crate) fn open<R: Exported + 'static>(
         &self,
-        header: &R::Header,
+        header: &Header<R::About>,
         kept: Kept,
         fill: impl FnOnce(&mut Output<R>) -> anyhow::Result<()>,
     ) -> anyhow::Result<Vec<Output<R>>> {

@@ -1,75 +1,11 @@
-//! Files of certificates: their header, and what of a certificate is in a table.
+//! What of a certificate is in a table.
 
-use nodeproof::{Engine, TargetClass};
-use nodeproof_report::results::{GraphHeader, ModelHeader, Record};
-use serde::Serialize;
+use nodeproof_report::results::{CertificatesHeader, Record};
 
-use super::{Exported, FileHeader, cell};
-use crate::budget::CheckedBudget;
-use crate::inputs::Inputs;
-
-/// Name of the certificate format.
-const FORMAT: &str = "nodeproof-certificates";
-/// Version of the certificate format.
-const VERSION: u32 = 1;
-
-/// What a file of certificates is about.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Header {
-    format: &'static str,
-    version: u32,
-    nodeproof: &'static str,
-    engine: Engine,
-    class: TargetClass,
-    graph: GraphHeader,
-    model: ModelHeader,
-    budget: CheckedBudget,
-    nodes: usize,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    timings: bool,
-    #[serde(skip)]
-    names: Option<Vec<String>>,
-}
-
-impl Header {
-    /// Nodes that were asked for.
-    pub(crate) fn nodes(&self) -> usize {
-        self.nodes
-    }
-
-    /// The header of a run of `engine` over `nodes` nodes.
-    pub(crate) fn new(inputs: &Inputs, engine: Engine, class: TargetClass, nodes: usize) -> Self {
-        let Inputs { graph, model, budget, .. } = inputs;
-        Self {
-            format: FORMAT,
-            version: VERSION,
-            nodeproof: env!("CARGO_PKG_VERSION"),
-            engine,
-            class,
-            graph: GraphHeader::new(graph),
-            model: ModelHeader::new(model),
-            budget: budget.clone(),
-            nodes,
-            timings: false,
-            names: graph.names().nodes.clone(),
-        }
-    }
-
-    /// The header of a run that keeps the time of each node, or does not.
-    pub(crate) fn timed(mut self, timings: bool) -> Self {
-        self.timings = timings;
-        self
-    }
-}
-
-impl FileHeader for Header {
-    fn names(&self) -> Option<&[String]> {
-        self.names.as_deref()
-    }
-}
+use super::{Exported, cell};
 
 impl Exported for Record {
-    type Header = Header;
+    type About = CertificatesHeader;
     const COLUMNS: &'static [&'static str] = &[
         "label",
         "predicted",
@@ -107,10 +43,11 @@ impl Exported for Record {
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use nodeproof::{Graph, Model};
-    use nodeproof_report::results::VerdictName;
+    use nodeproof::{Budget, Engine, Graph, LocalBudget, Model, TargetClass};
+    use nodeproof_report::results::{Certificates, VerdictName};
 
     use super::*;
+    use crate::export::Header;
 
     /// A record for tests.
     pub(crate) fn record(node: u32, verdict: VerdictName) -> Record {
@@ -134,20 +71,14 @@ pub(crate) mod tests {
     }
 
     /// A header for tests, of two nodes.
-    pub(crate) fn header(global: u32) -> Header {
-        use clap::Parser;
-        #[derive(Parser)]
-        struct Only {
-            #[command(flatten)]
-            budget: crate::cli::BudgetArguments,
-        }
+    pub(crate) fn header(global: u32) -> Header<CertificatesHeader> {
         let names = nodeproof::Names { nodes: Some(vec!["plain".into(), "a \"b\", c".into()]), ..Default::default() };
         let graph = Graph::new(2, 3, &[(0, 1)], &[(0, 0)]).unwrap().with_names(names).unwrap();
         let layer = nodeproof::Layer::new(nodeproof::Matrix::zeros(3, 2), vec![0.0, 1.0]);
         let model = Model::new(vec![layer], nodeproof::Propagation::SymmetricGcn).unwrap();
-        let arguments = Only::parse_from(["test", "--global-budget", &global.to_string()]).budget;
-        let budget = CheckedBudget::new(&arguments, &graph, None).unwrap();
-        Header::new(&Inputs { graph, model, split: None, budget }, Engine::Fast, TargetClass::Predicted, 2)
+        let budget = Budget::new(global, "1%".parse::<LocalBudget>().unwrap());
+        let about = Certificates::of(&[], (&graph, &model), &budget, Engine::Fast, TargetClass::Predicted);
+        Header::new(about.header(2, false), &graph)
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use nodeproof::NodeId;
-use nodeproof_report::results::Record;
+use nodeproof_report::results::{CertificatesHeader, Record};
 use serde_json::Value;
 
-use super::{FileHeader, Header};
+use super::Header;
 
 /// What of a file can be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Kept {
 /// If the file is of another run or damaged before its last line.
 pub(crate) fn scan(
     path: &Path,
-    header: &Header,
+    header: &Header<CertificatesHeader>,
     nodes: &[NodeId],
     mut each: impl FnMut(&Record) -> anyhow::Result<()>,
 ) -> anyhow::Result<Kept> {
@@ -124,7 +124,7 @@ mod tests {
 
     const NODES: [NodeId; 2] = [NodeId(0), NodeId(1)];
 
-    fn scanned(text: &str, header: &Header) -> Result<Kept, String> {
+    fn scanned(text: &str, header: &Header<CertificatesHeader>) -> Result<Kept, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.jsonl");
         std::fs::write(&path, text).unwrap();

@@ -14,3 +14,4 @@ pub use header::{GraphHeader, ModelHeader, ResultBudget};
 pub use radius::{Found, RadiusRecord};
 pub use read::{Certificates, Radii, Results, ResultsError, TrainingLog};
 pub use training::StepRecord;
+pub use write::{CertificatesHeader, RadiiHeader};

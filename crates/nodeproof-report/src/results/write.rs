@@ -1,4 +1,4 @@
-//! Writing results as the command line writes them.
+//! Writing results, for the command line and for others as it writes them.
 
 use std::io::{self, Write};
 
@@ -9,36 +9,49 @@ use serde_json::Value;
 use super::read::{CERTIFICATES, RADII, VERSION};
 use super::{Certificates, GraphHeader, ModelHeader, Radii, ResultBudget};
 
-#[derive(Serialize)]
-struct BudgetFields<'a> {
+/// A budget as a header has it.
+#[derive(Debug, Clone, Serialize)]
+struct BudgetFields {
     #[serde(flatten)]
-    budget: &'a Budget,
+    budget: Budget,
     local_count: u32,
 }
 
-impl<'a> BudgetFields<'a> {
-    fn of(budget: &'a ResultBudget) -> Self {
-        Self { budget: &budget.budget, local_count: budget.local_count }
+impl BudgetFields {
+    fn of(budget: &ResultBudget) -> Self {
+        Self { budget: budget.budget.clone(), local_count: budget.local_count }
+    }
+
+    /// The budget without the number of flips in all.
+    fn without_global(&self) -> serde_json::Result<Value> {
+        let mut fields = serde_json::to_value(self)?;
+        fields.as_object_mut().and_then(|fields| fields.remove("global"));
+        Ok(fields)
     }
 }
 
-#[derive(Serialize)]
-struct CertificatesHeader<'a> {
+/// The first line of a file of certificates.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct CertificatesHeader {
     format: &'static str,
     version: u64,
     nodeproof: &'static str,
     engine: Engine,
     class: TargetClass,
-    graph: &'a GraphHeader,
-    model: &'a ModelHeader,
-    budget: BudgetFields<'a>,
-    nodes: usize,
+    graph: GraphHeader,
+    model: ModelHeader,
+    budget: BudgetFields,
+    /// Nodes that were asked for.
+    pub nodes: usize,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timings: bool,
 }
 
-#[derive(Serialize)]
-struct RadiiHeader<'a> {
+/// The first line of a file of radii.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RadiiHeader {
     format: &'static str,
     version: u64,
     nodeproof: &'static str,
@@ -46,63 +59,78 @@ struct RadiiHeader<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     scan: bool,
     class: TargetClass,
-    graph: &'a GraphHeader,
-    model: &'a ModelHeader,
+    graph: GraphHeader,
+    model: ModelHeader,
     budget: Value,
-    max_budget: u32,
+    /// The largest global budget that was tried.
+    pub max_budget: u32,
     nodes: usize,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     timings: bool,
 }
 
 impl Certificates {
-    /// Writes the certificates as JSON Lines, a header first, as `nodeproof certify --out` does.
-    ///
-    /// # Errors
-    /// If `out` cannot be written to.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let header = CertificatesHeader {
+    /// The first line of a file of `nodes` certificates such as these, with the time of each or without.
+    pub fn header(&self, nodes: usize, timings: bool) -> CertificatesHeader {
+        CertificatesHeader {
             format: CERTIFICATES,
             version: VERSION,
             nodeproof: env!("CARGO_PKG_VERSION"),
             engine: self.engine,
             class: self.target_class,
-            graph: &self.graph,
-            model: &self.model,
+            graph: self.graph.clone(),
+            model: self.model.clone(),
             budget: BudgetFields::of(&self.budget),
-            nodes: self.records.len(),
-            timings: self.records.iter().any(|record| record.seconds.is_some()),
-        };
-        line(out, &header)?;
-        self.records.iter().try_for_each(|record| line(out, record))
+            nodes,
+            timings,
+        }
     }
-}
 
-impl Radii {
-    /// Writes the radii as JSON Lines, a header first, as `nodeproof radius --out` does.
+    /// Writes the certificates as JSON Lines, a header first, as `nodeproof certify --out` does.
     ///
     /// # Errors
     /// If `out` cannot be written to.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut budget = serde_json::to_value(BudgetFields::of(&self.budget))?;
-        budget.as_object_mut().and_then(|fields| fields.remove("global"));
-        let header = RadiiHeader {
+        let timings = self.records.iter().any(|record| record.seconds.is_some());
+        lines(out, &self.header(self.records.len(), timings), &self.records)
+    }
+}
+
+impl Radii {
+    /// The first line of a file of `nodes` radii such as these, with the time of each or without.
+    ///
+    /// # Errors
+    /// If the budget cannot be written as JSON.
+    pub fn header(&self, nodes: usize, timings: bool) -> serde_json::Result<RadiiHeader> {
+        Ok(RadiiHeader {
             format: RADII,
             version: VERSION,
             nodeproof: env!("CARGO_PKG_VERSION"),
             engine: self.engine,
             scan: self.scan,
             class: self.target_class,
-            graph: &self.graph,
-            model: &self.model,
-            budget,
+            graph: self.graph.clone(),
+            model: self.model.clone(),
+            budget: BudgetFields::of(&self.budget).without_global()?,
             max_budget: self.budget.budget.global(),
-            nodes: self.records.len(),
-            timings: self.records.iter().any(|record| record.found.as_ref().is_some_and(|f| f.seconds.is_some())),
-        };
-        line(out, &header)?;
-        self.records.iter().try_for_each(|record| line(out, record))
+            nodes,
+            timings,
+        })
     }
+
+    /// Writes the radii as JSON Lines, a header first, as `nodeproof radius --out` does.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let timings = self.records.iter().any(|record| record.found.as_ref().is_some_and(|f| f.seconds.is_some()));
+        lines(out, &self.header(self.records.len(), timings)?, &self.records)
+    }
+}
+
+fn lines(out: &mut impl Write, header: &impl Serialize, records: &[impl Serialize]) -> io::Result<()> {
+    line(out, header)?;
+    records.iter().try_for_each(|record| line(out, record))
 }
 
 fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {

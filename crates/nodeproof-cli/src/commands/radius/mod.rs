@@ -10,11 +10,11 @@ use std::time::Instant;
 use anyhow::bail;
 use cpu_time::ProcessTime;
 use nodeproof::{Certifier, Engine, Graph, NodeId, Radius};
-use nodeproof_report::results::RadiusRecord;
+use nodeproof_report::results::{Radii, RadiiHeader, RadiusRecord};
 
 use crate::cli::{RadiusArguments, ResultArguments};
 use crate::engine::Effort;
-use crate::export::{Kept, Outputs, Places, RadiiHeader};
+use crate::export::{Header, Kept, Outputs, Places};
 use crate::inputs::Inputs;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Interrupted);
     };
     let Found { places, inputs, header, effort, records, run } = &found;
-    let report = Report::new(inputs, header, records, *effort, arguments.scan);
+    let report = Report::new(inputs, &header.about, records, *effort, arguments.scan);
     if results.json {
         places.print_summary(&report.json(run)?)?;
     } else if !results.quiet {
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
 pub(super) struct Found {
     places: Places,
     inputs: Inputs,
-    header: RadiiHeader,
+    header: Header<RadiiHeader>,
     effort: Effort,
     records: Vec<RadiusRecord>,
     run: Run,
@@ -75,10 +75,13 @@ pub(super) fn find(arguments: &RadiusArguments) -> anyhow::Result<Option<Found>>
         .target_class(class)
         .threads(arguments.threads.count());
     let certifier = effort.apply(certifier);
-    let header = RadiiHeader::new(&inputs, effort.engine(), class, nodes.len())?.with(results.timings, arguments.scan);
+    let (problem, budget) = ((&inputs.graph, &inputs.model), inputs.budget.budget());
+    let mut about = Radii::of(&[], problem, budget, effort.engine(), class);
+    about.scan = arguments.scan;
+    let header = Header::new(about.header(nodes.len(), results.timings)?, &inputs.graph);
     places.check_openable()?;
 
-    let search = Search { certifier: &certifier, graph: &inputs.graph, nodes: &nodes, most: header.max_budget };
+    let search = Search { certifier: &certifier, graph: &inputs.graph, nodes: &nodes, most: header.about.max_budget };
     let (start, cpu) = (Instant::now(), ProcessTime::now());
     let found = if arguments.scan { search.scan(results.quiet)? } else { search.bisect(results)? };
     let Some(records) = found else { return Ok(None) };
@@ -151,7 +154,7 @@ fn go_on(interrupt: Interrupt) -> ControlFlow<()> {
     if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-fn write(places: &Places, header: &RadiiHeader, records: &[RadiusRecord]) -> anyhow::Result<()> {
+fn write(places: &Places, header: &Header<RadiiHeader>, records: &[RadiusRecord]) -> anyhow::Result<()> {
     let mut outputs = Outputs::new(places.open(header, Kept::default(), |_| Ok(()))?);
     records.iter().try_for_each(|record| outputs.record(record))?;
     outputs.flush()

@@ -1,12 +1,12 @@
 //! What the radii come to, as a table and bars for people and as JSON for programs.
 
 use nodeproof::{NodeId, Split};
-use nodeproof_report::results::RadiusRecord;
+use nodeproof_report::results::{RadiiHeader, RadiusRecord};
 use serde::Serialize;
 
 use super::histogram::Histogram;
 use crate::engine::Effort;
-use crate::export::{Places, RadiiHeader};
+use crate::export::Places;
 use crate::inputs::Inputs;
 use crate::summary::Run;
 use crate::terminal::{self, counted};
