@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,12 +64,12 @@ class Explanation:
     def _verdict(self) -> str:
         found = self.certificate
         if found.verdict == "robust":
-            least = "above 0" if found.margin <= _SMALLEST else f"at {_number(found.margin)} or above"
+            least = "above 0" if found.margin <= _SMALLEST else f"at {_bound(found.margin)} or above"
             return f"robust: no admissible set of flips changes the class; every margin stays {least}"
         if found.witness is None:
             return (
                 "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between "
-                f"{_number(found.lower)} and {_number(found.upper)}"
+                f"{_bound(found.lower)} and {_number(found.upper)}"
             )
         count, tie = len(found.witness), found.witness.margin >= 0
         flips = f"{count} flip{'' if count == 1 else 's'}"
@@ -84,7 +85,7 @@ class Explanation:
 
     def _bound(self, class_: int) -> str:
         bound = self.certificate.margins[class_]
-        return "> 0" if 0 < bound <= _SMALLEST else f"≥ {_number(bound)}"
+        return "> 0" if 0 < bound <= _SMALLEST else f"≥ {_bound(bound)}"
 
     def _status(self, class_: int) -> str:
         witness = self.certificate.witness
@@ -134,6 +135,15 @@ def explain(graph: Graph, model: Model, node: int | str, *, global_budget: int, 
     logits = model.logits_under(graph, place, [])
     margins = logits[certificate.class_] - logits
     return Explanation(graph, certificate, logits, margins, found.budget_in_words())
+
+
+def _bound(lower: float | None) -> str:
+    """A lower bound: rounded down, but for the last digits of a double, so that 1 reads 1.000."""
+    if lower is None or not 1e-300 <= abs(lower) < 1e300:
+        return _number(lower)
+    plain = 0.001 <= abs(lower) < 1e6
+    unit = 0.001 if plain else 10.0 ** (math.floor(math.log10(abs(lower))) - 1)
+    return f"{math.floor(lower / unit + 1e-6) * unit:{'.3f' if plain else '.1e'}}"
 
 
 def _number(value: float | None) -> str:

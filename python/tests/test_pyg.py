@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -261,14 +264,19 @@ REFUSED = {
         "'conv2' has another propagation",
     ),
     "two kinds": (lambda: Network(GCNConv(6, 5), SGConv(5, 3, K=2)), "'conv2' has another propagation"),
-    "elu": (network(between=F.elu), "between layer 'conv1' and layer 'conv2'"),
-    "leaky relu": (network(between=lambda x: F.leaky_relu(x, 1e-6)), "something else than a ReLU"),
-    "no relu": (network(between=lambda x: x), "something else than a ReLU"),
+    "elu": (network(between=F.elu), "behind layer 'conv1' the module computes elu"),
+    "leaky relu": (
+        network(between=lambda x: F.leaky_relu(x, 1e-6)),
+        "behind layer 'conv1' the module computes leaky_relu",
+    ),
+    "no relu": (network(between=lambda x: x), "between layer 'conv1' and layer 'conv2' there is no ReLU"),
     "batch norm": (Bn, r"the module has bn \(BatchNorm1d\)"),
-    "residual": (Residual, "something else than a ReLU"),
+    "residual": (Residual, "before a ReLU and after it"),
     "dropout in use": (network(between=lambda x: F.dropout(x.relu(), 0.5)), "F.dropout without training"),
-    "normalised input": (network(before=lambda x: F.normalize(x, dim=1)), "something before it changes the attributes"),
-    "softmax": (network(last=lambda x: x.softmax(dim=1)), "looks like a softmax"),
+    "normalised input": (network(before=lambda x: F.normalize(x, dim=1)), "before the first layer the module computes"),
+    "scaled input": (network(before=lambda x: 0.5 * x), "something before it changes the attributes"),
+    "softmax": (network(last=lambda x: x.softmax(dim=1)), "computes _softmax: return logits"),
+    "softmax over nodes": (network(last=lambda x: F.log_softmax(x, dim=0)), "log_softmax over the classes"),
     "scaled output": (network(last=lambda x: 2 * x), "behind layer 'conv2'"),
     "absolute output": (network(last=torch.abs), "behind layer 'conv2'"),
     "extra layer": (network(last=torch.nn.Linear(3, 3)), r"behind layer 'conv2'.*last \(Linear\)"),
@@ -308,7 +316,7 @@ def test_a_module_that_looks_right_on_the_graph_alone_is_refused() -> None:
 
 #: Modules that agree with a ReLU network wherever one looks: only what they do gives them away.
 HIDDEN = {
-    "relu6": (F.relu6, "between layer 'conv1' and layer 'conv2' the module computes hardtanh"),
+    "relu6": (F.relu6, "behind layer 'conv1' the module computes hardtanh"),
     "clamp": (lambda x: x.clamp(0, 6), "the module computes clamp"),
     "leaky relu": (F.leaky_relu, "the module computes leaky_relu"),
     "elu": (F.elu, "the module computes elu"),
@@ -350,8 +358,19 @@ def test_edges_that_depend_on_attributes_are_refused() -> None:
             alike = (x[edge_index[0]] * x[edge_index[1]]).sum(dim=1) >= 0  # Always true, but it might not be.
             return self.conv(x, edge_index[:, alike])
 
-    with pytest.raises(VerificationError, match="depend on the attributes"):
+    with pytest.raises(VerificationError, match="depend on the attributes with each other"):
         from_pyg(Jaccard(), data())
+
+    class Weighted(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = GCNConv(6, 3, normalize=False)
+
+        def forward(self, x, edge_index):
+            return self.conv(x, edge_index, x[edge_index[0], 0])
+
+    with pytest.raises(VerificationError, match="edges or weights that depend on the attributes"):
+        from_pyg(Weighted(), data())
 
 
 class Leaving(torch.nn.Module):
@@ -376,6 +395,15 @@ LOOKS = {
     "dlpack": lambda x: np.from_dlpack(x),
     "of a view": lambda x: x[2:, :3].tolist(),
     "truth": lambda x: bool(x[0, 0] > 2),
+    "text": lambda x: len(str(x)),
+    "format": lambda x: len(f"{x}"),
+    "pickle": lambda x: len(pickle.dumps(x)),
+    "copy": lambda x: copy.deepcopy(x).numpy(),
+    "storage": lambda x: list(x.untyped_storage()),
+    "address": lambda x: ctypes.string_at(x.data_ptr(), 4),
+    "truth of an operation": lambda x: x.any(),
+    "equality": lambda x: torch.equal(x, x),
+    "places": lambda x: x.nonzero().shape[0],
 }
 
 
@@ -402,41 +430,205 @@ def with_part(path: str, part):
     return module
 
 
-def hooked(register: str, *, part: str = "conv1"):
+def hooked(register: str, hook, *, part: str = "conv1"):
     module = gcn()
-    getattr(module.get_submodule(part), register)(lambda *given: None)
+    getattr(module.get_submodule(part), register)(hook)
+    return module
+
+
+def clamp(*given):
+    return given[-1].clamp(max=1e6)
+
+
+def quantised():
+    module = gcn()
+    module.conv1.lin.register_forward_hook(
+        lambda layer, given, output: torch.fake_quantize_per_tensor_affine(output, 1.0, 0, -128, 127)
+    )
+    return module
+
+
+class Reading(torch.nn.Module):
+    """Weights that depend on the attributes, which its module gives it."""
+
+    x = None
+
+    def forward(self, weight):
+        return weight if self.x is None else weight * (1 + 0 * self.x.sum())
+
+
+class Given(Network):
+    def forward(self, x, edge_index):
+        Reading.x = x
+        try:
+            return super().forward(x, edge_index)
+        finally:
+            Reading.x = None
+
+
+def reading():
+    module = Given(GCNConv(6, 5), GCNConv(5, 3))
+    torch.nn.utils.parametrize.register_parametrization(module.conv1.lin, "weight", Reading())
     return module
 
 
 #: Layers of the right type that somebody has put something into.
 CHANGED = {
-    "hook": (lambda: hooked("register_forward_hook"), "'conv1' has hooks"),
-    "hook before": (lambda: hooked("register_forward_pre_hook"), "'conv1' has hooks"),
-    "hook on a part": (lambda: hooked("register_forward_hook", part="conv1.lin"), "'conv1' has hooks"),
-    "hook on messages": (lambda: hooked("register_message_forward_hook"), "'conv1' has hooks"),
-    "hook on propagation": (lambda: hooked("register_propagate_forward_hook"), "'conv1' has hooks"),
-    "own message": (lambda: with_part("conv1.message", lambda x_j, edge_weight: x_j), "a 'message' of its own"),
-    "own forward": (lambda: with_part("conv1.lin.forward", lambda x: x), "a 'forward' of its own"),
+    "hook": (lambda: hooked("register_forward_hook", clamp), "in layer 'conv1' the module computes clamp"),
+    "hook before": (
+        lambda: hooked("register_forward_pre_hook", lambda layer, given: (given[0].clamp(max=9), *given[1:])),
+        "computes clamp",
+    ),
+    "hook on a part": (lambda: hooked("register_forward_hook", clamp, part="conv1.lin"), "computes clamp"),
+    "hook on messages": (lambda: hooked("register_message_forward_hook", clamp), "computes clamp"),
+    "hook that scales": (
+        lambda: hooked("register_forward_hook", lambda layer, given, output: 1.0001 * output),
+        "differ",
+    ),
+    "quantised": (quantised, "computes .*fake_quantize"),
+    "own message": (lambda: with_part("conv1.message", lambda x_j, edge_weight: x_j), "values that differ"),
+    "own forward": (
+        lambda: with_part("conv1.lin.forward", lambda x: x @ torch.ones(6, 5).relu()),
+        "values that differ",
+    ),
     "other product": (lambda: with_part("conv1.lin", Clamped(6, 5, bias=False)), "multiplies by a Clamped"),
     "other sum": (lambda: with_part("conv1.aggr_module", Most()), "aggregates by a Most"),
+    "weights of the attributes": (reading, "with each other"),
 }
 
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_layers_that_somebody_changed_are_refused(name: str) -> None:
     make, words = CHANGED[name]
+    torch.manual_seed(0)
     with pytest.raises(VerificationError, match=words):
         from_pyg(make(), data())
 
 
-def test_hooks_for_all_modules_are_refused() -> None:
-    handle = torch.nn.modules.module.register_module_forward_hook(lambda module, given, output: None)
+def test_hooks_for_all_modules_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = torch.nn.modules.module.register_module_forward_hook(clamp)
     try:
-        with pytest.raises(VerificationError, match="hooks for all modules"):
+        with pytest.raises(VerificationError, match="computes clamp"):
             from_pyg(gcn(), data())
     finally:
         handle.remove()
-    from_pyg(gcn(), data())
+    module, message = gcn(), GCNConv.message
+    monkeypatch.setattr(GCNConv, "message", lambda self, x_j, edge_weight: clamp(message(self, x_j, edge_weight)))
+    with pytest.raises(VerificationError, match="in layer 'conv1' the module computes clamp"):
+        from_pyg(module, data())
+
+
+class Odd(torch.nn.Module):
+    """What happens between two layers is up to `between(module, x, output of the first, edges)`."""
+
+    def __init__(self, between) -> None:
+        super().__init__()
+        self.conv1, self.conv2, self.between = GCNConv(6, 5), GCNConv(5, 3), between
+
+    def forward(self, x, edge_index):
+        return self.between(self, x, self.conv1(x, edge_index), edge_index)
+
+
+def swallowed(module, x, h, edge_index):
+    try:
+        h = h.clamp(max=6) if x.numpy().sum() > 1e6 else h
+    except Exception:
+        pass
+    return module.conv2(h.relu(), edge_index)
+
+
+def in_a_thread(module, x, h, edge_index):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: h.clamp_(max=6)).result()
+    return module.conv2(h.relu(), edge_index)
+
+
+def in_part(module, x, h, edge_index):
+    h[:3].relu_()
+    return module.conv2(h, edge_index)
+
+
+def by_hand(module, x, h, edge_index):
+    out = torch.zeros(h.shape, dtype=h.dtype)
+    out.add_(h)
+    return module.conv2(out.relu(), edge_index)
+
+
+def hidden_view(module, x, h, edge_index):
+    kept = h.new_zeros(h.shape)
+    kept[:3].add_(h[:3])
+    return module.conv2((kept * h).relu(), edge_index)
+
+
+def with_autocast(module, x, h, edge_index):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return module.conv2(h.relu(), edge_index)
+
+
+ODD = {
+    "swallowed": (swallowed, "out of PyTorch"),
+    "thread": (in_a_thread, "computes clamp"),
+    "relu6 of relus": (lambda m, x, h, e: m.conv2(h.relu() - (h - 6).relu(), e), "after several"),
+    "thrown away": (lambda m, x, h, e: (h.relu(), m.conv2(x[:, :5], e))[1], "there is no ReLU"),
+    "returned too early": (lambda m, x, h, e: (m.conv2(h.relu(), e), h[:, :3])[1], "something else than what layer"),
+    "relu twice": (lambda m, x, h, e: m.conv2(h.relu().relu(), e), "a ReLU too many"),
+    "relu of a part": (in_part, "of a part of a tensor"),
+    "a tensor of its own": (by_hand, "into a tensor of its own"),
+    "product by a view": (hidden_view, "with each other"),
+    "squared": (lambda m, x, h, e: m.conv2((h * h).relu(), e), "with each other"),
+    "rounded": (lambda m, x, h, e: m.conv2(h.div(1.0, rounding_mode="floor").relu(), e), "computes div"),
+    "half precision": (with_autocast, "changes the precision"),
+    "behind log_softmax": (lambda m, x, h, e: -F.log_softmax(m.conv2(h.relu(), e), dim=1), "result of log_softmax"),
+    "constant": (lambda m, x, h, e: torch.ones(12, 3), "not computed from data.x"),
+    "other x": (lambda m, x, h, e: m.conv2(torch.ones(12, 5), e), "not computed from data.x"),
+    "forward": (lambda m, x, h, e: m.conv2.forward(h.relu(), e), "not layer.forward"),
+    "data dependent": (lambda m, x, h, e: m.conv2(h.relu() if h.sum() > 0 else h, e), "computes gt"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_affine_in_the_attributes_but_for_relus_is_all_that_passes(name: str) -> None:
+    between, words = ODD[name]
+    torch.manual_seed(0)
+    with pytest.raises(VerificationError, match=words):
+        from_pyg(Odd(between), data())
+
+
+#: Modules of the right form, written in other ways.
+EVEN = {
+    "clamp": lambda m, x, h, e: m.conv2(h.clamp(min=0), e),
+    "clamp_min_": lambda m, x, h, e: m.conv2(h.clamp_min_(0), e),
+    "threshold": lambda m, x, h, e: m.conv2(F.threshold(h, 0, 0), e),
+    "dropout of channels": lambda m, x, h, e: m.conv2(F.dropout1d(h.relu(), 0.5, training=False), e),
+    "single precision at the end": lambda m, x, h, e: F.log_softmax(m.conv2(h.relu(), e).float(), dim=-1),
+    "views": lambda m, x, h, e: m.conv2(h.t().contiguous().t().reshape(12, 5).relu(), e),
+    "in parts": lambda m, x, h, e: m.conv2(torch.cat([h[:, :2], h[:, 2:]], dim=1).relu(), e),
+    "printed": lambda m, x, h, e: (print(h.shape, h.dtype), m.conv2(h.relu(), e))[1],
+    "without gradients": lambda m, x, h, e: m.conv2(h.detach().data.relu(), e),
+}
+
+
+@pytest.mark.parametrize("name", EVEN)
+def test_other_ways_to_write_the_same_are_the_same(name: str) -> None:
+    torch.manual_seed(0)
+    module, of = Odd(EVEN[name]), data()
+    graph, model = from_pyg(module, of)
+    with torch.no_grad():
+        assert np.array_equal(model.predict(graph), module.eval()(of.x, of.edge_index).argmax(1).numpy())
+
+
+def test_hooks_and_compilers_that_change_nothing_are_fine() -> None:
+    seen, of = [], data()
+    module = hooked("register_forward_hook", lambda layer, given, output: seen.append(output.shape))
+    assert from_pyg(module, of)[1] == from_pyg(gcn(), of)[1] == from_pyg(torch.compile(gcn()), of)[1]
+    assert seen
+
+    class Positional(Network):
+        def forward(self, x, edge_index, /):
+            return super().forward(x, edge_index)
+
+    torch.manual_seed(0)
+    assert from_pyg(Positional(GCNConv(6, 5), GCNConv(5, 3)), of)[1].attributes == 6
 
 
 def test_weights_that_are_computed_are_taken_as_they_are() -> None:
@@ -454,8 +646,11 @@ def test_other_precisions_are_verified_too(dtype) -> None:
     graph, model = from_pyg(gcn().to(dtype), of)
     assert model.verification.largest_difference_double < 1e-9
     assert np.array_equal(graph.attributes.toarray(), of.x.double().numpy())
-    with pytest.raises(VerificationError, match="logits differ"):
+    with pytest.raises(VerificationError, match="values that differ"):
         from_pyg(gcn().to(dtype), of, tolerance=0.0)
+    for tolerance in (float("inf"), float("nan"), "small"):
+        with pytest.raises(nodeproof.InputError, match="tolerance=.* must be a finite number"):
+            from_pyg(gcn(), of, tolerance=tolerance)
 
 
 def test_a_graph_with_other_edges_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -470,11 +665,11 @@ def test_a_graph_with_other_edges_is_warned_of(caplog: pytest.LogCaptureFixture)
 
 
 def test_a_layer_that_lies_is_caught_by_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last resort: layers of the right type that compute something else."""
+    """Layers of the right type that compute something else, which is affine, too."""
     module, of = gcn(), data()
     message = GCNConv.message
     monkeypatch.setattr(GCNConv, "message", lambda self, x_j, edge_weight: 1.01 * message(self, x_j, edge_weight))
-    with pytest.raises(VerificationError, match="logits differ from the module's"):
+    with pytest.raises(VerificationError, match="layer 'conv1' gives values that differ from P x W"):
         from_pyg(module, of)
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._optional import optional
 from ..errors import VerificationError
 from ..model import Model
+from .trace import Source
 
 
 @dataclass
@@ -20,25 +21,23 @@ class Call:
     name: str
     layer: Any
     x: Any
+    #: What `x` is an affine function of; `None` if nothing that depends on the attributes.
+    source: Source | None
     edges: list[tuple[Any, Any]]
     output: Any = None
 
 
-def check_layer(call: Call) -> None:
+def check_kind(name: str, layer: Any) -> None:
     """Refuses layers that are not of the form `P x W + b`."""
-    torch = optional("torch", "pyg", "from_pyg()")
     from torch_geometric.nn import GCNConv, SAGEConv, SGConv
     from torch_geometric.nn.aggr import MeanAggregation, SumAggregation
 
-    layer, name = call.layer, f"layer {call.name!r}"
-    kind = type(layer)
+    name, kind = f"layer {name!r}", type(layer)
     if kind not in (GCNConv, SGConv, SAGEConv):
         raise VerificationError(
             f"{name} is a {kind.__name__}, which is not of the form P x W + b with P ≥ 0 that nodeproof certifies; it knows "
             "GCNConv, SGConv, and SAGEConv with aggr='mean' and root_weight=False"
         )
-    if not isinstance(call.x, torch.Tensor) or not isinstance(call.output, torch.Tensor):
-        raise VerificationError(f"{name} is given something else than one matrix of attributes")
     allowed, aggregation = ("mean", MeanAggregation) if kind is SAGEConv else ("add", SumAggregation)
     if layer.aggr != allowed and (layer.aggr, allowed) != ("sum", "add"):
         raise VerificationError(f"{name} aggregates by {layer.aggr!r}; a {kind.__name__} must do so by {allowed!r}")
@@ -58,11 +57,19 @@ def check_layer(call: Call) -> None:
         raise VerificationError(f"{name}, an SGConv with cached=True, would not see any change of x; set cached=False")
     if kind is SGConv and layer.K < 1:
         raise VerificationError(f"{name}, an SGConv with K={layer.K}, passes no messages; set K to 1 or more")
-    if len(call.edges) != (layer.K if kind is SGConv else 1):
-        raise VerificationError(
-            f"{name}, a {kind.__name__}, passes messages {len(call.edges)} times, which is unexpected"
-        )
     _check_linear(name, linear_of(layer))
+
+
+def check_call(call: Call) -> None:
+    """Refuses calls of such layers that are not made in the usual way."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    from torch_geometric.nn import SGConv
+
+    name = f"layer {call.name!r}"
+    if not isinstance(call.x, torch.Tensor) or not isinstance(call.output, torch.Tensor):
+        raise VerificationError(f"{name} is given something else than one matrix of attributes")
+    if len(call.edges) != (call.layer.K if isinstance(call.layer, SGConv) else 1):
+        raise VerificationError(f"{name} passes messages {len(call.edges)} times, which is unexpected")
     for edges, _ in call.edges:
         if not isinstance(edges, torch.Tensor) or edges.layout != torch.strided:
             raise VerificationError(f"{name} is given a sparse adjacency; give edge_index, 2 × E")

@@ -5,19 +5,18 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .._optional import optional
 from ..errors import InputError, NodeproofError, VerificationError
 from .convert import float_type
-from .layers import Call, check_layer, propagation_of
-from .trace import Trace, tracing
+from .layers import Call, check_call, check_kind, propagation_of
+from .trace import Source, Trace
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
 Forward = Callable[[Any, Any], Any]
@@ -42,43 +41,74 @@ class Subject:
         """A copy in the module's own precision, or in another one."""
         copied = _copied(module, dtype)
         _check_parameters(copied)
-        return cls(copied, copy.copy(data).cpu(), forward, dtype or float_type(copied))
+        return cls(copied, data.clone().cpu(), forward, dtype or float_type(copied))
 
-    def run(self, x: npt.NDArray[np.bool_]) -> tuple[list[Call], Any]:
+    def run(self, x: npt.NDArray[Any]) -> tuple[list[Call], Any]:
         """Runs the module on `x`, and returns the calls of its layers and its output."""
         torch = optional("torch", "pyg", "from_pyg()")
-        given = copy.copy(self.data)
-        given.x = torch.tensor(x).to(self.dtype)
+        trace, calls = Trace(_suspects(self.module)), list[Call]()
+        given = self.data.clone()
+        plain = torch.tensor(x).to(self.dtype)
         for name in ("edge_weight", "edge_attr"):
             value = getattr(given, name, None)
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 setattr(given, name, value.to(self.dtype))
-        calls: list[Call] = []
+        given.x = trace.follow(plain.clone())
         try:
-            with torch.no_grad(), tracing(given.x) as trace, _watched(self.module, calls, trace):
+            with torch.no_grad(), _uncompiled(), _watched(self.module, calls, trace):
                 output = (self.forward or _forward)(self.module, given)
         except NodeproofError:
+            trace.check()
             raise
         except Exception as error:
+            trace.check()
             raise NotRunnableError(f"the module cannot be run on the data: {type(error).__name__}: {error}") from error
-        if not calls:
-            raise VerificationError(
-                "the module has no layer that passes messages; nodeproof knows GCNConv, SGConv and SAGEConv"
-            )
-        for call in calls:
-            check_layer(call)
-            propagation_of(call, len(x))
-        if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != x.shape[0]:
-            shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+        trace.check_all()
+        _check_calls(calls, len(x))
+        shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
+        if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != len(x):
             raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; give forward=")
-        _check_between(self.module, calls, given.x, output)
-        trace.check([call.name for call in calls], output)
+        _check_flow(calls, trace.source(output))
+        output = trace.value(output)
+        _check_between(self.module, calls, plain, output)
         return calls, output
+
+
+def _check_calls(calls: list[Call], nodes: int) -> None:
+    """Refuses layers that are not of the form `P x W + b`, and numbers that are none."""
+    if not calls:
+        raise VerificationError(
+            "the module has no layer that passes messages; nodeproof knows GCNConv, SGConv and SAGEConv, and sees them only "
+            "where PyTorch does: in a list, use torch.nn.ModuleList"
+        )
+    for call in calls:
+        check_kind(call.name, call.layer)
+        check_call(call)
+        propagation_of(call, nodes)
+        if not bool(call.output.isfinite().all()):
+            raise VerificationError(
+                f"layer {call.name!r} computes values that are not finite; did its training diverge?"
+            )
+
+
+def _check_flow(calls: list[Call], end: Source | None) -> None:
+    """Refuses layers that do not follow one another, each behind a ReLU of the one before."""
+    for place, call in enumerate(calls):
+        if call.source is None:
+            raise VerificationError(f"layer {call.name!r} is given something that was not computed from data.x")
+        if call.source.depth < place:
+            raise VerificationError(f"between layer {calls[place - 1].name!r} and layer {call.name!r} there is no ReLU")
+        if call.source.depth > place:
+            raise VerificationError(f"before layer {call.name!r} there is a ReLU too many")
+    if end is None:
+        raise VerificationError("the module returns something that was not computed from data.x by PyTorch")
+    if end.depth != len(calls) - 1:
+        raise VerificationError(f"the module returns something else than what layer {calls[-1].name!r} gave")
 
 
 def _copied(module: Any, dtype: Any) -> Any:
     try:
-        copied = copy.deepcopy(module)
+        copied = copy.deepcopy(getattr(module, "_orig_mod", module))  # What `torch.compile` was given.
     except Exception as error:
         raise InputError(
             f"the module cannot be copied ({error}); nodeproof runs a copy so as not to change yours"
@@ -114,26 +144,32 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
     def before(name: str) -> Any:
         def hook(layer: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
             x: Any = arguments[0] if arguments else keywords.get("x")
-            trace.enter(name, x)
-            call = Call(name, layer, x.clone() if hasattr(x, "clone") else x, [])
+            check_kind(name, layer)
+            trace.enter(name)
+            call = Call(name, layer, _kept(trace, x), trace.source(x), [])
             calls.append(call)
             stack.append(call)
 
         return hook
 
     def after(layer: Any, arguments: Any, keywords: Any, output: Any) -> None:
-        stack.pop().output = output.clone() if hasattr(output, "clone") else output
-        trace.leave(output)
+        stack.pop().output = _kept(trace, output)
+        trace.leave()
 
     def sent(layer: Any, arguments: tuple[Any, ...]) -> None:
-        keywords = arguments[-1]
-        edges, weight = arguments[0], keywords.get("edge_weight")
-        trace.check_edges(stack[-1].name, edges, weight)
-        stack[-1].edges.append((edges, weight))
+        if not stack:
+            raise trace.refuse(
+                "has a layer pass messages without calling it; write layer(x, …), not layer.forward(x, …)"
+            )
+        edges, weight = arguments[0], arguments[-1].get("edge_weight")
+        if trace.source(edges) or trace.source(weight):
+            raise trace.refuse(
+                "computes edges or weights that depend on the attributes; certificates need some that do not"
+            )
+        stack[-1].edges.append((trace.value(edges), trace.value(weight)))
 
     for name, layer in module.named_modules():
         if isinstance(layer, MessagePassing):
-            _check_unchanged(name, layer)
             handles.append(layer.register_forward_pre_hook(before(name or "module"), with_kwargs=True))
             handles.append(layer.register_forward_hook(after, with_kwargs=True))
             handles.append(layer.register_propagate_forward_pre_hook(sent))
@@ -144,47 +180,27 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
             handle.remove()
 
 
-def _check_unchanged(name: str, layer: Any) -> None:
-    """Refuses layers that somebody has put something else into."""
-    if any(_is_foreign(hook) for hook in _global_hooks()):
-        raise VerificationError(
-            "PyTorch has hooks for all modules, which may change what they compute; remove them first"
-        )
-    for part in layer.modules():
-        if any(_is_foreign(hook) for hook in _hooks(part)):
-            raise VerificationError(
-                f"layer {name!r} has hooks, so that nobody knows what it computes; remove them first"
-            )
-        for method in vars(part):
-            if inspect.isfunction(getattr(type(part), method, None)):
-                raise VerificationError(
-                    f"layer {name!r} has a {method!r} of its own; nodeproof knows the layer as PyTorch Geometric has it"
-                )
+def _uncompiled() -> Any:
+    """A context in which what `torch.compile` made runs as it was written."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    return torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
 
 
-def _hooks(part: Any) -> list[Any]:
-    """Whatever is called when a layer, or a part of it, computes something."""
-    kinds = [hooks for kind, hooks in vars(part).items() if "forward" in kind and kind.endswith("_hooks")]
-    return [hook for hooks in kinds for hook in hooks.values()]
-
-
-def _global_hooks() -> list[Any]:
-    from torch.nn.modules import module
-
-    return [*module._global_forward_hooks.values(), *module._global_forward_pre_hooks.values()]
-
-
-def _is_foreign(hook: Any) -> bool:
-    """Whether a hook is not one of those that the libraries themselves use, for lazy layers and normalised weights."""
-    home = str(getattr(hook, "__module__", None) or type(hook).__module__)
-    return home.partition(".")[0] not in ("torch", "torch_geometric")
+def _kept(trace: Trace, value: Any) -> Any:
+    value = trace.value(value)
+    return value.clone() if hasattr(value, "clone") else value
 
 
 def _forward(module: Any, data: Any) -> Any:
     """Calls a module whose `forward` has arguments of the usual names."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise VerificationError("a scripted module hides its layers; give the module that it was made of")
     parameters = list(inspect.signature(module.forward).parameters.values())
     known = {name: getattr(data, name, None) for name in ("x", "edge_index", "edge_weight", "edge_attr")}
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+    if all(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return module(**{name: value for name, value in known.items() if value is not None})
+    if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY) for parameter in parameters):
         weight = () if known["edge_weight"] is None else (known["edge_weight"],)
         return module(known["x"], known["edge_index"], *weight)
     needed = [parameter for parameter in parameters if parameter.default is parameter.empty]
@@ -223,11 +239,8 @@ def _check_between(module: Any, calls: list[Call], x: Any, output: Any) -> None:
     shift = output - last
     spread = float((shift - shift[:, :1]).abs().max()) if shift.numel() else 0.0
     if not spread <= 64 * torch.finfo(output.dtype).eps * max(1.0, float(output.abs().max()), float(last.abs().max())):
-        hint = ""
-        if bool((output >= 0).all()) and torch.allclose(output.sum(1), torch.ones_like(output[:, 0]), atol=1e-4):
-            hint = "; it looks like a softmax: return logits, or log_softmax"
         raise VerificationError(
-            f"behind layer {calls[-1].name!r} the module does something else than log_softmax{hint}{_suspects(module)}"
+            f"behind layer {calls[-1].name!r} the module does something else than log_softmax{_suspects(module)}"
         )
 
 

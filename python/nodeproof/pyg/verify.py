@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import number
 from .._optional import optional
 from ..errors import InputError, VerificationError
 from ..graph import Graph
@@ -17,6 +18,7 @@ from ..model import Model
 from .convert import attributes_of, edges_of, labels_of
 from .layers import Call, model_of, propagation_of
 from .run import Forward, NotRunnableError, Subject
+from .trace import PrecisionError
 
 _log = logging.getLogger("nodeproof")
 
@@ -34,15 +36,15 @@ _LARGE = 20_000_000
 class Verification:
     """How an imported model was held against its module."""
 
-    #: Largest difference of centred logits, in the module's own precision, on the graph as it is.
+    #: Largest difference of centred logits, in the module's own precision, over all attribute matrices that were tried.
     largest_difference: float
     #: The largest that was allowed.
     tolerance: float
-    #: The same in double precision, over all attribute matrices that were tried; `None` if the module cannot do that.
+    #: The same difference in double precision; `None` if the module cannot do that.
     largest_difference_double: float | None
-    #: Attribute matrices that were tried.
+    #: Attribute matrices that were tried, the graph's own first.
     inputs: int
-    #: Nodes whose class differs: the module's rounding, or a tie, decides them.
+    #: Nodes whose class on the graph as it is differs: the module's rounding, or a tie, decides them.
     disagreements: tuple[int, ...]
 
 
@@ -89,31 +91,42 @@ def from_pyg(
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
+    tolerance = number("tolerance", tolerance)
     model = model_of(own.run(x)[0], len(x))
-    held = _compare(own, model, graph, x, tolerance)
     inputs = list(_inputs(x))
+    held = [_compare(own, model, graph, other, tolerance) for other in inputs]
     try:
         double = Subject.of(module, data, forward, torch.float64)
         exact = model_of(double.run(x)[0], len(x))
-    except NotRunnableError as error:
+    except (NotRunnableError, PrecisionError) as error:
         _log.warning(
-            "the module cannot be run in double precision, where it would be compared more closely: %s", error.__cause__
+            "the module cannot be run in double precision, where it would be compared more closely: %s",
+            error.__cause__ or error,
         )
         doubled = None
-        for other in inputs[1:]:
-            _compare(own, model, _tampered(graph, other), other, tolerance)
+        for other in _generic(x):
+            _compare(own, model, graph, other, tolerance)
     else:
-        compared = (_compare(double, exact, _tampered(graph, other), other, _DOUBLE_TOLERANCE) for other in inputs)
+        compared = [_compare(double, exact, graph, other, _DOUBLE_TOLERANCE) for other in [*inputs, *_generic(x)]]
         doubled = max(comparison.largest for comparison in compared)
-    model.verification = Verification(held.largest, held.allowed, doubled, len(inputs), held.disagreements)
+    disagreements = held[0].disagreements
+    model.verification = Verification(
+        max(comparison.largest for comparison in held),
+        max(comparison.allowed for comparison in held),
+        doubled,
+        len(inputs),
+        disagreements,
+    )
     model.metadata["edges"] = graph.edges_fingerprint
-    _log.info("imported %r; logits differ from the module's by at most %.2g", model, held.largest)
-    if held.disagreements:
+    _log.info(
+        "imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference
+    )
+    if disagreements:
         _log.warning(
             "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
             "another class than the module's",
-            len(held.disagreements),
-            held.disagreements[0],
+            len(disagreements),
+            disagreements[0],
         )
     return graph, model
 
@@ -132,10 +145,6 @@ def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
     )
 
 
-def _tampered(graph: Graph, x: npt.NDArray[np.bool_]) -> Graph:
-    return Graph(graph.adjacency, x, directed=True, keep_self_loops=True)
-
-
 def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
     """Attribute matrices to compare on: as they are, and tampered with."""
     random = np.random.default_rng(0)
@@ -147,6 +156,14 @@ def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
         yield np.zeros_like(x)
 
 
+def _generic(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.float64]]:
+    """Numbers at random in place of attributes: affine functions that agree on such are the same."""
+    random = np.random.default_rng(1)
+    if x.size <= _LARGE:
+        yield random.standard_normal(x.shape)
+        yield 30 * random.standard_normal(x.shape)
+
+
 @dataclass(frozen=True)
 class _Comparison:
     """The largest difference of centred logits, what is allowed, and nodes whose class differs."""
@@ -156,18 +173,15 @@ class _Comparison:
     disagreements: tuple[int, ...]
 
 
-def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[np.bool_], tolerance: float) -> _Comparison:
-    """Holds the model against the module on `x`, the attributes of `graph`."""
+def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[Any], tolerance: float) -> _Comparison:
+    """Holds the model against the module on `x` in place of the attributes of `graph`, layer by layer and at the end."""
     calls, output = subject.run(x)
-    _check_propagation(calls, model.propagation_on(graph))
-    theirs, ours = output.double().numpy(), model.logits(graph)
+    propagation = model.propagation_on(graph)
+    _check_propagation(calls, propagation)
+    _check_layers(calls, model, propagation, tolerance)
+    theirs, ours = output.double().numpy(), _logits(model, graph, x)
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
-    if not np.isfinite(theirs).all():
-        node = int(np.argwhere(~np.isfinite(theirs))[0, 0])
-        raise VerificationError(
-            f"the module's logits of node {node} are not finite; was training cut off or did it diverge?"
-        )
     # Margins are all that matters, and log_softmax moves all logits of a node alike.
     difference = np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1]))
     largest = float(difference.max()) if difference.size else 0.0
@@ -190,3 +204,28 @@ def _check_propagation(calls: list[Call], propagation: Any) -> None:
                 f"layer {call.name!r} has another propagation where other attributes are set; certificates need one that does "
                 "not depend on them"
             )
+
+
+def _check_layers(calls: list[Call], model: Model, propagation: Any, tolerance: float) -> None:
+    """Refuses layers that give something else than `P x W + b`."""
+    for call, weight, bias in zip(calls, model.weights, model.biases, strict=True):
+        x = call.x.double().numpy()
+        expected = propagation @ (x @ weight) + bias
+        scale = abs(propagation) @ (np.abs(x) @ np.abs(weight)) + np.abs(bias)
+        difference = np.abs(call.output.double().numpy() - expected)
+        if difference.size and not difference.max() <= tolerance * scale.max():
+            raise VerificationError(
+                f"layer {call.name!r} gives values that differ from P x W + b by up to {difference.max():.3g}; has somebody "
+                "put something into it?"
+            )
+
+
+def _logits(model: Model, graph: Graph, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The logits with `x` in place of the attributes: nodeproof's own where `x` is binary."""
+    if x.dtype == np.bool_:
+        return model.logits(Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
+    propagation = model.propagation_on(graph)
+    values = np.asarray(x, np.float64)
+    for place, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
+        values = propagation @ ((values if place == 0 else np.maximum(values, 0)) @ weight) + bias
+    return values

@@ -233,7 +233,7 @@ impl<'a> Story<'a> {
             (VerdictName::Robust, _) => {
                 let least = match self.margin {
                     margin if only_positive(margin) => "above 0".to_owned(),
-                    margin => format!("at {} or above", number(margin)),
+                    margin => format!("at {} or above", bound(margin)),
                 };
                 format!("robust: no admissible set of flips changes the class; every margin stays {least}")
             }
@@ -248,7 +248,7 @@ impl<'a> Story<'a> {
             (VerdictName::Nonrobust, _) if flips == 1 => "nonrobust: one flip changes the class".to_owned(),
             (VerdictName::Nonrobust, _) => format!("nonrobust: {flips} flips change the class (fewer may do)"),
             (VerdictName::Undecided, upper) => {
-                let (lower, gap) = (number(self.margin), upper.map_or(f64::NAN, |upper| upper - self.margin));
+                let (lower, gap) = (bound(self.margin), upper.map_or(f64::NAN, |upper| upper - self.margin));
                 let upper = upper.map_or("unknown".to_owned(), number);
                 format!(
                     "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between \
@@ -283,7 +283,7 @@ impl<'a> Story<'a> {
         let row = |margin: &Margin| {
             let lower = match margin.lower {
                 lower if only_positive(lower) => "> 0".to_owned(),
-                lower => format!("≥ {}", number(lower)),
+                lower => format!("≥ {}", bound(lower)),
             };
             vec![margin.class.in_words(), number(margin.clean), lower, margin.status.word().to_owned()]
         };
@@ -380,6 +380,16 @@ fn number(value: f64) -> String {
     }
 }
 
+/// A lower bound: rounded down, but for the last digits of a double, so that 1 reads 1.000.
+fn bound(lower: f64) -> String {
+    let down = |unit: f64| (lower / unit + 1e-6).floor() * unit;
+    match lower.abs() {
+        size if (0.001..1e6).contains(&size) => format!("{:.3}", down(0.001)),
+        size if (1e-300..1e300).contains(&size) => format!("{:.1e}", down(10_f64.powf(size.log10().floor() - 1.0))),
+        _ => number(lower),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -404,6 +414,12 @@ mod tests {
     fn tiny_margins_keep_their_sign() {
         assert_eq!((number(0.5), number(-0.0001), number(0.0)), ("0.500".into(), "-1.0e-4".into(), "0.000".into()));
         assert!(only_positive(5e-324) && !only_positive(0.0) && !only_positive(1e-300));
+        assert_eq!((bound(0.9996), bound(-0.5001), bound(0.0125)), ("0.999".into(), "-0.501".into(), "0.012".into()));
+        assert_eq!(
+            (bound(0.000_798), bound(-1.01e-9), bound(2.99e7)),
+            ("7.9e-4".into(), "-1.1e-9".into(), "2.9e7".into())
+        );
+        assert_eq!((bound(1.0 - 1e-15), bound(0.0), bound(-1.0)), ("1.000".into(), "0.000".into(), "-1.000".into()));
         assert_eq!((number(f64::MIN), number(-1e200)), ("unknown".into(), "-1.0e200".into()));
     }
 }
