@@ -22,6 +22,13 @@ def whole(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """`True` or `False`, and not just something that counts as such."""
+    if not (isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")):
+        raise InputError(f"{name}={value!r} must be True or False")
+    return bool(value)
+
+
 def number(name: str, value: Any) -> float:
     """A finite number."""
     try:

@@ -6,14 +6,25 @@ import os
 import tempfile
 from pathlib import Path
 
-from .errors import FileError, MissingFileError
+from .errors import FileError, InputError, MissingFileError
 
 StrPath = str | os.PathLike[str]
 
 
+def path_text(path: StrPath) -> str:
+    """The path as text."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        text = ""
+    if not text or "\0" in text:
+        raise InputError(f"{path!r} is no path; give text or a pathlib.Path")
+    return text
+
+
 def existing(path: StrPath) -> str:
     """The path of a file that is there."""
-    path = os.fspath(path)
+    path = path_text(path)
     if not os.path.exists(path):
         raise MissingFileError(f"{path} does not exist; check the path")
     if os.path.isdir(path):
@@ -23,7 +34,7 @@ def existing(path: StrPath) -> str:
 
 def replace(path: StrPath, content: bytes) -> None:
     """Writes `content` beside `path` and puts it in its place; an existing file stays as it was if that fails."""
-    target = Path(path)
+    target = Path(path_text(path))
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:

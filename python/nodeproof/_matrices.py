@@ -27,7 +27,7 @@ def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
     if scipy.sparse.issparse(matrix):
         rows = matrix.tocsr()
     else:
-        dense = np.asarray(matrix)
+        dense = plain(matrix, what)
         if dense.ndim != 2:
             raise InputError(f"{what} must be a matrix, dense or sparse, but it has {dense.ndim} dimensions")
         check_numbers(dense.dtype, what)
@@ -47,13 +47,28 @@ def compressed_rows(matrix: Any, what: str) -> tuple[Triple, tuple[int, int]]:
     return (values(rows.data), ids(rows.indices), ids(rows.indptr)), (int(rows.shape[0]), int(rows.shape[1]))
 
 
-def plain(given: Any) -> npt.NDArray[Any]:
-    """An array of whatever holds numbers or names: lists, sets, generators, columns of pandas."""
+def plain(given: Any, what: str = "what was given") -> npt.NDArray[Any]:
+    """An array of whatever holds numbers or names: lists, sets, generators, columns of pandas, tensors."""
+    if isinstance(given, np.ma.MaskedArray) and given.mask.any():
+        raise InputError(f"{what} has entries that are masked; fill them first, array.filled(0)")
+    if hasattr(given, "detach"):
+        given = _of_tensor(given, what)
     if not (hasattr(given, "__array__") or isinstance(given, (str, Sequence))) and isinstance(given, Iterable):
         given = sorted(given) if isinstance(given, AbstractSet) else list(given)
-    array = np.asarray(given)
-    # Columns of pandas that may hold nothing come as objects.
-    return np.array(array.tolist()) if array.dtype == object else array
+    try:
+        array = np.asarray(given)
+        # Columns of pandas that may hold nothing come as objects.
+        return np.array(array.tolist()) if array.dtype == object else array
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} cannot be read as an array: {error}") from error
+
+
+def _of_tensor(tensor: Any, what: str) -> Any:
+    """A tensor of PyTorch as an array; what NumPy has no type for, such as bfloat16, in double precision."""
+    if str(getattr(tensor, "layout", "torch.strided")) != "torch.strided":
+        raise InputError(f"{what} is a sparse tensor; give tensor.to_dense(), or a matrix of SciPy")
+    tensor = tensor.detach().cpu()
+    return (tensor.double() if str(tensor.dtype) in ("torch.bfloat16", "torch.float16") else tensor).numpy()
 
 
 def check_numbers(dtype: np.dtype[Any], what: str) -> None:

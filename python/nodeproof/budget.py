@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from . import _core
-from ._checks import instance, listed
+from ._checks import flag, instance, listed
 from .errors import InputError
 from .graph import Graph
 from .split import node_ids
@@ -53,7 +53,8 @@ class Budget:
         With `most`, the global budget is one up to which others are tried, and no more than there are attribute entries.
         """
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
-        if self.add_only and self.delete_only:
+        add_only, delete_only = flag("add_only", self.add_only), flag("delete_only", self.delete_only)
+        if add_only and delete_only:
             raise InputError("add_only and delete_only together leave no flips; choose one")
         flips = self.global_budget
         if isinstance(flips, bool) or not hasattr(flips, "__index__") or not 0 <= int(flips) < 2**32:
@@ -80,7 +81,7 @@ class Budget:
                 raise InputError(
                     f"local_budget_at: node {node} cannot have {count} flips; give 0 to {graph.attribute_count}"
                 )
-        direction = "add-only" if self.add_only else "delete-only" if self.delete_only else "both"
+        direction = "add-only" if add_only else "delete-only" if delete_only else "both"
         return _core.Budget(
             graph._core,
             min(int(flips), entries),

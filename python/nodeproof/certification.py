@@ -8,7 +8,7 @@ from typing import Literal
 import numpy.typing as npt
 
 from . import _core
-from ._checks import instance, number, whole
+from ._checks import flag, instance, number, whole
 from ._progress import Progress, observer
 from .budget import Budget
 from .graph import Graph
@@ -21,8 +21,8 @@ from .split import Nodes, Split
 Engine = Literal["fast", "tight", "complete"]
 #: Whose margins are certified.
 TargetClass = Literal["predicted", "label"]
-#: More threads than any machine has.
-MOST_THREADS = 65_535
+#: More threads than anybody has cores, and few enough to be started in a second.
+MOST_THREADS = 1024
 
 
 def targets_of(graph: Graph, model: Model, nodes: str | npt.ArrayLike, split: Split | None) -> Nodes:
@@ -95,7 +95,16 @@ def certify(
     threads = whole("threads", threads, most=MOST_THREADS)
     with observer(progress, "certify") as tell:
         made = _core.certify(
-            graph._core, model._core, budget, targets, str(engine), str(target_class), *limits, threads, timings, tell
+            graph._core,
+            model._core,
+            budget,
+            targets,
+            str(engine),
+            str(target_class),
+            *limits,
+            threads,
+            flag("timings", timings),
+            tell,
         )
     return Certificates(made, graph)
 
@@ -147,9 +156,9 @@ def radius(
             str(engine),
             str(target_class),
             limit,
-            scan,
+            flag("scan", scan),
             threads,
-            timings,
+            flag("timings", timings),
             tell,
         )
     return Radii(made, graph)

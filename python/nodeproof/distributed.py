@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import whole
+from ._checks import flag, whole
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
@@ -123,7 +123,7 @@ class _Certify:
         self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, timings: bool
     ) -> None:
         self.budget = budget
-        self.options = (str(engine), str(target_class), time_limit, None, 1, timings)
+        self.options = (str(engine), str(target_class), time_limit, None, 1, flag("timings", timings))
 
     def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Certificates:
         return _core.certify(graph._core, model._core, self.budget.on(graph), nodes, *self.options, tell)
@@ -139,7 +139,7 @@ class _Radius:
         self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, scan: bool, timings: bool
     ) -> None:
         self.budget = budget
-        self.options = (str(engine), str(target_class), time_limit, scan, 1, timings)
+        self.options = (str(engine), str(target_class), time_limit, flag("scan", scan), 1, flag("timings", timings))
 
     def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Radii:
         return _core.radius(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._files import StrPath, existing
+from ._checks import flag, listed
+from ._files import StrPath, existing, path_text
 from ._matrices import Triple, check_numbers, compressed_rows, plain
 from .errors import InputError
 
@@ -69,6 +70,11 @@ class Graph:
         keep_self_loops: bool = False,
         directed: bool | None = None,
     ) -> None:
+        flags = flag("binarise", binarise), flag("largest_component", largest_component)
+        loops, directed = (
+            flag("keep_self_loops", keep_self_loops),
+            directed if directed is None else flag("directed", directed),
+        )
         edges, shape = compressed_rows(adjacency, "the adjacency")
         if shape[0] != shape[1]:
             raise InputError(f"the adjacency has shape {shape[0]} × {shape[1]}; it must be square, one row a node")
@@ -77,10 +83,8 @@ class Graph:
             raise InputError(
                 f"the attributes have {rows} rows but the adjacency has {shape[0]}; both need one row a node"
             )
-        names = tuple(
-            None if given is None else [str(name) for name in given]
-            for given in (node_names, attribute_names, class_names)
-        )
+        given_names = {"node_names": node_names, "attribute_names": attribute_names, "class_names": class_names}
+        names = [None if given is None else _names(name, given) for name, given in given_names.items()]
         self._take(
             *_core.Graph.of_arrays(
                 edges,
@@ -88,9 +92,8 @@ class Graph:
                 columns,
                 None if labels is None else label_ids(labels, rows),
                 (names[0], names[1], names[2]),
-                binarise,
-                largest_component,
-                keep_self_loops,
+                *flags,
+                loops,
                 directed,
             )
         )
@@ -134,7 +137,9 @@ class Graph:
         As on the command line, edges are made undirected unless `directed` keeps them as they are; the other options are
         those of `Graph`.
         """
-        return cls._of(*_core.Graph.read(existing(path), binarise, largest_component, keep_self_loops, directed))
+        flags = {"binarise": binarise, "largest_component": largest_component, "keep_self_loops": keep_self_loops}
+        given = [flag(name, value) for name, value in (flags | {"directed": directed}).items()]
+        return cls._of(*_core.Graph.read(existing(path), given[0], given[1], given[2], given[3]))
 
     @classmethod
     def from_edges(
@@ -149,7 +154,7 @@ class Graph:
         """
         import scipy.sparse
 
-        edges = np.asarray(edge_index)
+        edges = plain(edge_index, "the edges")
         if edges.size == 0:
             edges = np.zeros((2, 0), dtype=np.int64)
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
@@ -179,7 +184,7 @@ class Graph:
 
     def write(self, path: StrPath) -> None:
         """Writes an `.npz` that `Graph.read` and the command line read."""
-        self._core.write(path)
+        self._core.write(path_text(path))
 
     def with_labels(self, labels: npt.ArrayLike) -> Graph:
         """The same graph with other labels, negative for none."""
@@ -342,12 +347,22 @@ def _unpickled(
     return graph
 
 
+def _names(name: str, given: Any) -> list[str]:
+    texts = [str(text) for text in listed(name, given, "names")]
+    for place, text in enumerate(texts):
+        if not text.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise InputError(f"{name}: name {place} is no valid text")
+    return texts
+
+
 def label_ids(labels: npt.ArrayLike, nodes: int) -> npt.NDArray[np.int64]:
     """Labels as 64-bit integers, one a node."""
+    if isinstance(labels, (Mapping, Set)):
+        raise InputError(f"labels are a {type(labels).__name__}; give a list, one class a node")
     array = plain(labels)
     check_numbers(array.dtype, "the list of labels")
     if array.dtype.kind == "f":
-        if not np.array_equal(array, np.floor(array)):
+        if not (np.isfinite(array).all() and np.array_equal(array, np.floor(array))):
             raise InputError("labels must be whole numbers, one class a node; negative for none")
     if array.shape != (nodes,):
         raise InputError(f"the labels have shape {array.shape}, but there are {nodes} nodes; give one class a node")

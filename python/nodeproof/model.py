@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import whole
-from ._files import StrPath, existing
-from ._matrices import check_numbers, compressed_rows
+from ._checks import instance, whole
+from ._files import StrPath, existing, path_text
+from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
 from .graph import Graph
 
@@ -53,8 +53,8 @@ class Model:
         biases: Iterable[npt.ArrayLike | None] | None = None,
         propagation: Any = "symmetric-gcn",
     ) -> None:
-        matrices = [_floats(f"W{i}", weight, 2) for i, weight in enumerate(weights)]
-        given = [None] * len(matrices) if biases is None else list(biases)
+        matrices = [_floats(f"W{i}", weight, 2) for i, weight in enumerate(_layers("weights", weights))]
+        given = [None] * len(matrices) if biases is None else _layers("biases", biases)
         if len(given) != len(matrices):
             raise InputError(f"there are {len(matrices)} weights but {len(given)} biases; give one each, or None")
         vectors = [
@@ -79,29 +79,25 @@ class Model:
         return cls._of(*_core.Model.read(existing(path)))
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], propagation: Any = None) -> Model:
+    def from_state_dict(cls, state: Mapping[str, Any], propagation: Any) -> Model:
         """A model of the tensors of a `torch` state dict: of `GCNConv` layers, or of linear ones, in their order.
 
         Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Others are told by the
         length of their bias, and are an error where that does not tell. Nothing in a state dict says what the
-        propagation is, nor that there are ReLUs between the layers: if the module is at hand, use `nodeproof.from_pyg`,
-        which looks at both.
+        propagation is, nor that there are ReLUs between the layers, nor that there is nothing else: you do. If the module
+        is at hand, use `nodeproof.from_pyg`, which looks at all of that.
+
+        Args:
+            state: `module.state_dict()`; every tensor must be a weight or a bias of a layer `P x W + b`.
+            propagation: see `Model`; "symmetric-gcn" is that of `GCNConv` on a graph without self-loops.
         """
         from .state_dict import layers_of
 
-        weights, biases, default = layers_of(state)
-        if propagation is None:
-            if default is None:
-                raise InputError(
-                    "these tensors are not those of GCNConv layers, and do not tell the propagation; give it, such as "
-                    "propagation='symmetric-gcn'"
-                )
-            propagation = default
-        return cls(weights, biases, propagation)
+        return cls(*layers_of(state), propagation)
 
     def write(self, path: StrPath) -> None:
         """Writes `.safetensors`, with the propagation and the metadata."""
-        self._core.write(path, self.metadata)
+        self._core.write(path_text(path), self.metadata)
 
     @property
     def weights(self) -> list[Floats]:
@@ -141,7 +137,8 @@ class Model:
 
     def logits(self, graph: Graph, *, threads: int = 0) -> Floats:
         """The logits of all nodes, N × K."""
-        return self._core.logits(graph._core, whole("threads", threads))
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        return self._core.logits(graph._core, whole("threads", threads, most=1024))
 
     def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[int]]) -> Floats:
         """The K logits of one node after flips of (node, attribute); what follows in a flip, such as `to`, is not read."""
@@ -216,10 +213,14 @@ def given_propagation(propagation: Any) -> Any:
     return triple
 
 
+def _layers(name: str, given: Any) -> list[Any]:
+    if not isinstance(given, Iterable):
+        raise InputError(f"{name} must be a list, one entry a layer, not a {type(given).__name__}")
+    return list(given)
+
+
 def _floats(name: str, array: npt.ArrayLike, dimensions: int) -> Floats:
-    if hasattr(array, "detach"):
-        array = array.detach().cpu().double().numpy()
-    given = np.asarray(array)
+    given = plain(array, name)
     check_numbers(given.dtype, name)
     if given.ndim != dimensions:
         raise InputError(

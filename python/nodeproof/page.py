@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from . import _core
+from ._checks import instance, listed
 from ._files import StrPath, replace
 from .errors import InputError
 from .results import Certificates, Radii
@@ -59,17 +60,21 @@ def report(
     True
     """
     named = results if isinstance(results, Mapping) else {"model": results}
+    if split is not None:
+        instance("split", split, Split, "Split.stratified(graph)")
     models: list[tuple[str, _core.Certificates | None, _core.Radii | None]] = []
     graphs = []
     for name, given in named.items():
-        found = [given] if isinstance(given, (Certificates, Radii)) else list(given)
+        found = (
+            [given] if isinstance(given, (Certificates, Radii)) else listed(str(name), given, "certificates and radii")
+        )
         certificates = [one for one in found if isinstance(one, Certificates)]
         radii = [one for one in found if isinstance(one, Radii)]
         if len(certificates) + len(radii) != len(found):
             raise InputError(f"of {name!r} something is neither certificates nor radii")
         if len(certificates) > 1 or len(radii) > 1:
             raise InputError(f"{name!r} has certificates or radii twice; give one of each, or different names")
-        models.append((name, certificates[0]._core if certificates else None, radii[0]._core if radii else None))
+        models.append((str(name), certificates[0]._core if certificates else None, radii[0]._core if radii else None))
         graphs += [one.graph for one in found]
     if not graphs:
         raise InputError("there is nothing to report; give certificates or radii")

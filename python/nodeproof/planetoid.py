@@ -59,7 +59,7 @@ def read(folder: StrPath, name: str, *, binarise: bool = False, keep_self_loops:
     import scipy.sparse
 
     parts = {part: _part(folder, name, part) for part in _PARTS}
-    test = np.loadtxt(existing(os.path.join(os.fspath(folder), f"ind.{name}.test.index")), dtype=np.int64, ndmin=1)
+    test = _test_nodes(folder, name)
     known, placed = parts["allx"].shape[0], parts["tx"].shape[0]
     if len(test) != placed or len(np.unique(test)) != placed:
         raise InputError(f"ind.{name}.test.index has {len(test)} nodes, but ind.{name}.tx has {placed} rows; one each")
@@ -71,7 +71,7 @@ def read(folder: StrPath, name: str, *, binarise: bool = False, keep_self_loops:
     rows = scipy.sparse.vstack([parts["allx"], parts["tx"]], format="coo")
     place = np.concatenate([np.arange(known), test])
     attributes = scipy.sparse.csr_matrix((rows.data, (place[rows.row], rows.col)), shape=(nodes, rows.shape[1]))
-    onehot = np.concatenate([np.asarray(parts["ally"]), np.asarray(parts["ty"])])
+    onehot = np.concatenate([parts["ally"], parts["ty"]])
     labels = np.full(nodes, -1, dtype=np.int64)
     labels[place] = np.where(onehot.any(axis=1), onehot.argmax(axis=1), -1)
     pairs = [(node, other) for node, others in parts["graph"].items() for other in others]
@@ -84,12 +84,37 @@ def read(folder: StrPath, name: str, *, binarise: bool = False, keep_self_loops:
     return graph, Split(graph, np.arange(labelled), validation)
 
 
+def _checked(part: str, value: Any) -> Any:
+    """What a file holds, if it is of the right kind."""
+    import scipy.sparse
+
+    if part == "graph":
+        ends = [(int(node), [int(other) for other in others]) for node, others in value.items()]
+        return dict(ends)
+    if part in ("x", "tx", "allx"):
+        matrix = scipy.sparse.csr_matrix(value)
+        matrix.check_format(full_check=True)  # SciPy would crash on one that is none.
+        return matrix
+    labels = np.asarray(value)
+    if labels.ndim != 2:
+        raise ValueError(f"labels are of shape {labels.shape}, not nodes × classes")
+    return labels
+
+
+def _test_nodes(folder: StrPath, name: str) -> Any:
+    path = existing(os.path.join(os.fspath(folder), f"ind.{name}.test.index"))
+    try:
+        return np.loadtxt(path, dtype=np.int64, ndmin=1)
+    except ValueError as error:
+        raise InputError(f"{path} must hold a node id a line ({error})") from error
+
+
 def _part(folder: StrPath, name: str, part: str) -> Any:
     path = existing(os.path.join(os.fspath(folder), f"ind.{name}.{part}"))
     with open(path, "rb") as file:
         content = file.read()
     try:
-        return _Unpickler(io.BytesIO(content), encoding="latin1").load()
+        return _checked(part, _Unpickler(io.BytesIO(content), encoding="latin1").load())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:

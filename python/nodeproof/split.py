@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._checks import instance, whole
-from ._files import StrPath, existing
+from ._files import StrPath, existing, path_text
 from ._matrices import plain
 from .errors import InputError
 from .graph import Graph
@@ -86,7 +86,7 @@ class Split:
 
     def write(self, path: StrPath) -> None:
         """Writes JSON."""
-        self._core.write(path)
+        self._core.write(path_text(path))
 
     def part(self, name: str) -> Nodes:
         """The nodes of a part, ascending: `train` (or `labelled`), `validation`, `test`, `unlabelled` (all but train)."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._matrices import check_numbers, plain
 from .errors import InputError
 
 #: How weights and biases of a layer may be called, behind the layer's own name.
@@ -17,18 +19,24 @@ _BIASES = ("lin.bias", "lin_l.bias", "bias")
 
 def layers_of(
     state: Mapping[str, Any],
-) -> tuple[list[npt.NDArray[np.float64]], list[npt.NDArray[np.float64] | None], str | None]:
-    """Weights (inputs × outputs), biases, and the propagation that goes without saying, if there is one."""
+) -> tuple[list[npt.NDArray[np.float64]], list[npt.NDArray[np.float64] | None]]:
+    """Weights (inputs × outputs) and biases."""
+    if not isinstance(state, Mapping):
+        raise InputError(
+            f"a state dict maps names to tensors, which a {type(state).__name__} does not; give module.state_dict()"
+        )
     layers: dict[str, dict[str, tuple[str, npt.NDArray[np.float64]]]] = {}
     for key, tensor in state.items():
         layer, part, name = _part(key)
         entry = layers.setdefault(layer, {})
         if part in entry:
             raise InputError(f"{key} and {entry[part][0]} are both the {part} of layer {layer!r}")
-        array = tensor.detach().cpu().double().numpy() if hasattr(tensor, "detach") else np.asarray(tensor, np.float64)
-        entry[part] = (name, array)
-    weights, biases = [], []
-    gcn = bool(layers)
+        array = plain(tensor, key)
+        check_numbers(array.dtype, key)
+        entry[part] = (name, array.astype(np.float64))
+    _check_order(list(layers))
+    weights: list[npt.NDArray[np.float64]] = []
+    biases: list[npt.NDArray[np.float64] | None] = []
     for layer, entry in layers.items():
         if "weight" not in entry:
             raise InputError(f"layer {layer!r} has a bias but no weight")
@@ -38,12 +46,20 @@ def layers_of(
             raise InputError(f"the weight of layer {layer!r} has {weight.ndim} dimensions; it must have two")
         weights.append(weight.T if name != "weight" or _is_outputs_first(layer, weight, bias) else weight)
         biases.append(bias)
-        # A GCNConv keeps its bias beside `lin`, not in it; SGConv and plain linear layers do otherwise.
-        gcn = gcn and layer != "" and name == "lin.weight" and entry.get("bias", ("bias",))[0] == "bias"
-    return weights, biases, "symmetric-gcn" if gcn else None
+    return weights, biases
+
+
+def _check_order(layers: list[str]) -> None:
+    """Refuses layers that are numbered, and come in another order, as when names were sorted."""
+    numbers = [[int(number) for number in re.findall(r"\d+", layer)] for layer in layers]
+    alike = len({re.sub(r"\d+", "#", layer) for layer in layers}) == 1
+    if alike and numbers != sorted(numbers):
+        raise InputError(f"the layers come in the order {', '.join(layers)}; give them in the order of the network")
 
 
 def _part(key: str) -> tuple[str, str, str]:
+    if not isinstance(key, str):
+        raise InputError(f"{key!r} is no name of a tensor; give module.state_dict()")
     for part, names in (("weight", _WEIGHTS), ("bias", _BIASES)):
         for name in names:
             if key == name or key.endswith(f".{name}"):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _core, notebook
-from ._checks import instance, listed, number, whole
-from ._files import StrPath
+from ._checks import flag, instance, listed, number, whole
+from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
@@ -41,6 +41,8 @@ _USED_BY = {
 
 #: Options that count something; all others are numbers, or have names.
 _WHOLE = ("steps", "labelled_steps", "batch", "warm_up", "patience")
+#: More hidden units than anybody has memory for.
+MOST_UNITS = 1_000_000
 _MAY_BE_NONE = ("batch", "saturation", "clip", "patience")
 
 
@@ -171,6 +173,8 @@ def train(
     options |= {"seed": whole("seed", seed), "propagation": given_propagation(propagation)}
     threads = whole("threads", threads, most=MOST_THREADS)
     checkpoint_every = whole("checkpoint_every", checkpoint_every, least=1)
+    if flag("resume", resume) and checkpoint is None:
+        raise InputError("resume=True needs a checkpoint to go on from; give checkpoint=")
     if split is not None:
         instance("split", split, Split, "Split.stratified(graph)")
     else:
@@ -183,7 +187,9 @@ def train(
             validation=validation,
             seed=seed if split_seed is None else split_seed,
         )
-    kept: Any = None if checkpoint is None else {"path": checkpoint, "every": checkpoint_every, "resume": resume}
+    kept: Any = (
+        None if checkpoint is None else {"path": path_text(checkpoint), "every": checkpoint_every, "resume": resume}
+    )
     with observer(progress, "train") as tell:
         made, lines, metadata, taken = _core.train(
             graph._core, split._core, str(method), on_graph, options, threads, kept, tell
@@ -191,7 +197,7 @@ def train(
     model = Model._of(made, metadata)
     labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
     certificates = None
-    if evaluate:
+    if flag("evaluate", evaluate):
         certificates = certify(
             graph, model, engine="fast", time_limit=None, threads=threads, progress=progress, **vars(budget)
         )
@@ -207,7 +213,7 @@ def _checked(name: str, value: Any) -> Any:
     if value is None and name in _MAY_BE_NONE:
         return None
     if name == "hidden":
-        return [whole("hidden", units) for units in listed("hidden", value, "sizes")]
+        return [whole("hidden", units, most=MOST_UNITS) for units in listed("hidden", value, "sizes")]
     if name == "schedule":
         return str(value)
     return whole(name, value) if name in _WHOLE else number(name, value)

@@ -165,6 +165,10 @@ def test_no_nodes_are_no_problem(papers, tmp_path) -> None:
         ({"protect_attributes": None}, "protect_attributes=None must be a list of ids or names"),
         ({"local_budget_at": [(0, 1)]}, "local_budget_at=.* must be a mapping"),
         ({"nodes": None}, "integer ids"),
+        ({"add_only": "no"}, "add_only='no' must be True or False"),
+        ({"delete_only": 1}, "delete_only=1 must be True or False"),
+        ({"timings": "yes"}, "timings='yes' must be True or False"),
+        ({"threads": 10_000}, "threads=10000 must be a whole number from 0 to 1024"),
     ],
 )
 def test_what_is_wrong_is_named(papers, options, words) -> None:

@@ -162,3 +162,33 @@ def test_the_same_file_on_the_command_line(program) -> None:
 
     facts = json.loads(program("data", "info", PAPERS / "graph.npz", "--json"))
     assert Graph.read(PAPERS / "graph.npz").fingerprint in json.dumps(facts)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"labels": {0: 1, 1: 0}}, "labels are a dict"),
+        ({"labels": {0, 1}}, "labels are a set"),
+        ({"labels": [0, -np.inf]}, "whole numbers"),
+        ({"labels": np.ma.array([0, 1], mask=[True, False])}, "masked"),
+        ({"attributes": np.ma.array([[0, 1], [1, 0]], mask=[[True, False], [False, False]])}, "masked"),
+        ({"attributes": [[0, 1], [1]]}, "cannot be read as an array"),
+        ({"node_names": 5}, "node_names=5 must be a list of names"),
+        ({"node_names": ["a", "\ud800"]}, "name 1 is no valid text"),
+        ({"directed": "yes"}, "directed='yes' must be True or False"),
+        ({"binarise": None}, "binarise=None must be True or False"),
+        ({"keep_self_loops": 2}, "keep_self_loops=2 must be True or False"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_named(changes, words) -> None:
+    given = {"adjacency": [[0, 1], [1, 0]], "attributes": [[1, 0], [0, 1]]} | changes
+    with pytest.raises(nodeproof.InputError, match=words):
+        Graph(**given)
+
+
+@pytest.mark.parametrize("path", ["", None, 5, "a\0b"])
+def test_what_is_no_path_is_named(path) -> None:
+    with pytest.raises(nodeproof.InputError, match="is no path"):
+        Graph.read(path)
+    with pytest.raises(nodeproof.InputError, match="is no path"):
+        Graph([[0]], [[1]]).write(path)

@@ -129,7 +129,7 @@ class TestStateDict:
 
     def test_gcn_layers(self) -> None:
         state = self.state()
-        model = Model.from_state_dict(state)
+        model = Model.from_state_dict(state, "symmetric-gcn")
         expected = [state["conv1.lin.weight"].T, state["conv2.lin.weight"].T]
         assert model == Model(expected, [state["conv1.bias"], state["conv2.bias"]])
 
@@ -137,18 +137,29 @@ class TestStateDict:
         weight, bias = np.ones((3, 4)), np.zeros(3)
         assert Model.from_state_dict({"weight": weight, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
         assert Model.from_state_dict({"weight": weight.T, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
-        with pytest.raises(ValueError, match="do not tell the propagation"):
-            Model.from_state_dict({"weight": weight, "bias": bias})
         for bad in ({"weight": np.eye(3), "bias": bias}, {"weight": weight}):
             with pytest.raises(ValueError, match="does not tell whether"):
                 Model.from_state_dict(bad, "symmetric-gcn")
 
-    def test_a_propagation_goes_without_saying_for_gcn_layers_only(self) -> None:
-        head = {"lin.weight": np.ones((2, 3)), "lin.bias": np.zeros(2)}
-        sgc = {"conv.lin.weight": np.ones((2, 4)), "conv.lin.bias": np.zeros(2)}
-        for state in (self.state(**{"conv2.bias": None, "conv2.lin.weight": None}) | head, sgc):
-            with pytest.raises(ValueError, match="do not tell the propagation"):
-                Model.from_state_dict(state)
+    def test_no_propagation_goes_without_saying(self) -> None:
+        with pytest.raises(TypeError, match="propagation"):
+            Model.from_state_dict(self.state())
+
+    def test_the_order_of_numbered_layers_is_that_of_the_network(self) -> None:
+        names = [f"convs.{place}.lin.weight" for place in range(11)]
+        state = {name: np.full((2, 2), place) for place, name in enumerate(names)}
+        model = Model.from_state_dict(state, "symmetric-gcn")
+        assert [weight[0, 0] for weight in model.weights] == list(range(11))
+        for order in (sorted(names), reversed(names)):
+            with pytest.raises(ValueError, match="in the order of the network"):
+                Model.from_state_dict({name: state[name] for name in order}, "symmetric-gcn")
+
+    @pytest.mark.parametrize(
+        "state", [None, [1], {1: np.ones((2, 2))}, {"a.lin.weight": "x"}, {"a.lin.weight": 1j * np.eye(2)}]
+    )
+    def test_what_is_no_state_dict_is_named(self, state) -> None:
+        with pytest.raises(nodeproof.InputError):
+            Model.from_state_dict(state, "symmetric-gcn")
 
     @pytest.mark.parametrize(
         ("changes", "words"),
@@ -163,4 +174,4 @@ class TestStateDict:
     )
     def test_others_are_named(self, changes, words) -> None:
         with pytest.raises(ValueError, match=words):
-            Model.from_state_dict(self.state(**changes))
+            Model.from_state_dict(self.state(**changes), "symmetric-gcn")

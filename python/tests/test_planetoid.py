@@ -76,6 +76,14 @@ def test_files_cannot_run_code(tmp_path) -> None:
     assert not (tmp_path / "owned").exists()
 
 
+def damaged(**parts):
+    """A matrix that is none, which SciPy does not notice by itself."""
+    matrix = sparse.csr_matrix(np.eye(2, 3))
+    for name, values in parts.items():
+        setattr(matrix, name, np.array(values, np.int32))
+    return matrix
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -83,6 +91,13 @@ def test_files_cannot_run_code(tmp_path) -> None:
         ({"test": (4, 5)}, "among the 5 rows"),
         ({"test": (5,)}, "1 nodes, but ind.toy.tx has 2 rows"),
         ({"test": (5, 5)}, "one each"),
+        ({"test": ("five", 7)}, "a node id a line"),
+        ({"allx": damaged(indptr=[0, 10**9, 10**9])}, "no file of Planetoid"),
+        ({"tx": damaged(indptr=[0, -5, 2])}, "no file of Planetoid"),
+        ({"x": damaged(indices=[10**9, 0])}, "no file of Planetoid"),
+        ({"graph": [1, 2]}, "no file of Planetoid"),
+        ({"graph": {"a": ["b"]}}, "no file of Planetoid"),
+        ({"ty": np.ones(2)}, "not nodes × classes"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, changes, words) -> None:

@@ -685,7 +685,7 @@ WRONG = {
     "NaN": (lambda: change(x=data().x * float("nan")), "is nan.*finite"),
     "no attributes": (lambda: change(x=None), "no attributes x"),
     "flat attributes": (lambda: change(x=torch.ones(12)), "nodes × attributes"),
-    "sparse attributes": (lambda: change(x=data().x.to_sparse()), "x is sparse"),
+    "sparse attributes": (lambda: change(x=data().x.to_sparse()), "x is a sparse tensor"),
     "labels of many": (lambda: change(y=torch.ones(12, 2)), "one class a node"),
     "negative weights": (lambda: change(edge_weight=-data("weights").edge_weight), "certificates need finite weights"),
     "degrees that are none": (lambda: change(edge_weight=-data("weights").edge_weight), "need finite weights"),
@@ -715,6 +715,19 @@ def test_weights_that_are_not_finite_are_named() -> None:
         from_pyg(module, data())
     with pytest.raises(nodeproof.InputError, match="takes a torch.nn.Module"):
         from_pyg(data(), module)
+    with pytest.raises(nodeproof.InputError, match="must be a torch_geometric.data.Data, not a dict"):
+        from_pyg(gcn(), data().to_dict())
+
+
+def test_the_data_are_not_changed() -> None:
+    class InPlace(Network):
+        def forward(self, x, edge_index, edge_weight):
+            return super().forward(x, edge_index, edge_weight.mul_(0.5))
+
+    of = data("weights")
+    before = of.edge_weight.clone()
+    from_pyg(InPlace(GCNConv(6, 5), GCNConv(5, 3)), of)
+    assert torch.equal(of.edge_weight, before)
 
 
 def test_binarised_attributes_are_binarised_for_the_module_too() -> None:
@@ -789,7 +802,7 @@ def test_there_and_back() -> None:
 
 def test_state_dicts_of_torch() -> None:
     module, of = gcn(), data()
-    model = nodeproof.Model.from_state_dict(module.state_dict())
+    model = nodeproof.Model.from_state_dict(module.state_dict(), "symmetric-gcn")
     imported = from_pyg(module, of)[1]
     assert all(np.array_equal(*pair) for pair in zip(model.weights, imported.weights, strict=True))
     graph = nodeproof.Graph.from_pyg(of)

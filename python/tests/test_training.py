@@ -79,6 +79,9 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("ce", {"train": None}, "no share"),
         ("ce", {"checkpoint_every": 0}, "checkpoint_every=0 must be a whole number of at least 1"),
         (None, {}, "`None` is no method"),
+        ("ce", {"hidden": [2**40]}, "hidden=1099511627776 must be"),
+        ("ce", {"resume": True}, "needs a checkpoint"),
+        ("ce", {"evaluate": "no"}, "evaluate='no' must be True or False"),
         ("ce", {"split": Split(24, [0])}, "no node in the train part"),
     ],
 )

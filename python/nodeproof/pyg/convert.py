@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._matrices import plain
 from .._optional import optional
 from ..errors import InputError
 from ..graph import Graph
@@ -130,18 +131,10 @@ def labels_of(data: Any) -> npt.NDArray[Any] | None:
 
 def array_of(tensor: Any, name: str) -> npt.NDArray[Any]:
     """A dense tensor as an array; what NumPy has no type for, such as bfloat16, in double precision."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    if not isinstance(tensor, torch.Tensor):
-        if type(tensor).__name__ == "SparseTensor":
-            raise InputError(f"{name} is sparse; give data with {name}.to_dense()")
-        raise InputError(f"{name} is a {type(tensor).__name__}, not a tensor")
-    if tensor.layout != torch.strided:
-        raise InputError(f"{name} is sparse; give data with {name}.to_dense()")
-    tensor = tensor.detach().cpu()
-    if tensor.is_floating_point() and tensor.dtype not in (torch.float32, torch.float64):
-        tensor = tensor.double()
-    array: npt.NDArray[Any] = tensor.numpy()
-    return array
+    if not hasattr(tensor, "detach"):
+        problem = "is sparse; give data with to_dense()" if "Sparse" in type(tensor).__name__ else "is no tensor"
+        raise InputError(f"{name} {problem}")
+    return plain(tensor, name)
 
 
 def float_type(module: Any) -> Any:

@@ -83,9 +83,11 @@ def from_pyg(
         InputError: if `x` is not binary, or something has the wrong shape.
     """
     torch = optional("torch", "pyg", "from_pyg()")
-    optional("torch_geometric", "pyg", "from_pyg()")
+    geometric = optional("torch_geometric.data", "pyg", "from_pyg()")
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data; a {type(module).__name__} is none")
+    if not isinstance(data, geometric.Data):
+        raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
     x = attributes_of(data, binarise)
     graph = _graph_as_used(data, x, node_names, attribute_names, class_names)
     own = Subject.of(module, data, forward)
