@@ -617,6 +617,53 @@ def test_other_ways_to_write_the_same_are_the_same(name: str) -> None:
         assert np.array_equal(model.predict(graph), module.eval()(of.x, of.edge_index).argmax(1).numpy())
 
 
+def test_small_errors_do_not_hide_behind_large_values() -> None:
+    """Node 11, by itself, has small logits, all others have large ones; what is wrong with it must be seen."""
+
+    class Wrong(torch.nn.Module):
+        def __init__(self, wrong) -> None:
+            super().__init__()
+            self.conv, self.wrong = GCNConv(6, 3), wrong
+
+        def forward(self, x, edge_index):
+            change = torch.zeros(12, 3, dtype=x.dtype)
+            change[11, 0] = self.wrong
+            return self.conv(x, edge_index) + change
+
+    module, of = Wrong(1e-3), data()
+    of.x[:11, 0], of.x[11, 0] = 1, 0
+    with torch.no_grad():
+        module.conv.lin.weight[:, 0] *= 1e9
+    with pytest.raises(VerificationError, match="behind layer 'conv'"):
+        from_pyg(module, of)
+    module.conv.register_forward_hook(lambda layer, given, output: output + 1e-3 * (output[:, :1] > 1e9))
+    module.wrong = 0.0
+    with pytest.raises(VerificationError, match="computes gt"):
+        from_pyg(module, of)
+    module.conv._forward_hooks.clear()
+    change = torch.zeros(12, 3)
+    change[11] = 1e-3
+    module.conv.register_forward_hook(lambda layer, given, output: output + change.to(output.dtype))
+    with pytest.raises(VerificationError, match="differ from P x W"):
+        from_pyg(module, of)
+
+
+def test_units_that_no_input_wakes_are_looked_at_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer that treats the first unit wrongly, which is never positive in any run."""
+    module, of = gcn(), data()
+    with torch.no_grad():
+        module.conv1.bias[0] = -1e6
+    forward = GCNConv.forward
+    # Of what the second layer is given, which is all zero there, the first unit is added to every class.
+    monkeypatch.setattr(
+        GCNConv,
+        "forward",
+        lambda self, x, *rest: forward(self, x, *rest) + (x[:, :1] if x.shape[1] == 5 else 0),
+    )
+    with pytest.raises(VerificationError, match="layer 'conv2' gives values that differ"):
+        from_pyg(module, of)
+
+
 def test_hooks_and_compilers_that_change_nothing_are_fine() -> None:
     seen, of = [], data()
     module = hooked("register_forward_hook", lambda layer, given, output: seen.append(output.shape))

@@ -20,6 +20,9 @@ class Call:
 
     name: str
     layer: Any
+    #: What else it was given than `x`.
+    rest: tuple[Any, ...]
+    keywords: dict[str, Any]
     x: Any
     #: What `x` is an affine function of; `None` if nothing that depends on the attributes.
     source: Source | None

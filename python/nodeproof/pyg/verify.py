@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,22 +94,19 @@ def from_pyg(
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = number("tolerance", tolerance)
-    model = model_of(own.run(x)[0], len(x))
     inputs = list(_inputs(x))
-    held = [_compare(own, model, graph, other, tolerance) for other in inputs]
+    model, held = _held(own, graph, x, inputs, tolerance)
     try:
         double = Subject.of(module, data, forward, torch.float64)
-        exact = model_of(double.run(x)[0], len(x))
+        _, compared = _held(double, graph, x, [*inputs, *_generic(x)], _DOUBLE_TOLERANCE)
     except (NotRunnableError, PrecisionError) as error:
         _log.warning(
             "the module cannot be run in double precision, where it would be compared more closely: %s",
             error.__cause__ or error,
         )
         doubled = None
-        for other in _generic(x):
-            _compare(own, model, graph, other, tolerance)
+        _held(own, graph, x, _generic(x), tolerance)
     else:
-        compared = [_compare(double, exact, graph, other, _DOUBLE_TOLERANCE) for other in [*inputs, *_generic(x)]]
         doubled = max(comparison.largest for comparison in compared)
     disagreements = held[0].disagreements
     model.verification = Verification(
@@ -175,6 +172,16 @@ class _Comparison:
     disagreements: tuple[int, ...]
 
 
+def _held(
+    subject: Subject, graph: Graph, x: npt.NDArray[np.bool_], inputs: Iterable[npt.NDArray[Any]], tolerance: float
+) -> tuple[Model, list[_Comparison]]:
+    """The model of a module, and how it compares: each layer alone, and all together on each input."""
+    calls, _ = subject.run(x)
+    model = model_of(calls, len(x))
+    _check_layers([subject.run_alone(call) for call in calls], model, model.propagation_on(graph), tolerance)
+    return model, [_compare(subject, model, graph, other, tolerance) for other in inputs]
+
+
 def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[Any], tolerance: float) -> _Comparison:
     """Holds the model against the module on `x` in place of the attributes of `graph`, layer by layer and at the end."""
     calls, output = subject.run(x)
@@ -213,13 +220,20 @@ def _check_layers(calls: list[Call], model: Model, propagation: Any, tolerance: 
     for call, weight, bias in zip(calls, model.weights, model.biases, strict=True):
         x = call.x.double().numpy()
         expected = propagation @ (x @ weight) + bias
-        scale = abs(propagation) @ (np.abs(x) @ np.abs(weight)) + np.abs(bias)
+        # Each value is allowed what its own sum may lose to rounding, lest large ones hide small ones.
+        scale = propagation @ (np.abs(x) @ np.abs(weight)) + np.abs(bias)
         difference = np.abs(call.output.double().numpy() - expected)
-        if difference.size and not difference.max() <= tolerance * scale.max():
+        if not (difference <= tolerance * scale + _smallest(call.output)).all():
             raise VerificationError(
                 f"layer {call.name!r} gives values that differ from P x W + b by up to {difference.max():.3g}; has somebody "
                 "put something into it?"
             )
+
+
+def _smallest(tensor: Any) -> float:
+    """What rounding below the smallest normal number may lose."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    return float(torch.finfo(tensor.dtype).tiny)
 
 
 def _logits(model: Model, graph: Graph, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
