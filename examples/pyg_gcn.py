@@ -51,10 +51,12 @@ def main() -> None:
     print(certificates)
     print(certificates.to_pandas().head(10).to_string())
     print()
-    fooled = [certificate for certificate in certificates if certificate.witness]
+    right = certificates.nonrobust & (certificates.predicted == certificates.labels)
+    radii = nodeproof.radius(graph, model, nodes=certificates.nodes[right][:100], max_budget=options.global_budget)
+    fooled = [radius for radius in radii if radius.nonrobust_from]
     if fooled:
-        fewest = min(fooled, key=lambda certificate: len(certificate.witness))
-        print(nodeproof.explain(graph, model, fewest.node, global_budget=options.global_budget))
+        weakest = min(fooled, key=lambda radius: radius.nonrobust_from)
+        print(nodeproof.explain(graph, model, weakest.node, global_budget=weakest.nonrobust_from))
     else:
         print("no set of flips was found that changes a class")
 

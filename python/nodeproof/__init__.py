@@ -15,8 +15,6 @@ From PyTorch Geometric: `graph, model = nodeproof.from_pyg(module, data)`. On a 
 
 from __future__ import annotations
 
-import logging
-
 from . import distributed, planetoid
 from ._core import __version__
 from .budget import Budget
@@ -40,8 +38,6 @@ from .results import Certificate, Certificates, Radii, Radius
 from .split import Split
 from .training import Training, train
 from .witness import Flip, Witness
-
-logging.getLogger("nodeproof").addHandler(logging.NullHandler())
 
 __all__ = [
     "Budget",

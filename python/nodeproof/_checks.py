@@ -7,11 +7,17 @@ from typing import Any
 
 from .errors import InputError
 
+#: More threads than anybody has cores, and few enough to be started in a second.
+MOST_THREADS = 1024
+
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Refuses what is not an instance of `kind`."""
     if not isinstance(value, kind):
-        raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not a {type(value).__name__}")
+        given = type(value).__name__
+        hint = {"Training": f"; give {name}.model", "Data": "; see from_pyg(module, data)"}.get(given, "")
+        hint = "; see from_pyg(module, data)" if hasattr(value, "state_dict") else hint
+        raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not a {given}{hint}")
 
 
 def whole(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:

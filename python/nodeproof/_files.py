@@ -48,4 +48,5 @@ def replace(path: StrPath, content: bytes) -> None:
             os.unlink(beside)
             raise
     except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}; make room there or choose another place") from error
+        remedy = "make room there or choose another place" if target.parent.is_dir() else "make the folder first"
+        raise FileError(f"cannot write {target}: {error.strerror}; {remedy}") from error

@@ -7,13 +7,23 @@ from typing import Any
 
 from .errors import MissingDependencyError
 
+#: What the extras of `pyproject.toml` install.
+_PACKAGES = {
+    "arrow": "pyarrow",
+    "dask": "distributed",
+    "pandas": "pandas",
+    "progress": "tqdm",
+    "pyg": "torch torch_geometric",
+    "ray": "ray",
+}
+
 
 def optional(package: str, extra: str, purpose: str) -> Any:
-    """The module `package`, or an error that says how to get it and what it is for."""
+    """The module `package`, or an error that says how to get it and what it is for; `extra` is what brings it along."""
     try:
         return importlib.import_module(package)
     except ImportError as error:
         raise MissingDependencyError(
             f"{purpose} needs the package {package}, which cannot be imported ({error}); "
-            f"pip install 'nodeproof[{extra}]' installs it"
+            f"pip install {_PACKAGES[extra]} installs it"
         ) from error

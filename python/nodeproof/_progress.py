@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from ._optional import optional
 
 Observer = Callable[[int, int], object]
 #: `None` for a bar after a second, where there is a terminal or a notebook; `False` for none; or a function that is
 #: told of steps done and steps in all.
 Progress = bool | Observer | None
+
+
+def _bar() -> Any:
+    """A bar for notebooks where these can show one, for terminals elsewhere."""
+    if importlib.util.find_spec("ipywidgets") is None:
+        from tqdm import tqdm
+    else:
+        from tqdm.auto import tqdm
+    return tqdm
 
 
 @contextmanager
@@ -20,8 +33,10 @@ def observer(progress: Progress, what: str) -> Iterator[Observer | None]:
     if callable(progress):
         yield progress
         return
+    if progress:
+        optional("tqdm", "progress", "progress=True")
     try:
-        from tqdm.auto import tqdm
+        tqdm = _bar()
     except ImportError:
         yield None
         return

@@ -35,11 +35,12 @@ class Budget:
     delete_only: bool = False
     protect_attributes: Iterable[int | str] = ()
     protect_nodes: Iterable[int] = ()
-    local_budget_at: Mapping[int, int] = field(default_factory=dict)
+    local_budget_at: Mapping[int, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         # Whatever was given can be gone through more than once, and travel to workers.
-        object.__setattr__(self, "protect_nodes", listed("protect_nodes", self.protect_nodes, "ids"))
+        nodes = listed("protect_nodes", self.protect_nodes, "ids")
+        object.__setattr__(self, "protect_nodes", tuple(nodes.tolist() if hasattr(nodes, "tolist") else nodes))
         object.__setattr__(
             self, "protect_attributes", tuple(listed("protect_attributes", self.protect_attributes, "ids or names"))
         )
@@ -94,11 +95,4 @@ class Budget:
 
     def in_words(self, graph: Graph) -> str:
         """The budget as a person would say it."""
-        count = self.on(graph).local_count(graph.attribute_count)
-        flips = f"{self.global_budget} flip{'' if self.global_budget == 1 else 's'}"
-        local = str(self.local_budget)
-        share = f" ({local} of {graph.attribute_count} attributes)" if local.endswith("%") else ""
-        words = [f"at most {flips}", f"{count} at one node{share}"]
-        words += ["only additions"] if self.add_only else []
-        words += ["only deletions"] if self.delete_only else []
-        return ", ".join(words)
+        return self.on(graph).in_words(graph._core)

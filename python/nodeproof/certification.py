@@ -8,7 +8,7 @@ from typing import Literal
 import numpy.typing as npt
 
 from . import _core
-from ._checks import flag, instance, number, whole
+from ._checks import MOST_THREADS, flag, instance, number, whole
 from ._progress import Progress, observer
 from .budget import Budget
 from .graph import Graph
@@ -21,8 +21,6 @@ from .split import Nodes, Split
 Engine = Literal["fast", "tight", "complete"]
 #: Whose margins are certified.
 TargetClass = Literal["predicted", "label"]
-#: More threads than anybody has cores, and few enough to be started in a second.
-MOST_THREADS = 1024
 
 
 def targets_of(graph: Graph, model: Model, nodes: str | npt.ArrayLike, split: Split | None) -> Nodes:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._checks import instance
 from .certification import certify, radius
 from .errors import InputError, NodeproofError
 from .explanation import Explanation, explain
@@ -89,22 +90,23 @@ class RobustGCN:
                 part. Without it the graph's own labels are, for the nodes of `split`, or a draw.
             split: which nodes are labelled, in place of a draw.
         """
+        instance("graph", graph, Graph, "Graph.bundled()")
         if y is not None:
             if split is not None:
                 raise InputError("y says which nodes are labelled, and so does split; give one of them")
             graph = graph.with_labels(y)
             assert graph.labels is not None
             split = Split(graph, np.flatnonzero(graph.labels >= 0))
-        self.training_ = train(
-            graph,
-            self.method,
-            split=split,
-            train=self.train,
-            hidden=self.hidden,
-            seed=self.seed,
-            **self._budget(),
-            **dict(self.options or {}),
-        )
+        own = {"split": split, "train": self.train, "hidden": self.hidden, "seed": self.seed} | self._budget()
+        options = dict(self.options or {})
+        for name in options:
+            if name in own or name not in inspect.signature(train).parameters:
+                raise InputError(
+                    f"options: {name!r} is a parameter of RobustGCN itself"
+                    if name in own
+                    else f"options: train has no option {name!r}"
+                )
+        self.training_ = train(graph, self.method, **own, **options)
         self.graph_, self.model_, self.split_ = graph, self.training_.model, self.training_.split
         self.classes_ = np.arange(self.model_.classes)
         return self
@@ -171,5 +173,9 @@ class RobustGCN:
 
     def __repr__(self) -> str:
         parameters = inspect.signature(type(self).__init__).parameters
-        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value != parameters[name].default]
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(parameters[name].default)
+        ]
         return f"RobustGCN({', '.join(given)})"

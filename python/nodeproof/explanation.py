@@ -40,7 +40,7 @@ class Explanation:
         facts.append(("predicted", self._class(found.predicted) + wrong))
         if found.class_ != found.predicted:
             facts.append(("certified", f"{self._class(found.class_)}, the label"))
-        facts += [("budget", self.budget), ("verdict", self._verdict()), ("engine", found.engine)]
+        facts += [("budget", self.budget), ("verdict", self._verdict()), ("engine", self._engine())]
         lines = [f"{name:<10} {value}" for name, value in facts]
         rows = [("margin over", "as it is", "under attack", "status")]
         for class_ in range(len(self.margins)):
@@ -60,6 +60,10 @@ class Explanation:
     def _class(self, class_: int) -> str:
         name = self.graph.class_name(class_)
         return f"{name} (class {class_})" if self.graph.class_names else name
+
+    def _engine(self) -> str:
+        found = self.certificate
+        return f"not settled by {found.engine}" if found.verdict == "undecided" else f"settled by {found.engine}"
 
     def _verdict(self) -> str:
         found = self.certificate
@@ -123,7 +127,7 @@ def explain(graph: Graph, model: Model, node: int | str, *, global_budget: int, 
     predicted  class 0
     budget     at most 1 flip, 1 at one node
     verdict    robust: no admissible set of flips changes the class; every margin stays at 1.000 or above
-    engine     fast
+    engine     settled by fast
     <BLANKLINE>
     margin over  as it is  under attack  status
     ───────────────────────────────────────────

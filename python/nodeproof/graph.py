@@ -77,7 +77,10 @@ class Graph:
         )
         edges, shape = compressed_rows(adjacency, "the adjacency")
         if shape[0] != shape[1]:
-            raise InputError(f"the adjacency has shape {shape[0]} × {shape[1]}; it must be square, one row a node")
+            hint = "; Graph.from_edges takes an edge_index" if shape[0] == 2 else ""
+            raise InputError(
+                f"the adjacency has shape {shape[0]} × {shape[1]}; it must be square, one row a node{hint}"
+            )
         ones, (rows, columns) = compressed_rows(attributes, "the attributes")
         if rows != shape[0]:
             raise InputError(
@@ -158,7 +161,10 @@ class Graph:
         if edges.size == 0:
             edges = np.zeros((2, 0), dtype=np.int64)
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-            raise InputError(f"edges must be integers of shape 2 × E, but are {edges.dtype} of shape {edges.shape}")
+            hint = "; transpose them" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+            raise InputError(
+                f"edges must be integers of shape 2 × E, but are {edges.dtype} of shape {edges.shape}{hint}"
+            )
         ones, shape = compressed_rows(attributes, "the attributes")
         nodes = shape[0]
         if edges.size and (edges.min() < 0 or edges.max() >= nodes):
@@ -360,6 +366,12 @@ def label_ids(labels: npt.ArrayLike, nodes: int) -> npt.NDArray[np.int64]:
     if isinstance(labels, (Mapping, Set)):
         raise InputError(f"labels are a {type(labels).__name__}; give a list, one class a node")
     array = plain(labels)
+    if array.dtype.kind in "US":
+        raise InputError("labels are names; number them: names, labels = numpy.unique(labels, return_inverse=True)")
+    if array.ndim == 2 and array.shape[0] == nodes and nodes != 1:
+        raise InputError(
+            f"labels have shape {array.shape}; give one class a node: labels.argmax(1), if they are one-hot"
+        )
     check_numbers(array.dtype, "the list of labels")
     if array.dtype.kind == "f":
         if not (np.isfinite(array).all() and np.array_equal(array, np.floor(array))):

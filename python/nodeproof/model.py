@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import instance, whole
+from ._checks import MOST_THREADS, instance, whole
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
@@ -138,7 +138,7 @@ class Model:
     def logits(self, graph: Graph, *, threads: int = 0) -> Floats:
         """The logits of all nodes, N × K."""
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
-        return self._core.logits(graph._core, whole("threads", threads, most=1024))
+        return self._core.logits(graph._core, whole("threads", threads, most=MOST_THREADS))
 
     def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[int]]) -> Floats:
         """The K logits of one node after flips of (node, attribute); what follows in a flip, such as `to`, is not read."""
@@ -154,6 +154,7 @@ class Model:
         """The share of nodes with a label whose predicted class is their label; `None` if none has a label."""
         from .split import node_ids
 
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
         of = np.arange(graph.nodes, dtype=np.uint32) if nodes is None else node_ids(nodes, graph.nodes)
         return _core.accuracy(graph._core, self._core, of)
 
@@ -169,12 +170,12 @@ class Model:
 
     def _check_made_for(self, graph: Graph) -> None:
         """Warns where the model comes from another graph, as far as it tells."""
-        if self.metadata.get("edges", graph.edges_fingerprint) != graph.edges_fingerprint:
+        if "edges" in self.metadata and self.metadata["edges"] != graph.edges_fingerprint:
             _log.warning(
                 "the model was imported with a graph of other edges, and its propagation is that graph's, whatever edges this "
                 "one has; import the module for this graph, too"
             )
-        if self.metadata.get("graph", graph.fingerprint) != graph.fingerprint:
+        if "graph" in self.metadata and self.metadata["graph"] != graph.fingerprint:
             _log.warning(
                 "the model was trained on another graph, or on this one read with other options (binarise, "
                 "keep_self_loops, …)"

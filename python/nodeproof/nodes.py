@@ -27,6 +27,10 @@ def chosen(graph: Graph, nodes: str | npt.ArrayLike, split: Split | None) -> Nod
             if split is None:
                 raise InputError(f"nodes={nodes!r} is a part of a split; give split=, too")
             return split.part(nodes)
+        if not graph.node_names or nodes not in graph.node_names:
+            raise InputError(
+                f"there is no node called {nodes!r}, nor a part of a split; parts are {', '.join(PARTS)}, and all"
+            )
         nodes = [nodes]
     array = plain(nodes)
     if array.dtype.kind in "US":

@@ -32,6 +32,10 @@ def _share(count: int, of: int) -> str:
     return f"{count:,} ({100 * count / of:.1f} %)" if of else str(count)
 
 
+def _swatch(colour: str) -> str:
+    return f' <span style="display:inline-block;width:10px;height:10px;background:{colour}"></span>'
+
+
 def certificates(results: Certificates) -> str:
     """Counts of verdicts, with a bar."""
     counts = results.summary
@@ -43,11 +47,11 @@ def certificates(results: Certificates) -> str:
         for word, count in parts
         if total
     )
-    rows = [(word, _share(count, total)) for word, count in parts]
+    rows = [(word, _share(count, total) + _swatch(COLOURS[word])) for word, count in parts]
     if counts["mean_margin"] is not None:
-        rows.append(("mean margin", f"{counts['mean_margin']:.3f}"))
+        rows.append(("mean lower bound of margins", f"{counts['mean_margin']:.3f}"))
     if counts["accuracy"] is not None:
-        rows.append(("accuracy", f"{100 * counts['accuracy']:.1f} %"))
+        rows.append(("accuracy on these nodes", f"{100 * counts['accuracy']:.1f} %"))
     caption = f"{results.budget_in_words()}; engine {results.engine}"
     return _table(f"Certificates of {total:,} nodes", caption, rows) + f'<div style="line-height:0">{bar}</div>'
 
@@ -66,7 +70,7 @@ def radii(results: Radii) -> str:
                 strict=True,
             )
         ]
-    caption = f"largest global budget withstood, of {results.max_budget} tried; engine {results.engine}"
+    caption = f"flips that predictions withstand, tried up to {results.max_budget}; engine {results.engine}"
     return _table(f"Radii of {total:,} nodes", caption, rows)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from . import _core
-from ._checks import instance, listed
+from ._checks import instance
 from ._files import StrPath, replace
 from .errors import InputError
-from .results import Certificates, Radii
+from .results import Certificates, Radii, _Results
 from .split import Split
 
-Results = Certificates | Radii
+Results = _Results
 
 
 class Report:
@@ -65,9 +65,11 @@ def report(
     models: list[tuple[str, _core.Certificates | None, _core.Radii | None]] = []
     graphs = []
     for name, given in named.items():
-        found = (
-            [given] if isinstance(given, (Certificates, Radii)) else listed(str(name), given, "certificates and radii")
-        )
+        if isinstance(given, (Certificates, Radii)):
+            given = [given]
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InputError(f"of {name!r} a {type(given).__name__} was given; give certificates, radii, or both")
+        found = list(given)
         certificates = [one for one in found if isinstance(one, Certificates)]
         radii = [one for one in found if isinstance(one, Radii)]
         if len(certificates) + len(radii) != len(found):

@@ -42,6 +42,7 @@ class _Results(ABC):
         #: The graph.
         self.graph = graph
         self._columns: dict[str, npt.NDArray[Any]] = made.columns()
+        self._margins: Floats | None = None
         self._places: dict[int, int] | None = None
 
     def __len__(self) -> int:
@@ -62,6 +63,14 @@ class _Results(ABC):
         """The strongest engine that was asked for."""
         return str(self._core.engine)
 
+    def __contains__(self, node: object) -> bool:
+        """Whether a node, given by its id or name, is among them."""
+        try:
+            self.place(node)  # type: ignore[arg-type]
+        except InputError:
+            return False
+        return True
+
     def place(self, node: int | str) -> int:
         """The row of a node, given by its id or name."""
         if self._places is None:
@@ -75,11 +84,15 @@ class _Results(ABC):
     def _row(self, place: int) -> Any:
         """What there is at a place."""
 
-    def _rows(self, place: int | slice) -> Any:
+    def _rows(self, place: int | slice | npt.NDArray[Any]) -> Any:
+        if isinstance(place, np.ndarray) and place.ndim == 1 and place.dtype.kind in "biu":
+            return [self._row(int(each)) for each in np.arange(len(self))[place]]
         if isinstance(place, slice):
             return [self._row(each) for each in range(len(self))[place]]
         if isinstance(place, bool) or not hasattr(place, "__index__"):
-            raise InputError(f"{place!r} is no place; give a row or a slice, or ask .of(node) for a node's id or name")
+            raise InputError(
+                f"{place!r} is no row; give one, a slice or an array, or ask .of(node) for a node's id or name"
+            )
         return self._row(range(len(self))[place])
 
     def _witness(self, place: int) -> Witness | None:
@@ -265,13 +278,20 @@ class Certificates(_Results):
 
     @property
     def margin(self) -> Floats:
-        """The smallest lower bound over all classes, for each node; NaN where nothing is known."""
+        """The smallest lower bound over all classes, for each node; NaN where nothing is known.
+
+        A node goes from engine to engine only until one proves it robust, so that the bounds of robust nodes are not the
+        best there are: just above 0 where a stronger engine was needed, 5e-324 where `complete` proved no more than > 0.
+        For bounds that compare across nodes give `engine="fast"`.
+        """
         return self._columns["margin"]
 
     @property
     def margins(self) -> Floats:
         """Lower bounds on the margins over each class, nodes × classes; NaN for the class that is certified."""
-        return self._core.margins()  # type: ignore[no-any-return]
+        if self._margins is None:
+            self._margins = self._core.margins()
+        return self._margins
 
     @property
     def worst_class(self) -> Integers:
@@ -326,7 +346,7 @@ class Certificates(_Results):
 
     def budget_in_words(self) -> str:
         """What the attacker may change."""
-        return budget_in_words(self._core.global_budget, self._core.local_budget, self._core.local_count)
+        return str(self._core.budget_in_words())
 
     def of(self, node: int | str) -> Certificate:
         """The certificate of a node, given by its id or name."""
@@ -335,8 +355,8 @@ class Certificates(_Results):
     @overload
     def __getitem__(self, place: int) -> Certificate: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Certificate]: ...
-    def __getitem__(self, place: int | slice) -> Certificate | list[Certificate]:
+    def __getitem__(self, place: slice | npt.NDArray[Any]) -> list[Certificate]: ...
+    def __getitem__(self, place: int | slice | npt.NDArray[Any]) -> Certificate | list[Certificate]:
         return self._rows(place)  # type: ignore[no-any-return]
 
     def _row(self, place: int) -> Certificate:
@@ -426,6 +446,15 @@ class Radii(_Results):
         """The largest global budget that was tried."""
         return int(self._core.max_budget)
 
+    @property
+    def seconds(self) -> Floats:
+        """Time spent on each node, where it was asked for; NaN otherwise."""
+        return self._columns["seconds"]
+
+    def budget_in_words(self) -> str:
+        """What the attacker may change at most."""
+        return str(self._core.budget_in_words())
+
     def robust_share(self, global_budget: int) -> float:
         """The share of nodes that are proven robust under a global budget."""
         if not 0 <= global_budget <= self.max_budget:
@@ -439,8 +468,8 @@ class Radii(_Results):
     @overload
     def __getitem__(self, place: int) -> Radius: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Radius]: ...
-    def __getitem__(self, place: int | slice) -> Radius | list[Radius]:
+    def __getitem__(self, place: slice | npt.NDArray[Any]) -> list[Radius]: ...
+    def __getitem__(self, place: int | slice | npt.NDArray[Any]) -> Radius | list[Radius]:
         return self._rows(place)  # type: ignore[no-any-return]
 
     def _row(self, place: int) -> Radius:
@@ -471,9 +500,3 @@ class Radii(_Results):
 
     def _repr_html_(self) -> str:
         return notebook.radii(self)
-
-
-def budget_in_words(global_budget: int, local_budget: str, local_count: int) -> str:
-    """Such as `at most 12 flips, 28 (1%) at one node`."""
-    share = f" ({local_budget} of the attributes)" if local_budget.endswith("%") else ""
-    return f"at most {global_budget} flip{'' if global_budget == 1 else 's'}, {local_count} at one node{share}"

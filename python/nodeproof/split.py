@@ -169,6 +169,8 @@ def node_ids(nodes: npt.ArrayLike | Iterable[int], count: int) -> Nodes:
         return np.flatnonzero(array).astype(np.uint32)
     if array.size == 0:
         return np.zeros(0, dtype=np.uint32)
+    if array.dtype.kind in "iu" and array.shape == (count,) and count > 2 and array.min() >= 0 and array.max() <= 1:
+        raise InputError("nodes are a mask of integers; give truth values, mask.astype(bool) or mask.bool()")
     if array.dtype.kind not in "iu":
         raise InputError(f"nodes are given by integer ids or a mask of truth values, not by {array.dtype}")
     if array.ndim > 1:

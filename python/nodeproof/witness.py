@@ -41,5 +41,8 @@ class Witness:
     def __len__(self) -> int:
         return len(self.flips)
 
+    def __bool__(self) -> bool:
+        return True  # Also without flips, where another class is ahead as it is.
+
     def __iter__(self) -> Iterator[Flip]:
         return iter(self.flips)

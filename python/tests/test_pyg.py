@@ -271,16 +271,16 @@ REFUSED = {
     ),
     "no relu": (network(between=lambda x: x), "between layer 'conv1' and layer 'conv2' there is no ReLU"),
     "batch norm": (Bn, r"the module has bn \(BatchNorm1d\)"),
-    "residual": (Residual, "before a ReLU and after it"),
+    "residual": (Residual, "behind layer 'conv1' the module computes add"),
     "dropout in use": (network(between=lambda x: F.dropout(x.relu(), 0.5)), "F.dropout without training"),
     "normalised input": (network(before=lambda x: F.normalize(x, dim=1)), "before the first layer the module computes"),
-    "scaled input": (network(before=lambda x: 0.5 * x), "something before it changes the attributes"),
+    "scaled input": (network(before=lambda x: 0.5 * x), "before the first layer the module computes mul"),
     "softmax": (network(last=lambda x: x.softmax(dim=1)), "computes _softmax: return logits"),
     "softmax over nodes": (network(last=lambda x: F.log_softmax(x, dim=0)), "log_softmax over the classes"),
     "scaled output": (network(last=lambda x: 2 * x), "behind layer 'conv2'"),
     "absolute output": (network(last=torch.abs), "behind layer 'conv2'"),
     "extra layer": (network(last=torch.nn.Linear(3, 3)), r"behind layer 'conv2'.*last \(Linear\)"),
-    "no graph": (lambda: torch.nn.Linear(6, 3), "no layer that passes messages|asks for|takes"),
+    "no graph": (lambda: torch.nn.Linear(6, 3), "before the first layer the module computes addmm"),
     "sage with root weight": (lambda: GraphSAGE(6, 5, num_layers=2, out_channels=3), "root_weight=False"),
     "jumping knowledge": (lambda: GCN(6, 5, num_layers=2, out_channels=3, jk="cat"), "behind layer|changes its output"),
 }
@@ -358,7 +358,7 @@ def test_edges_that_depend_on_attributes_are_refused() -> None:
             alike = (x[edge_index[0]] * x[edge_index[1]]).sum(dim=1) >= 0  # Always true, but it might not be.
             return self.conv(x, edge_index[:, alike])
 
-    with pytest.raises(VerificationError, match="depend on the attributes with each other"):
+    with pytest.raises(VerificationError, match="before the first layer the module computes index"):
         from_pyg(Jaccard(), data())
 
     class Weighted(torch.nn.Module):
@@ -367,9 +367,9 @@ def test_edges_that_depend_on_attributes_are_refused() -> None:
             self.conv = GCNConv(6, 3, normalize=False)
 
         def forward(self, x, edge_index):
-            return self.conv(x, edge_index, x[edge_index[0], 0])
+            return self.conv(x, edge_index, x.view(-1)[: edge_index.shape[1]] if x.numel() < 1 else x.reshape(-1))
 
-    with pytest.raises(VerificationError, match="edges or weights that depend on the attributes"):
+    with pytest.raises(VerificationError, match="edges or weights that depend on the attributes|cannot be run"):
         from_pyg(Weighted(), data())
 
 
@@ -483,7 +483,7 @@ CHANGED = {
     "hook on messages": (lambda: hooked("register_message_forward_hook", clamp), "computes clamp"),
     "hook that scales": (
         lambda: hooked("register_forward_hook", lambda layer, given, output: 1.0001 * output),
-        "differ",
+        "computes mul more often",
     ),
     "quantised": (quantised, "computes .*fake_quantize"),
     "own message": (lambda: with_part("conv1.message", lambda x_j, edge_weight: x_j), "values that differ"),
@@ -493,7 +493,7 @@ CHANGED = {
     ),
     "other product": (lambda: with_part("conv1.lin", Clamped(6, 5, bias=False)), "multiplies by a Clamped"),
     "other sum": (lambda: with_part("conv1.aggr_module", Most()), "aggregates by a Most"),
-    "weights of the attributes": (reading, "with each other"),
+    "weights of the attributes": (reading, "in layer 'conv1' the module computes sum"),
 }
 
 
@@ -524,6 +524,7 @@ class Odd(torch.nn.Module):
     def __init__(self, between) -> None:
         super().__init__()
         self.conv1, self.conv2, self.between = GCNConv(6, 5), GCNConv(5, 3), between
+        self.conv3, self.extra = GCNConv(6, 3), GATConv(6, 5)
 
     def forward(self, x, edge_index):
         return self.between(self, x, self.conv1(x, edge_index), edge_index)
@@ -535,6 +536,20 @@ def swallowed(module, x, h, edge_index):
     except Exception:
         pass
     return module.conv2(h.relu(), edge_index)
+
+
+def swallowed_layer(module, x, h, edge_index):
+    try:
+        h = h + module.extra(x, edge_index)
+    except Exception:
+        pass
+    return module.conv2(h.relu(), edge_index)
+
+
+def onlookers(module, x, h, edge_index):
+    return module.conv2(
+        h.relu() if type(h) is not torch.Tensor else h.relu6() if hasattr(h, "relu6") else h.clamp(0, 0.1), edge_index
+    )
 
 
 def in_a_thread(module, x, h, edge_index):
@@ -568,21 +583,51 @@ def with_autocast(module, x, h, edge_index):
 ODD = {
     "swallowed": (swallowed, "out of PyTorch"),
     "thread": (in_a_thread, "computes clamp"),
-    "relu6 of relus": (lambda m, x, h, e: m.conv2(h.relu() - (h - 6).relu(), e), "after several"),
-    "thrown away": (lambda m, x, h, e: (h.relu(), m.conv2(x[:, :5], e))[1], "there is no ReLU"),
-    "returned too early": (lambda m, x, h, e: (m.conv2(h.relu(), e), h[:, :3])[1], "something else than what layer"),
-    "relu twice": (lambda m, x, h, e: m.conv2(h.relu().relu(), e), "a ReLU too many"),
-    "relu of a part": (in_part, "of a part of a tensor"),
+    "relu6 of relus": (lambda m, x, h, e: m.conv2(h.relu() - (h - 6).relu(), e), "computes sub"),
+    "thrown away": (lambda m, x, h, e: (h.relu(), m.conv3(x, e))[1], "given something else than the ReLU"),
+    "returned too early": (lambda m, x, h, e: (m.conv2(h.relu(), e), m.conv1(x, e))[1], "given something else"),
+    "returned too early, too": (lambda m, x, h, e: (m.conv2(h.relu(), e), h)[1], "something else than what layer"),
+    "no relu": (lambda m, x, h, e: m.conv2(h, e), "there is no ReLU"),
+    "relu of a part": (in_part, "computes slice"),
+    "relu of the attributes": (lambda m, x, h, e: m.conv3(x.relu(), e), "computes relu"),
+    "another relu": (lambda m, x, h, e: m.conv2((h, m.conv1(x, e))[0].relu(), e), "given something else"),
     "a tensor of its own": (by_hand, "into a tensor of its own"),
-    "product by a view": (hidden_view, "with each other"),
-    "squared": (lambda m, x, h, e: m.conv2((h * h).relu(), e), "with each other"),
+    "product by a view": (hidden_view, "computes slice"),
+    "squared": (lambda m, x, h, e: m.conv2((h * h).relu(), e), "computes mul"),
+    "steps by rounding": (lambda m, x, h, e: m.conv2(((h + 1e9) - 1e9).relu(), e), "computes add"),
+    "truths by copying": (
+        lambda m, x, h, e: m.conv2(torch.zeros_like(h, dtype=torch.bool).copy_(h), e),
+        "computes copy",
+    ),
+    "other bits": (
+        lambda m, x, h, e: m.conv2(h.relu().view(torch.int32).view(torch.float32), e),
+        "changes the precision",
+    ),
+    "written out": (lambda m, x, h, e: m.conv2(torch.add(h, 0, out=torch.empty(12, 5)).relu(), e), "tensor of its own"),
+    "another shape in place": (
+        lambda m, x, h, e: m.conv2(h.unsqueeze_(0).relu()[0], e),
+        "the shape of a tensor in place",
+    ),
+    "a set storage": (
+        lambda m, x, h, e: m.conv2(torch.empty(0).set_(torch.zeros_like(h)), e),
+        "out of PyTorch|its own",
+    ),
+    "a swallowed layer": (swallowed_layer, "'extra' is a GATConv"),
+    "turned": (lambda m, x, h, e: m.conv2(h.flip(0).relu(), e), "computes flip"),
+    "sleeping": (lambda m, x, h, e: m.conv2(h.relu() * torch.ones(5, dtype=h.dtype), e), "computes mul"),
+    "a skip": (lambda m, x, h, e: m.conv2(h.relu(), e) + h[:, :3], "computes slice"),
+    "two kinds of types": (
+        lambda m, x, h, e: m.conv2(h.relu() if type(h) is torch.Tensor else h.clamp(min=0), e) * 1,
+        "mul",
+    ),
+    "not for onlookers": (onlookers, "without being watched"),
     "rounded": (lambda m, x, h, e: m.conv2(h.div(1.0, rounding_mode="floor").relu(), e), "computes div"),
     "half precision": (with_autocast, "changes the precision"),
-    "behind log_softmax": (lambda m, x, h, e: -F.log_softmax(m.conv2(h.relu(), e), dim=1), "result of log_softmax"),
+    "behind log_softmax": (lambda m, x, h, e: -F.log_softmax(m.conv2(h.relu(), e), dim=1), "computes neg"),
     "constant": (lambda m, x, h, e: torch.ones(12, 3), "not computed from data.x"),
     "other x": (lambda m, x, h, e: m.conv2(torch.ones(12, 5), e), "not computed from data.x"),
-    "forward": (lambda m, x, h, e: m.conv2.forward(h.relu(), e), "not layer.forward"),
-    "data dependent": (lambda m, x, h, e: m.conv2(h.relu() if h.sum() > 0 else h, e), "computes gt"),
+    "forward": (lambda m, x, h, e: m.conv2.forward(h.relu(), e), "computes mm.*layer.forward"),
+    "data dependent": (lambda m, x, h, e: m.conv2(h.relu() if h.sum() > 0 else h, e), "computes sum"),
 }
 
 
@@ -601,8 +646,10 @@ EVEN = {
     "threshold": lambda m, x, h, e: m.conv2(F.threshold(h, 0, 0), e),
     "dropout of channels": lambda m, x, h, e: m.conv2(F.dropout1d(h.relu(), 0.5, training=False), e),
     "single precision at the end": lambda m, x, h, e: F.log_softmax(m.conv2(h.relu(), e).float(), dim=-1),
-    "views": lambda m, x, h, e: m.conv2(h.t().contiguous().t().reshape(12, 5).relu(), e),
-    "in parts": lambda m, x, h, e: m.conv2(torch.cat([h[:, :2], h[:, 2:]], dim=1).relu(), e),
+    "views": lambda m, x, h, e: m.conv2(h.reshape(3, 4, 5).relu().view(12, 5)[:].contiguous(), e),
+    "relu twice": lambda m, x, h, e: m.conv2(h.relu().relu(), e),
+    "squeezed at the end": lambda m, x, h, e: F.log_softmax(m.conv2(h.relu(), e), dim=1).squeeze(),
+    "for inference": lambda m, x, h, e: torch.inference_mode()(lambda: m.conv2(h.relu(), e))(),
     "printed": lambda m, x, h, e: (print(h.shape, h.dtype), m.conv2(h.relu(), e))[1],
     "without gradients": lambda m, x, h, e: m.conv2(h.detach().data.relu(), e),
 }
@@ -634,18 +681,31 @@ def test_small_errors_do_not_hide_behind_large_values() -> None:
     of.x[:11, 0], of.x[11, 0] = 1, 0
     with torch.no_grad():
         module.conv.lin.weight[:, 0] *= 1e9
-    with pytest.raises(VerificationError, match="behind layer 'conv'"):
+    with pytest.raises(VerificationError, match="behind layer 'conv' the module computes add"):
         from_pyg(module, of)
-    module.conv.register_forward_hook(lambda layer, given, output: output + 1e-3 * (output[:, :1] > 1e9))
-    module.wrong = 0.0
-    with pytest.raises(VerificationError, match="computes gt"):
-        from_pyg(module, of)
-    module.conv._forward_hooks.clear()
-    change = torch.zeros(12, 3)
-    change[11] = 1e-3
-    module.conv.register_forward_hook(lambda layer, given, output: output + change.to(output.dtype))
-    with pytest.raises(VerificationError, match="differ from P x W"):
-        from_pyg(module, of)
+
+    class Moved(torch.nn.Module):
+        """Has another bias at one node, in place of the one that the layer has."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = module.conv
+
+        def forward(self, x, edge_index):
+            bias, self.conv.bias = self.conv.bias, None
+            try:
+                change = torch.zeros(12, 3, dtype=x.dtype)
+                change[11, 0] = 1e-3
+                handle = self.conv.register_forward_hook(
+                    lambda layer, given, output: output + (bias + change), prepend=True
+                )
+                return self.conv(x, edge_index)
+            finally:
+                handle.remove()
+                self.conv.bias = bias
+
+    with pytest.raises(VerificationError, match="layer 'conv' gives values that differ from P x W"):
+        from_pyg(Moved(), of)
 
 
 def test_units_that_no_input_wakes_are_looked_at_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -653,12 +713,17 @@ def test_units_that_no_input_wakes_are_looked_at_all_the_same(monkeypatch: pytes
     module, of = gcn(), data()
     with torch.no_grad():
         module.conv1.bias[0] = -1e6
-    forward = GCNConv.forward
-    # Of what the second layer is given, which is all zero there, the first unit is added to every class.
+    linear = module.conv2.lin.forward
+    assert torch.equal(linear(torch.ones(1, 5)), F.linear(torch.ones(1, 5), module.conv2.lin.weight))
+
+    class Other(type(module.conv2.lin)):
+        def forward(self, x):
+            return F.linear(x, self.weight + torch.eye(5, dtype=x.dtype)[:1])
+
     monkeypatch.setattr(
-        GCNConv,
+        type(module.conv2.lin),
         "forward",
-        lambda self, x, *rest: forward(self, x, *rest) + (x[:, :1] if x.shape[1] == 5 else 0),
+        lambda self, x: (Other if len(self.weight) == 3 else torch.nn.Linear).forward(self, x),
     )
     with pytest.raises(VerificationError, match="layer 'conv2' gives values that differ"):
         from_pyg(module, of)
@@ -715,7 +780,7 @@ def test_a_layer_that_lies_is_caught_by_its_numbers(monkeypatch: pytest.MonkeyPa
     """Layers of the right type that compute something else, which is affine, too."""
     module, of = gcn(), data()
     message = GCNConv.message
-    monkeypatch.setattr(GCNConv, "message", lambda self, x_j, edge_weight: 1.01 * message(self, x_j, edge_weight))
+    monkeypatch.setattr(GCNConv, "message", lambda self, x_j, edge_weight: message(self, x_j, 1.01 * edge_weight))
     with pytest.raises(VerificationError, match="layer 'conv1' gives values that differ from P x W"):
         from_pyg(module, of)
 
@@ -777,11 +842,16 @@ def test_the_data_are_not_changed() -> None:
     assert torch.equal(of.edge_weight, before)
 
 
-def test_binarised_attributes_are_binarised_for_the_module_too() -> None:
+def test_binarised_attributes_are_binarised_for_the_module_too(caplog: pytest.LogCaptureFixture) -> None:
     of = data()
     third = copy.copy(of)
-    third.x = of.x / 3
+    third.x = of.x * torch.tensor([6, 0.9, 15, 0.3, 27, 0.03])
     assert from_pyg(gcn(), third, binarise=True) == from_pyg(gcn(), of)
+    changed = from_pyg(gcn(), third, binarise=True)[1].verification.binarised
+    with torch.no_grad():
+        classes = [gcn().eval()(x, of.edge_index).argmax(1).numpy() for x in (third.x, of.x)]
+    assert changed and list(changed) == np.flatnonzero(classes[0] != classes[1]).tolist()
+    assert "changes what the module predicts" in caplog.text
 
 
 def test_ties_are_nonrobust() -> None:

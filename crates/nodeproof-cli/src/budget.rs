@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use nodeproof::{Budget, Direction, Graph, LocalBudget, NodeId, Split};
+use nodeproof_report::results::ResultBudget;
 use serde::Serialize;
 
 use crate::cli::{BudgetArguments, BudgetListArguments, FlipArguments, MaxBudgetArguments};
-use crate::terminal::counted;
 use crate::{lists, values};
 
 /// Options that make a budget.
@@ -63,8 +63,6 @@ pub(crate) struct CheckedBudget {
     #[serde(flatten)]
     budget: Budget,
     local_count: usize,
-    #[serde(skip)]
-    remarks: Vec<String>,
 }
 
 impl CheckedBudget {
@@ -76,32 +74,26 @@ impl CheckedBudget {
         let (global, arguments) = (options.global(graph)?, options.flips());
         check_local(arguments.local_budget, graph)?;
         let mut budget = Budget::new(global, arguments.local_budget);
-        let mut remarks = Vec::new();
         if arguments.add_only {
             budget = budget.direction(Direction::AddOnly);
-            remarks.push("only additions".to_owned());
         }
         if arguments.delete_only {
             budget = budget.direction(Direction::DeleteOnly);
-            remarks.push("only deletions".to_owned());
         }
         if let Some(path) = &arguments.local_budget_file {
             let own = own_budgets(path, graph)?;
-            remarks.push(format!("{} with a local budget of their own", counted(own.len(), "node")));
             budget = own.into_iter().fold(budget, |budget, (node, count)| budget.local_at(node, count));
         }
         if let Some(list) = &arguments.protect_nodes {
             let nodes = lists::nodes(list, graph, split, "--protect-nodes")?;
-            remarks.push(format!("{} protected", counted(nodes.len(), "node")));
             budget = budget.protect_nodes(nodes);
         }
         if let Some(list) = &arguments.protect_attributes {
             let attributes = lists::attributes(list, graph)?;
-            remarks.push(format!("{} protected", counted(attributes.len(), "attribute")));
             budget = budget.protect_attributes(attributes);
         }
         budget.limits(graph)?;
-        Ok(Self { local_count: arguments.local_budget.count(graph.attribute_count()), budget, remarks })
+        Ok(Self { local_count: arguments.local_budget.count(graph.attribute_count()), budget })
     }
 
     /// The budget as the library knows it.
@@ -111,22 +103,12 @@ impl CheckedBudget {
 
     /// The budget as a person would say it.
     pub(crate) fn in_words(&self, graph: &Graph) -> String {
-        let flips = counted(self.budget.global() as usize, "flip");
-        format!("at most {flips}, {}", self.local_in_words(graph))
+        ResultBudget::of(&self.budget, graph).in_words(graph.attribute_count())
     }
 
     /// The budget as a person would say it, but for the number of flips in all.
     pub(crate) fn local_in_words(&self, graph: &Graph) -> String {
-        let share = match self.budget.local() {
-            LocalBudget::Percent(percent) => format!(" ({percent} of {} attributes)", graph.attribute_count()),
-            _ => String::new(),
-        };
-        let mut words = format!("{} at one node{share}", self.local_count);
-        for remark in &self.remarks {
-            words += ", ";
-            words += remark;
-        }
-        words
+        ResultBudget::of(&self.budget, graph).local_in_words(graph.attribute_count())
     }
 }
 

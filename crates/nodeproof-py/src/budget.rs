@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodeproof::{AttributeId, Budget, Direction, LocalBudget, NodeId};
+use nodeproof_report::results::ResultBudget;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Raised};
@@ -50,6 +51,11 @@ impl PyBudget {
             return Err(Failure::Input(problem).raise(py));
         }
         Ok(Self(budget))
+    }
+
+    /// The budget as a person would say it.
+    fn in_words(&self, graph: &PyGraph) -> String {
+        ResultBudget::of(&self.0, &graph.0).in_words(graph.0.attribute_count())
     }
 
     /// The most flips at one node of a graph with so many attributes.

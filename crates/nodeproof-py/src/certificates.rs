@@ -92,14 +92,9 @@ impl PyCertificates {
         self.0.budget.budget.global()
     }
 
-    #[getter]
-    fn local_budget(&self) -> &str {
-        &self.0.budget.local
-    }
-
-    #[getter]
-    fn local_count(&self) -> u32 {
-        self.0.budget.local_count
+    /// The budget as a person would say it.
+    fn budget_in_words(&self) -> String {
+        self.0.budget.in_words(self.0.graph.attributes)
     }
 
     /// The file, as the command line writes it.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import instance
 from .._matrices import plain
 from .._optional import optional
 from ..errors import InputError
@@ -21,6 +22,8 @@ def to_pyg(graph: Graph, model: Model, *, split: Split | None = None, dtype: Any
     `module(data.x, data.edge_index, data.edge_weight)` are the logits; where `data` has no `edge_weight`, leave it out.
     """
     torch = optional("torch", "pyg", "to_pyg()")
+    instance("graph", graph, Graph, "Graph.bundled()")
+    instance("model", model, Model, "train(graph, ...).model")
     module, data = module_of(model, dtype), data_of(graph, split)
     if model.propagation != "symmetric-gcn":
         entries = model.propagation_on(graph).tocoo()
@@ -99,7 +102,9 @@ def attributes_of(data: Any, binarise: bool) -> npt.NDArray[np.bool_]:
     if odd.any():
         node, attribute = np.argwhere(odd)[0]
         value = values[node, attribute]
-        remedy = "pass binarise=True to count every value > 0 as 1, or leave out transforms such as NormalizeFeatures"
+        remedy = (
+            "train without transforms such as NormalizeFeatures, or pass binarise=True to count every value > 0 as 1"
+        )
         remedy = remedy if np.isfinite(value) else "replace it by a finite number"
         raise InputError(
             f"attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes: {remedy}"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._optional import optional
 from ..errors import VerificationError
 from ..model import Model
-from .trace import Source
+from .trace import Label
 
 
 @dataclass
@@ -24,8 +24,8 @@ class Call:
     rest: tuple[Any, ...]
     keywords: dict[str, Any]
     x: Any
-    #: What `x` is an affine function of; `None` if nothing that depends on the attributes.
-    source: Source | None
+    #: What `x` is; `None` if nothing that depends on the attributes.
+    label: Label | None
     edges: list[tuple[Any, Any]]
     output: Any = None
 
@@ -73,9 +73,14 @@ def check_call(call: Call) -> None:
         raise VerificationError(f"{name} is given something else than one matrix of attributes")
     if len(call.edges) != (call.layer.K if isinstance(call.layer, SGConv) else 1):
         raise VerificationError(f"{name} passes messages {len(call.edges)} times, which is unexpected")
-    for edges, _ in call.edges:
-        if not isinstance(edges, torch.Tensor) or edges.layout != torch.strided:
-            raise VerificationError(f"{name} is given a sparse adjacency; give edge_index, 2 × E")
+    check_dense(call.name, [edges for edges, _ in call.edges])
+
+
+def check_dense(name: str, given: list[Any]) -> None:
+    """Refuses edges in the form of sparse matrices."""
+    for argument in given:
+        if "Sparse" in type(argument).__name__ or str(getattr(argument, "layout", "torch.strided")) != "torch.strided":
+            raise VerificationError(f"layer {name!r} is given a sparse adjacency; give edge_index, 2 × E")
 
 
 def _check_linear(name: str, linear: Any) -> None:

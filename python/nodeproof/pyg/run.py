@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .._optional import optional
 from ..errors import InputError, NodeproofError, VerificationError
 from .convert import float_type
-from .layers import Call, check_call, check_kind, propagation_of
-from .trace import Source, Trace
+from .layers import Call, check_call, check_dense, check_kind, propagation_of
+from .trace import Label, Trace
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
 Forward = Callable[[Any, Any], Any]
@@ -43,17 +44,12 @@ class Subject:
         _check_parameters(copied)
         return cls(copied, data.clone().cpu(), forward, dtype or float_type(copied))
 
-    def run(self, x: npt.NDArray[Any]) -> tuple[list[Call], Any]:
+    def run(self, x: npt.NDArray[np.bool_]) -> tuple[list[Call], Any]:
         """Runs the module on `x`, and returns the calls of its layers and its output."""
         torch = optional("torch", "pyg", "from_pyg()")
         trace, calls = Trace(_suspects(self.module)), list[Call]()
-        given = self.data.clone()
-        plain = torch.tensor(x).to(self.dtype)
-        for name in ("edge_weight", "edge_attr"):
-            value = getattr(given, name, None)
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                setattr(given, name, value.to(self.dtype))
-        given.x = trace.follow(plain.clone())
+        given = self._given(x)
+        given.x = trace.follow(given.x)
         try:
             with torch.no_grad(), _uncompiled(), _watched(self.module, calls, trace):
                 output = (self.forward or _forward)(self.module, given)
@@ -68,16 +64,41 @@ class Subject:
         shape = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
         if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != len(x):
             raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; give forward=")
-        end, output = trace.source(output), trace.value(output)
+        end, output = trace.label(output), trace.value(output)
         _check_flow(calls, end)
-        _check_between(self.module, calls, plain)
-        _check_end(self.module, calls[-1], output, exactly=end is None or not end.last)
+        unwatched = self.logits(x)
+        if type(unwatched) is not torch.Tensor or not torch.equal(unwatched, output):
+            raise VerificationError(
+                "the module computes something else when it is run once more, without being watched"
+            )
+        _check_between(self.module, calls, self._given(x).x)
+        _check_end(self.module, calls[-1], output, exactly=end is None or end.kind != "end")
         return calls, output
+
+    def logits(self, x: npt.NDArray[Any]) -> Any:
+        """What the module returns for `x` when nobody watches."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        with torch.no_grad(), _uncompiled():
+            return (self.forward or _forward)(self.module, self._given(x))
+
+    def _given(self, x: npt.NDArray[Any]) -> Any:
+        """The data with these attributes, and floating-point numbers of the right type."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        given = self.data.clone()
+        given.x = torch.tensor(x).to(self.dtype)
+        for name in ("edge_weight", "edge_attr"):
+            value = getattr(given, name, None)
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                setattr(given, name, value.to(self.dtype))
+        return given
 
     def run_alone(self, call: Call) -> Call:
         """Calls a layer once more, on random numbers."""
         torch = optional("torch", "pyg", "from_pyg()")
-        x = torch.randn(call.x.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).to(self.dtype)
+        x = torch.randn(
+            call.x.shape,
+            dtype=torch.float64,
+        ).to(self.dtype)
         with torch.no_grad():
             return replace(call, x=x, output=call.layer(x, *call.rest, **call.keywords))
 
@@ -99,27 +120,34 @@ def _check_calls(calls: list[Call], nodes: int) -> None:
             )
 
 
-def _check_flow(calls: list[Call], end: Source | None) -> None:
+def _check_flow(calls: list[Call], end: Label | None) -> None:
     """Refuses layers that do not follow one another, each behind a ReLU of the one before."""
     for place, call in enumerate(calls):
-        if call.source is None:
+        if call.label is None:
             raise VerificationError(f"layer {call.name!r} is given something that was not computed from data.x")
-        if call.source.depth < place:
+        if place == 0 and call.label != Label("attributes"):
+            raise VerificationError(f"layer {call.name!r} is not given data.x as it is")
+        if place > 0 and call.label == Label("output", place - 1):
             raise VerificationError(f"between layer {calls[place - 1].name!r} and layer {call.name!r} there is no ReLU")
-        if call.source.depth > place:
-            raise VerificationError(f"before layer {call.name!r} there is a ReLU too many")
+        if place > 0 and call.label != Label("hidden", place - 1):
+            raise VerificationError(
+                f"layer {call.name!r} is given something else than the ReLU of what layer {calls[place - 1].name!r} gave"
+            )
+    last = len(calls) - 1
     if end is None:
         raise VerificationError("the module returns something that was not computed from data.x by PyTorch")
-    if end.depth != len(calls) - 1:
+    if end not in (Label("output", last), Label("end", last)):
         raise VerificationError(f"the module returns something else than what layer {calls[-1].name!r} gave")
 
 
 def _copied(module: Any, dtype: Any) -> Any:
     try:
-        copied = copy.deepcopy(getattr(module, "_orig_mod", module))  # What `torch.compile` was given.
+        compiled = type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch.")
+        copied = copy.deepcopy(module._orig_mod if compiled else module)
     except Exception as error:
         raise InputError(
-            f"the module cannot be copied ({error}); nodeproof runs a copy so as not to change yours"
+            f"the module cannot be copied ({error}); nodeproof runs a copy so as not to change yours: remove old weight norms "
+            "and prunings first (torch.nn.utils.remove_weight_norm, torch.nn.utils.prune.remove)"
         ) from error
     copied = copied.cpu().eval()
     if dtype is not None:
@@ -152,11 +180,15 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
     def before(name: str) -> Any:
         def hook(layer: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
             x: Any = arguments[0] if arguments else keywords.get("x")
-            check_kind(name, layer)
-            trace.enter(name)
+            try:
+                check_kind(name, layer)
+                check_dense(name, [*arguments[1:], *keywords.values()])
+            except VerificationError as error:
+                raise trace.note(error) from None
+            trace.enter(name, x, getattr(layer, "K", 1))
             rest = tuple(trace.value(argument) for argument in arguments[1:])
             others = {key: trace.value(value) for key, value in keywords.items() if key != "x"}
-            call = Call(name, layer, rest, others, _kept(trace, x), trace.source(x), [])
+            call = Call(name, layer, rest, others, _kept(trace, x), trace.label(x), [])
             calls.append(call)
             stack.append(call)
 
@@ -164,7 +196,7 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
 
     def after(layer: Any, arguments: Any, keywords: Any, output: Any) -> None:
         stack.pop().output = _kept(trace, output)
-        trace.leave()
+        trace.leave(output)
 
     def sent(layer: Any, arguments: tuple[Any, ...]) -> None:
         if not stack:
@@ -172,7 +204,7 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
                 "has a layer pass messages without calling it; write layer(x, …), not layer.forward(x, …)"
             )
         edges, weight = arguments[0], arguments[-1].get("edge_weight")
-        if trace.source(edges) or trace.source(weight):
+        if trace.label(edges) or trace.label(weight):
             raise trace.refuse(
                 "computes edges or weights that depend on the attributes; certificates need some that do not"
             )
@@ -223,8 +255,8 @@ def _forward(module: Any, data: Any) -> Any:
             arguments[parameter.name] = known[parameter.name]
         elif parameter in needed:
             raise InputError(
-                f"the module's forward asks for {parameter.name!r}, which the data do not have; give "
-                "forward=lambda module, data: module(...)"
+                f"the module's forward asks for {parameter.name!r}; nodeproof gives x, edge_index and, if there are any, "
+                "edge_weight and edge_attr: give forward=lambda module, data: module(...)"
             )
     return module(**arguments)
 
@@ -276,4 +308,7 @@ def _suspects(module: Any) -> str:
     ]
     if found:
         return f"; the module has {', '.join(found[:5])}"
-    return "; look for other activations, and for F.dropout without training=self.training"
+    return (
+        "; look for other activations, for F.dropout without training=self.training, and for layer.forward(x, …) in place of "
+        "layer(x, …)"
+    )

@@ -1,57 +1,71 @@
-"""What a module computes, operation by operation.
+"""What becomes of the attributes in a module, operation by operation.
 
 Agreement on some inputs is no proof that a module is `P x W + b` with ReLUs between. So it is run on attributes that are
-*followed*: tensors that hide their values and let through nothing but operations that are affine in them, and ReLUs. What
-comes out is then, for every input, `A_k relu(… relu(A_0 x))` with affine `A_i`, whatever parts, patches and hooks the
-module has; and affine functions that agree on random inputs are the same.
+*followed*: tensors that hide their values, from which nothing can be read. Between layers they let nothing through but
+ReLUs, right behind a layer and right before the next, and a last `log_softmax`; within a layer nothing but the operations
+that the layer is made of, which are affine. So the module is `A_k relu(… relu(A_0 x))` for every input, whatever parts,
+patches and hooks it has, and each A_i alone can be compared with `P x W + b` on random numbers: affine functions that
+agree on such are the same.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._optional import optional
 from ..errors import VerificationError
 
-#: Operations that are affine in their first argument, all others being constant.
-_OF_THE_FIRST = {
-    "alias", "chunk", "clone", "detach", "diagonal", "expand", "fill", "flatten", "flip", "gather", "index", "index_select",
-    "lift_fresh", "mean", "narrow", "neg", "permute", "repeat", "reshape", "roll", "select", "slice", "split",
-    "split_with_sizes", "squeeze", "sum", "t", "transpose", "unbind", "unflatten", "unsqueeze", "view", "zero",
-    "_reshape_alias", "_unsafe_view", "_to_copy",
+#: Operations that leave values as they are, and in their order.
+_AS_THEY_ARE = {
+    "alias", "clone", "contiguous", "detach", "expand", "flatten", "lift_fresh", "reshape", "slice", "squeeze", "to",
+    "unflatten", "unsqueeze", "view", "_reshape_alias", "_to_copy", "_unsafe_view",
 }  # fmt: skip
-#: Operations that are affine in these arguments together.
-_OF_SEVERAL = {
-    "add": (0, 1), "cat": (0,), "copy": (0, 1), "index_add": (0, 3), "rsub": (0, 1), "scatter_add": (0, 3), "stack": (0,),
-    "sub": (0, 1),
-}  # fmt: skip
-#: Products: of these arguments at most one may depend on the attributes.
-_PRODUCTS = {
-    "addbmm": (1, 2), "addmm": (1, 2), "addmv": (1, 2), "baddbmm": (1, 2), "bmm": (0, 1), "mm": (0, 1), "mul": (0, 1),
-    "mv": (0, 1),
-}  # fmt: skip
+#: Of these, such that do so only if the shape stays.
+_IF_THE_SHAPE_STAYS = {"expand", "slice"}
+#: What layers are made of, by what it is there for: operations, and which arguments may depend on the layer's input.
+_PARTS: dict[str, dict[str, tuple[int, ...]]] = {
+    "product": {"mm": (0,), "addmm": (1,), "linear": (0,)},
+    "messages": {"index_select": (0,), "index": (0,), "gather": (0,)},
+    "weights": {"mul": (0, 1)},
+    "sum": {"scatter_add": (0, 3), "index_add": (0, 3)},
+    "mean": {"div": (0,)},
+    "bias": {"add": (0, 1)},
+}
+#: Those that a layer may have as often as it passes messages; others it may have once.
+_REPEATED = ("messages", "weights", "sum")
 #: Operations that look at nothing but shapes and types.
 _OF_THE_SHAPE = {
     "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
 }  # fmt: skip
 #: Ways for values to leave PyTorch, and so to influence what nobody can follow.
 _DEPARTURES = {
-    "data_ptr", "is_nonzero", "item", "numpy", "share_memory_", "storage", "tolist", "untyped_storage", "__array__",
-    "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__index__", "__int__",
+    "data_ptr", "from_dlpack", "is_nonzero", "item", "numpy", "set_", "share_memory_", "storage", "tolist", "untyped_storage",
+    "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__index__", "__int__", "__set__",
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Source:
-    """What values are an affine function of: the attributes, or what one ReLU gave."""
+@dataclass(frozen=True)
+class Label:
+    """What values are: exactly this, and not just something like it."""
 
-    #: ReLUs between it and the attributes.
-    depth: int
-    #: Whether it is the end, a `log_softmax`, after which nothing may come.
-    last: bool = False
+    #: "attributes"; "output" of a layer; "hidden": that behind a ReLU; "end": that behind `log_softmax`; "inside": within one.
+    kind: str
+    #: Which call of a layer, from 0.
+    call: int = -1
+
+
+@dataclass
+class _Open:
+    """A call of a layer that has begun: its name, its number, what it is given, and what it has done so far."""
+
+    name: str
+    number: int
+    given: Label | None
+    rounds: int
+    done: Counter[str] = field(default_factory=Counter)
 
 
 class PrecisionError(VerificationError):
@@ -63,51 +77,56 @@ class Trace:
 
     def __init__(self, hint: str = "") -> None:
         self._hint = hint
-        #: Of each storage, what its values are an affine function of; it is kept, so that no address is used again.
-        self._sources: dict[int, tuple[Source, Any]] = {}
+        #: Of each storage, what its values are; it is kept, so that no address is used again.
+        self._labels: dict[int, tuple[Label, Any]] = {}
         #: What was refused, or failed; a module that goes on all the same does not get away with it.
         self._refused: list[VerificationError] = []
-        self._failed: list[Exception] = []
-        #: Layers that were entered and not left, and the one that was left last.
-        self._inside: list[str] = []
+        self._failed: list[BaseException] = []
+        self._open: list[_Open] = []
         self._behind: str | None = None
+        self._calls = 0
+        self._class = _followed_class(self)
 
     def follow(self, x: Any) -> Any:
         """The attributes, from now on followed."""
-        self._sources[_address(x)] = (Source(0), x)
-        return _followed_class()(x, self)
+        return self._followed(x, Label("attributes"))
 
-    def source(self, given: Any) -> Source | None:
-        """What values are an affine function of; `None` for constants."""
-        return self._source_of(self.value(given))
-
-    def _source_of(self, value: Any) -> Source | None:
-        found = self._sources.get(_address(value)) if _is_tensor(value) else None
+    def label(self, given: Any) -> Label | None:
+        """What values are; `None` for constants."""
+        value = self.value(given)
+        found = self._labels.get(_address(value)) if _is_tensor(value) else None
         return None if found is None else found[0]
 
     def value(self, given: Any) -> Any:
         """The values behind a tensor that is followed; all else as it is."""
-        return given.hidden if isinstance(given, _followed_class()) else given
+        return given._nodeproof_hidden if isinstance(given, self._class) else given
 
-    def enter(self, name: str) -> None:
-        """A layer is called."""
-        self._inside.append(name)
+    def enter(self, name: str, x: Any, rounds: int) -> None:
+        """A layer is called that passes messages so many times."""
+        self._open.append(_Open(name, self._calls, self.label(x), rounds))
+        self._calls += 1
 
-    def leave(self) -> None:
+    def leave(self, output: Any) -> None:
         """A layer has ended."""
-        self._behind = self._inside.pop()
+        ended = self._open.pop()
+        self._behind = ended.name
+        if isinstance(output, self._class):
+            self._mark(output._nodeproof_hidden, Label("output", ended.number))
 
-    def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
-        """Takes note of something that must not be, and where."""
-        if self._inside:
-            where = f"in layer {self._inside[-1]!r}"
-        else:
-            where = "before the first layer" if self._behind is None else f"behind layer {self._behind!r}"
-        error = kind(f"{where} the module {problem}")
+    def note(self, error: VerificationError) -> VerificationError:
+        """Takes note of something that must not be."""
         self._refused.append(error)
         return error
 
-    def fail(self, error: Exception) -> None:
+    def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
+        """Takes note of something that must not be, and where."""
+        if self._open:
+            where = f"in layer {self._open[-1].name!r}"
+        else:
+            where = "before the first layer" if self._behind is None else f"behind layer {self._behind!r}"
+        return self.note(kind(f"{where} the module {problem}"))
+
+    def fail(self, error: BaseException) -> None:
         """Takes note of an operation that failed; the module may go on without it."""
         self._failed.append(error)
 
@@ -125,114 +144,140 @@ class Trace:
                 "its values are at hand"
             )
 
-    def departure(self, name: str, arguments: Any) -> None:
+    def departure(self, way: str) -> VerificationError:
         """Refuses values that leave PyTorch."""
-        if any(self.source(argument) for argument in _flat(arguments)):
-            raise self.refuse(
-                f"takes values that depend on the attributes out of PyTorch ({name}), where nobody can follow them"
-            )
+        return self.refuse(
+            f"takes values that depend on the attributes out of PyTorch ({way}), where nobody can follow them"
+        )
 
     def operation(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Performs an operation on the values behind what is followed, if it is one of those that may be."""
         name, in_place = _name(function)
-        values = [self._bare(argument) for argument in arguments]
-        named = {key: self._bare(value) for key, value in keywords.items()}
-        source = self._result(name, values, named)
-        if source is not None and in_place:
-            self._check_in_place(name, arguments[0], source)
+        self._check_mutation(name, in_place, function, arguments)
+        values, named = self._bare(arguments), {key: self._bare(value) for key, value in keywords.items()}
+        label = self._result(name, values, named)
+        shape = tuple(values[0].shape) if in_place else None
         output = function(*values, **named)
+        if label is not None:
+            self._check_result(name, values, output)
         if in_place:
-            self._mark(values[0], source)
+            if tuple(values[0].shape) != shape:
+                raise self.refuse(f"changes the shape of a tensor in place ({name}_)")
+            if label is not None:
+                self._check_whole(name, values[0], label)
+                self._mark(values[0], label)
             return arguments[0]
-        if name == "_to_copy" and source is not None and output.dtype != values[0].dtype:
-            raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
-        return self._followed(output, source)
+        return self._followed(output, label)
 
-    def _bare(self, argument: Any) -> Any:
-        if isinstance(argument, (list, tuple)):
-            return type(argument)([self._bare(part) for part in argument])
-        return self.value(argument)
+    def _bare(self, given: Any) -> Any:
+        if isinstance(given, (list, tuple)):
+            return type(given)([self._bare(part) for part in given])
+        return self.value(given)
 
-    def _followed(self, output: Any, source: Source | None) -> Any:
+    def _followed(self, output: Any, label: Label | None) -> Any:
         if isinstance(output, (list, tuple)):
-            return type(output)([self._followed(part, source) for part in output])
+            return type(output)([self._followed(part, label) for part in output])
         if not _is_tensor(output):
             return output
-        self._mark(output, source)
-        return _followed_class()(output, self)
+        if label is not None:
+            self._mark(output, label)
+        return self._class(output)
 
-    def _mark(self, value: Any, source: Source | None) -> None:
-        if source is not None:
-            self._sources[_address(value)] = (source, value)
+    def _mark(self, value: Any, label: Label) -> None:
+        self._labels[_address(value)] = (label, value)
 
-    def _result(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Source | None:
-        """What the result is an affine function of; refuses what is not one."""
-        sources = [self._common(name, argument) for argument in arguments]
-        dependent = [place for place, source in enumerate(sources) if source is not None]
-        if any(self._common(name, value) for value in keywords.values()):
+    def _result(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Label | None:
+        """What the result is; refuses what must not be."""
+        labels = [{self.label(part) for part in _flat(argument)} - {None} for argument in arguments]
+        dependent = [place for place, found in enumerate(labels) if found]
+        if any(self.label(part) is not None for part in _flat(list(keywords.values()))):
             raise self._refuse_operation(name)
-        if not dependent or name in _OF_THE_SHAPE:
+        if not dependent or name in _OF_THE_SHAPE or (name == "expand_as" and dependent == [1]):
             return None
-        first = sources[dependent[0]]
-        assert first is not None
-        if first.last and name not in ("clone", "detach", "alias"):
-            raise self.refuse(f"does something with the result of log_softmax ({name})")
-        if name in _OF_THE_FIRST or (name == "div" and keywords.get("rounding_mode") is None):
-            allowed: tuple[int, ...] = (0,)
-        elif name in _OF_SEVERAL:
-            allowed = _OF_SEVERAL[name]
-        elif name in _PRODUCTS:
-            factors = _PRODUCTS[name]
-            if all(place in dependent for place in factors):
-                raise self.refuse(f"multiplies values that depend on the attributes with each other ({name})")
-            allowed = tuple(range(max(factors) + 1))
-        elif dependent == [0] and _is_relu(name, arguments, keywords):
-            return Source(first.depth + 1)
-        elif dependent == [0] and name == "_log_softmax" and arguments[1] in (1, -1) and arguments[0].dim() == 2:
-            return Source(first.depth, last=True)
-        else:
+        if dependent == [0] and len(labels[0]) == 1:
+            (label,) = labels[0]
+            assert label is not None
+            if name in _AS_THEY_ARE or (name == "dropout" and arguments[2] is False):
+                return label
+            if not self._open and label.kind in ("output", "hidden") and _is_relu(name, arguments, keywords):
+                return Label("hidden", label.call)
+            if not self._open and label.kind == "output" and _is_log_softmax(name, arguments):
+                return Label("end", label.call)
+        if not self._open:
             raise self._refuse_operation(name)
-        if any(place not in allowed for place in dependent):
-            raise self._refuse_operation(name)
-        return self._one_of(name, [sources[place] for place in dependent])
+        return self._within(name, labels, dependent, keywords)
+
+    def _within(self, name: str, labels: list[Any], dependent: list[int], keywords: dict[str, Any]) -> Label:
+        """What an operation within a layer gives: something affine in the layer's input."""
+        layer = self._open[-1]
+        inside = Label("inside", layer.number)
+        if any(label not in (inside, layer.given) for found in labels for label in found):
+            raise self.refuse(f"puts together what comes from different places ({name})")
+        for part, operations in _PARTS.items():
+            if name in operations and set(dependent) <= set(operations[name]) and not keywords.get("rounding_mode"):
+                layer.done[part] += 1
+                if part == "weights" and len(dependent) > 1:
+                    raise self.refuse(f"multiplies values that depend on the attributes with each other ({name})")
+                if layer.done[part] > (layer.rounds if part in _REPEATED else 1):
+                    raise self.refuse(f"computes {name} more often than the layer does by itself")
+                return inside
+        raise self._refuse_operation(name)
 
     def _refuse_operation(self, name: str) -> VerificationError:
+        if self._open:
+            return self.refuse(f"computes {name}, which is no part of it: has somebody put something into it?")
         hint = ": return logits, or log_softmax over the classes" if "softmax" in name else ""
         return self.refuse(
-            f"computes {name}{hint}; nodeproof certifies networks with ReLUs between layers, logits or log_softmax at the end, "
-            f"and nothing else{'' if self._inside else self._hint}"
+            f"computes {name}{hint}; nodeproof certifies networks with ReLUs (relu) between layers, logits or log_softmax at "
+            f"the end, and nothing else{self._hint}"
         )
 
-    def _common(self, name: str, argument: Any) -> Source | None:
-        return self._one_of(name, [self._source_of(part) for part in _flat(argument)])
+    def _check_mutation(self, name: str, in_place: bool, function: Any, arguments: tuple[Any, ...]) -> None:
+        """Refuses operations that write to tensors which are not followed."""
+        writes = [
+            place
+            for place, argument in enumerate(function._schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ]
+        if writes and (writes != [0] or not in_place or not isinstance(arguments[0], self._class)):
+            raise self.refuse(f"writes values that may depend on the attributes into a tensor of its own ({name})")
 
-    def _one_of(self, name: str, sources: list[Source | None]) -> Source | None:
-        """What all these are affine functions of; refuses several."""
-        found = {source for source in sources if source is not None}
-        if len(found) > 1:
-            raise self.refuse(f"puts together what comes before a ReLU and after it, or after several ({name})")
-        return found.pop() if found else None
+    def _check_result(self, name: str, arguments: tuple[Any, ...], output: Any) -> None:
+        """Refuses other types, and other shapes where values are to stay as they are."""
+        given = next(part for part in _flat(arguments) if _is_tensor(part) and self.label(part) is not None)
+        for part in _flat(output):
+            if part.dtype != given.dtype:
+                raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
+        if name in _IF_THE_SHAPE_STAYS and output.shape != given.shape:
+            raise self._refuse_operation(name)
 
-    def _check_in_place(self, name: str, given: Any, source: Source) -> None:
-        """Refuses changes in place that others would not hear of."""
-        if not isinstance(given, _followed_class()):
-            raise self.refuse(f"writes values that depend on the attributes into a tensor of its own ({name}_)")
-        before = self.source(given)
-        whole = given.hidden.untyped_storage().nbytes() == given.hidden.numel() * given.hidden.element_size()
-        if before is not None and before is not source and not whole:
+    def _check_whole(self, name: str, value: Any, label: Label) -> None:
+        """Refuses changes in place of a part of a tensor, of which the rest would not hear."""
+        whole = value.untyped_storage().nbytes() == value.numel() * value.element_size()
+        before = self._labels.get(_address(value))
+        if before is not None and before[0] != label and not whole:
             raise self.refuse(f"computes {name} of a part of a tensor")
 
 
-def _is_relu(name: str, arguments: list[Any], keywords: dict[str, Any]) -> bool:
+def _is_relu(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether an operation is `max(x, 0)`."""
+
+    def zero(value: Any) -> bool:
+        return isinstance(value, (int, float)) and value == 0
+
     if name == "clamp":
         given = dict(enumerate(arguments))
-        return given.get(1, keywords.get("min")) == 0 and given.get(2, keywords.get("max")) is None
+        return zero(given.get(1, keywords.get("min"))) and given.get(2, keywords.get("max")) is None
     if name == "clamp_min":
-        return bool(arguments[1] == 0)
+        return zero(arguments[1])
     if name == "threshold":
-        return bool(arguments[1] == 0 and arguments[2] == 0)
+        return zero(arguments[1]) and zero(arguments[2])
     return name == "relu"
+
+
+def _is_log_softmax(name: str, arguments: tuple[Any, ...]) -> bool:
+    """Whether an operation is the `log_softmax` of each row."""
+    return name in ("_log_softmax", "log_softmax") and arguments[0].dim() == 2 and arguments[1] in (1, -1)
 
 
 def _name(function: Any) -> tuple[str, bool]:
@@ -262,16 +307,15 @@ def _address(value: Any) -> int:
         return id(value)
 
 
-@cache
-def _followed_class() -> Any:
-    """The class of tensors that are followed; made here, for `torch` is optional."""
+def _followed_class(trace: Trace) -> Any:
+    """The class of tensors that one trace follows."""
     torch = optional("torch", "pyg", "from_pyg()")
 
     class Followed(torch.Tensor):  # type: ignore[misc, name-defined]
         """A tensor without values of its own."""
 
         @staticmethod
-        def __new__(cls, value: Any, trace: Trace) -> Any:
+        def __new__(cls, value: Any) -> Any:
             return torch.Tensor._make_wrapper_subclass(
                 cls,
                 value.shape,
@@ -281,44 +325,41 @@ def _followed_class() -> Any:
                 device=value.device,
             )
 
-        def __init__(self, value: Any, trace: Trace) -> None:
-            self.hidden = value
-            self.trace = trace
+        def __init__(self, value: Any) -> None:
+            if isinstance(value, Followed):
+                raise trace.departure("a copy")
+            self._nodeproof_hidden = value
 
         @classmethod
         def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             name = getattr(function, "__name__", "")
-            traces = {part.trace for part in _flat((args, list((kwargs or {}).values()))) if isinstance(part, cls)}
             if name in _DEPARTURES:
-                for trace in traces:
-                    trace.departure(name, args)
+                raise trace.departure(name)
             try:
                 with torch._C.DisableTorchFunctionSubclass():
                     return function(*args, **(kwargs or {}))
-            except Exception as error:
-                for trace in traces:
-                    trace.fail(error)
+            except BaseException as error:
+                trace.fail(error)
                 raise
 
         @classmethod
         def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            followed = next(part for part in _flat((args, list((kwargs or {}).values()))) if isinstance(part, cls))
-            return followed.trace.operation(function, args, kwargs or {})
-
-        def _leave(self, way: str) -> Any:
-            self.trace.departure(way, [self])
-            raise TypeError(f"a tensor that is followed has no {way}")
+            try:
+                return trace.operation(function, args, kwargs or {})
+            except BaseException as error:
+                trace.fail(error)
+                raise
 
         def __repr__(self, **options: Any) -> str:
-            return str(self._leave("text"))
+            raise trace.departure("text")
 
         def __format__(self, form: str) -> str:
-            return str(self._leave("text"))
+            raise trace.departure("text")
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            return self._leave("pickle")
+            raise trace.departure("pickle")
 
         def __deepcopy__(self, memory: Any) -> Any:
-            return self._leave("copy outside PyTorch")
+            raise trace.departure("copy")
 
     return Followed

@@ -36,8 +36,10 @@ _LARGE = 20_000_000
 class Verification:
     """How an imported model was held against its module."""
 
-    #: Largest difference of centred logits, in the module's own precision, over all attribute matrices that were tried.
+    #: Largest difference of centred logits on the graph as it is, in the module's own precision.
     largest_difference: float
+    #: The same over all attribute matrices that were tried, also such as no attacker can reach.
+    largest_difference_tampered: float
     #: The largest that was allowed.
     tolerance: float
     #: The same difference in double precision; `None` if the module cannot do that.
@@ -46,6 +48,8 @@ class Verification:
     inputs: int
     #: Nodes whose class on the graph as it is differs: the module's rounding, or a tie, decides them.
     disagreements: tuple[int, ...]
+    #: Nodes whose class differs because values other than 0 and 1 were counted as 1 (`binarise`).
+    binarised: tuple[int, ...] = ()
 
 
 def from_pyg(
@@ -98,23 +102,24 @@ def from_pyg(
     model, held = _held(own, graph, x, inputs, tolerance)
     try:
         double = Subject.of(module, data, forward, torch.float64)
-        _, compared = _held(double, graph, x, [*inputs, *_generic(x)], _DOUBLE_TOLERANCE)
+        _, compared = _held(double, graph, x, inputs, _DOUBLE_TOLERANCE)
     except (NotRunnableError, PrecisionError) as error:
         _log.warning(
             "the module cannot be run in double precision, where it would be compared more closely: %s",
             error.__cause__ or error,
         )
         doubled = None
-        _held(own, graph, x, _generic(x), tolerance)
     else:
         doubled = max(comparison.largest for comparison in compared)
     disagreements = held[0].disagreements
     model.verification = Verification(
+        held[0].largest,
         max(comparison.largest for comparison in held),
         max(comparison.allowed for comparison in held),
         doubled,
         len(inputs),
         disagreements,
+        _changed_by_binarising(own, data, x) if binarise else (),
     )
     model.metadata["edges"] = graph.edges_fingerprint
     _log.info(
@@ -128,6 +133,20 @@ def from_pyg(
             disagreements[0],
         )
     return graph, model
+
+
+def _changed_by_binarising(own: Subject, data: Any, x: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Nodes that the module gives another class on `data.x` as it is than on 0 and 1."""
+    classes = [own.logits(of).argmax(dim=1).numpy() for of in (data.x.detach().cpu().double().numpy(), x)]
+    changed = np.flatnonzero(classes[0] != classes[1])
+    if len(changed):
+        _log.warning(
+            "binarise=True changes what the module predicts for %d nodes, the first is node %d: verdicts are about the class "
+            "that it predicts from 0 and 1; if it was trained on other values (NormalizeFeatures), train it without them",
+            len(changed),
+            changed[0],
+        )
+    return tuple(int(node) for node in changed)
 
 
 def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
@@ -144,6 +163,10 @@ def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
     )
 
 
+def _tampered(graph: Graph, x: npt.NDArray[np.bool_]) -> Graph:
+    return Graph(graph.adjacency, x, directed=True, keep_self_loops=True)
+
+
 def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
     """Attribute matrices to compare on: as they are, and tampered with."""
     random = np.random.default_rng(0)
@@ -153,14 +176,6 @@ def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
         yield x ^ (random.random(x.shape, dtype=np.float32) < 0.5)
         yield np.ones_like(x)
         yield np.zeros_like(x)
-
-
-def _generic(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.float64]]:
-    """Numbers at random in place of attributes: affine functions that agree on such are the same."""
-    random = np.random.default_rng(1)
-    if x.size <= _LARGE:
-        yield random.standard_normal(x.shape)
-        yield 30 * random.standard_normal(x.shape)
 
 
 @dataclass(frozen=True)
@@ -188,7 +203,7 @@ def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[Any], 
     propagation = model.propagation_on(graph)
     _check_propagation(calls, propagation)
     _check_layers(calls, model, propagation, tolerance)
-    theirs, ours = output.double().numpy(), _logits(model, graph, x)
+    theirs, ours = output.double().numpy(), model.logits(_tampered(graph, x))
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
     # Margins are all that matters, and log_softmax moves all logits of a node alike.
@@ -234,14 +249,3 @@ def _smallest(tensor: Any) -> float:
     """What rounding below the smallest normal number may lose."""
     torch = optional("torch", "pyg", "from_pyg()")
     return float(torch.finfo(tensor.dtype).tiny)
-
-
-def _logits(model: Model, graph: Graph, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The logits with `x` in place of the attributes: nodeproof's own where `x` is binary."""
-    if x.dtype == np.bool_:
-        return model.logits(Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
-    propagation = model.propagation_on(graph)
-    values = np.asarray(x, np.float64)
-    for place, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True)):
-        values = propagation @ ((values if place == 0 else np.maximum(values, 0)) @ weight) + bias
-    return values

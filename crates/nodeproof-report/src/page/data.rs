@@ -255,23 +255,12 @@ fn predictions(results: &ModelResults, nodes: usize) -> Vec<Option<u32>> {
 impl BudgetFacts {
     fn new(of: &ResultBudget) -> Self {
         let budget = &of.budget;
-        let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-        let mut notes = Vec::new();
-        if !budget.own_locals().is_empty() {
-            notes.push(format!("{} with a local budget of their own", counted(budget.own_locals().len(), "node")));
-        }
-        if !budget.protected_nodes().is_empty() {
-            notes.push(format!("{} protected", counted(budget.protected_nodes().len(), "node")));
-        }
-        if !budget.protected_attributes().is_empty() {
-            notes.push(format!("{} protected", counted(budget.protected_attributes().len(), "attribute")));
-        }
         Self {
             global: budget.global(),
             local: of.local.clone(),
             local_count: of.local_count,
             direction: budget.allowed(),
-            notes,
+            notes: of.exceptions(),
         }
     }
 }

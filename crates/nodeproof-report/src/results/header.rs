@@ -1,6 +1,6 @@
 //! What a file is about.
 
-use nodeproof::{Budget, Graph, Model};
+use nodeproof::{Budget, Direction, Graph, LocalBudget, Model};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -52,6 +52,10 @@ impl ModelHeader {
     }
 }
 
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// The budget of a file: of radii, the largest global one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -73,6 +77,47 @@ impl ResultBudget {
             local_count: u32::try_from(local_count).unwrap_or(u32::MAX),
             local: String::from(budget.local()),
         }
+    }
+
+    /// The budget as a person would say it, for a graph with so many attributes: “at most 12 flips, 28 at one node (1% of
+    /// 2879 attributes), only additions”.
+    pub fn in_words(&self, attributes: usize) -> String {
+        format!("at most {}, {}", counted(self.budget.global() as usize, "flip"), self.local_in_words(attributes))
+    }
+
+    /// The same, but for the number of flips in all.
+    pub fn local_in_words(&self, attributes: usize) -> String {
+        let share = match self.budget.local() {
+            LocalBudget::Percent(percent) => format!(" ({percent} of {attributes} attributes)"),
+            _ => String::new(),
+        };
+        let direction = match self.budget.allowed() {
+            Direction::AddOnly => Some("only additions".to_owned()),
+            Direction::DeleteOnly => Some("only deletions".to_owned()),
+            _ => None,
+        };
+        let words = [format!("{} at one node{share}", self.local_count)];
+        words.into_iter().chain(direction).chain(self.exceptions()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// To what the budget does not apply, in words: “3 nodes protected”.
+    pub fn exceptions(&self) -> Vec<String> {
+        let (own, nodes, attributes) = (
+            self.budget.own_locals().len(),
+            self.budget.protected_nodes().len(),
+            self.budget.protected_attributes().len(),
+        );
+        let mut words = Vec::new();
+        if own > 0 {
+            words.push(format!("{} with a local budget of their own", counted(own, "node")));
+        }
+        if nodes > 0 {
+            words.push(format!("{} protected", counted(nodes, "node")));
+        }
+        if attributes > 0 {
+            words.push(format!("{} protected", counted(attributes, "attribute")));
+        }
+        words
     }
 
     /// The budget in a header; `global` where the header has it elsewhere.
