@@ -427,6 +427,11 @@ class Radii(_Results):
         return read
 
     @property
+    def classes(self) -> Integers:
+        """The class that is certified for each node; -1 in a scan, which does not tell."""
+        return self._columns["class"]
+
+    @property
     def robust_up_to(self) -> Integers:
         """The largest global budget under which each node is proven robust; -1 if it is not even without flips."""
         return self._columns["robust_up_to"]

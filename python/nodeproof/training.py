@@ -79,7 +79,8 @@ class Training:
 
     def to_pandas(self) -> Any:
         """The log as a `pandas.DataFrame`, a row a step."""
-        return optional("pandas", "pandas", "to_pandas()").DataFrame(self.log)
+        table = optional("pandas", "pandas", "to_pandas()").DataFrame(self.log)
+        return table[["step", *(column for column in table.columns if column != "step")]] if len(table) else table
 
     def __repr__(self) -> str:
         facts = [f"method={self.method!r}", f"steps={self.steps}"]

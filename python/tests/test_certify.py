@@ -191,6 +191,10 @@ def test_nodes_as_people_have_them(papers) -> None:
         assert nodeproof.certify(*papers, nodes=nodes, **options).nodes.tolist() == [1, 3]
     mask = pandas.Series([node in (1, 3) for node in range(24)], dtype="boolean")
     assert nodeproof.certify(*papers, nodes=mask, **options).nodes.tolist() == [1, 3]
+    with pytest.raises(nodeproof.InputError, match="a mask of integers"):
+        nodeproof.certify(*papers, nodes=np.arange(24) % 2, **options)
+    with pytest.raises(nodeproof.InputError, match="parts are train, labelled, validation, test, unlabelled, and all"):
+        nodeproof.certify(*papers, nodes="val", **options)
     with pytest.raises(nodeproof.InputError, match="integer ids"):
         nodeproof.certify(*papers, nodes=pandas.Series([1, None], dtype="Int64"), **options)
 

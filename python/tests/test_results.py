@@ -173,3 +173,26 @@ def test_rows_slices_and_equality(papers) -> None:
             certificates[place]
     with pytest.raises(IndexError):
         radii[24]
+    assert certificates[certificates.robust] == [row for row in certificates if row.verdict == "robust"]
+    assert radii[np.array([3, 1])] == [radii[3], radii[1]]
+    assert "A perceptron revisited" in certificates and 23 in radii and 24 not in radii and "nobody" not in certificates
+    assert radii.classes.tolist() == certificates.classes.tolist()
+
+
+def test_the_attacker_is_told_in_full(papers) -> None:
+    options = {"add_only": True, "protect_nodes": [1, 2], "protect_attributes": [3], "local_budget_at": {4: 2}}
+    words = "2 at one node, only additions, 1 node with a local budget of their own, 2 nodes protected, 1 attribute protected"
+    certificates = nodeproof.certify(*papers, global_budget=4, local_budget=2, **options)
+    assert certificates.budget_in_words() == f"at most 4 flips, {words}"
+    assert f"budget     at most 1 flip, {words}" in str(
+        nodeproof.explain(*papers, 0, global_budget=1, local_budget=2, **options)
+    )
+    assert nodeproof.Budget(4, 2, **options).in_words(papers[0]) == certificates.budget_in_words()
+    budget = nodeproof.Budget(1, protect_nodes=np.array([True, False]))
+    assert budget == nodeproof.Budget(1, protect_nodes=[True, False]) and len({budget, budget}) == 1
+
+
+def test_an_empty_witness_is_a_witness() -> None:
+    tie = nodeproof.Graph([[0]], [[0]]), nodeproof.Model([[[0.0, 0.0]]])
+    witness = nodeproof.certify(*tie, global_budget=1)[0].witness
+    assert witness and len(witness) == 0
