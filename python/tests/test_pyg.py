@@ -276,6 +276,10 @@ REFUSED = {
     "normalised input": (network(before=lambda x: F.normalize(x, dim=1)), "before the first layer the module computes"),
     "scaled input": (network(before=lambda x: 0.5 * x), "before the first layer the module computes mul"),
     "softmax": (network(last=lambda x: x.softmax(dim=1)), "computes _softmax: return logits"),
+    "softmax in groups": (
+        network(last=lambda x: F.log_softmax(x.view(6, 6), dim=1).view(12, 3)),
+        "log_softmax over the classes",
+    ),
     "softmax over nodes": (network(last=lambda x: F.log_softmax(x, dim=0)), "log_softmax over the classes"),
     "scaled output": (network(last=lambda x: 2 * x), "behind layer 'conv2'"),
     "absolute output": (network(last=torch.abs), "behind layer 'conv2'"),
@@ -727,6 +731,49 @@ def test_units_that_no_input_wakes_are_looked_at_all_the_same(monkeypatch: pytes
     )
     with pytest.raises(VerificationError, match="layer 'conv2' gives values that differ"):
         from_pyg(module, of)
+
+
+class Swapped(torch.nn.Module):
+    """Computes with other weights than it has: those that no attribute matrix that is tried tells apart."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.conv, self.way = GCNConv(6, 3), way
+
+    def forward(self, x, edge_index):
+        weight = self.conv.lin.weight
+        other = weight + torch.tensor([0, 0, 0, 0, 1e-3, -1e-3], dtype=weight.dtype)
+        if self.way == "functional_call":
+            return torch.func.functional_call(self.conv, {"lin.weight": other}, (x, edge_index))
+        if self.way == "patch":
+            self.conv.lin.forward = lambda given: F.linear(given, other)
+            try:
+                return self.conv(x, edge_index)
+            finally:
+                del self.conv.lin.forward
+        kept = weight.data.clone()
+        weight.data.copy_(other.data)
+        try:
+            return self.conv(x, edge_index)
+        finally:
+            weight.data.copy_(kept)
+
+
+@pytest.mark.parametrize("way", ["functional_call", "patch", "data"])
+def test_weights_count_as_they_are_in_the_run(way: str) -> None:
+    with pytest.raises(VerificationError, match="layer 'conv' gives values that differ"):
+        from_pyg(Swapped(way), data())
+
+
+def test_a_large_bias_does_not_hide_weights() -> None:
+    module = Network(GCNConv(6, 5), GCNConv(5, 3)).double()
+    with torch.no_grad():
+        module.conv2.bias.fill_(1e10)
+    from_pyg(module, data())
+    scale = torch.tensor([1.0, 0.1, 1.0], dtype=torch.float64)
+    module.conv2.lin.register_forward_hook(lambda layer, given, output: output / scale)
+    with pytest.raises(VerificationError, match="layer 'conv2' gives values that differ"):
+        from_pyg(module, data())
 
 
 def test_hooks_and_compilers_that_change_nothing_are_fine() -> None:

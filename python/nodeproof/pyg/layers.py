@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .._optional import optional
 from ..errors import VerificationError
 from ..model import Model
-from .trace import Label
+from .trace import Label, Probes
 
 
 @dataclass
@@ -20,14 +20,15 @@ class Call:
 
     name: str
     layer: Any
-    #: What else it was given than `x`.
-    rest: tuple[Any, ...]
-    keywords: dict[str, Any]
     x: Any
     #: What `x` is; `None` if nothing that depends on the attributes.
     label: Label | None
+    #: Random numbers and zeros in place of `x`.
+    probes: Probes
     edges: list[tuple[Any, Any]]
     output: Any = None
+    #: What became of the probes.
+    probes_output: Probes = ()
 
 
 def check_kind(name: str, layer: Any) -> None:

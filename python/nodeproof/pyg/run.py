@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -92,16 +92,6 @@ class Subject:
                 setattr(given, name, value.to(self.dtype))
         return given
 
-    def run_alone(self, call: Call) -> Call:
-        """Calls a layer once more, on random numbers."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        x = torch.randn(
-            call.x.shape,
-            dtype=torch.float64,
-        ).to(self.dtype)
-        with torch.no_grad():
-            return replace(call, x=x, output=call.layer(x, *call.rest, **call.keywords))
-
 
 def _check_calls(calls: list[Call], nodes: int) -> None:
     """Refuses layers that are not of the form `P x W + b`, and numbers that are none."""
@@ -123,8 +113,6 @@ def _check_calls(calls: list[Call], nodes: int) -> None:
 def _check_flow(calls: list[Call], end: Label | None) -> None:
     """Refuses layers that do not follow one another, each behind a ReLU of the one before."""
     for place, call in enumerate(calls):
-        if call.label is None:
-            raise VerificationError(f"layer {call.name!r} is given something that was not computed from data.x")
         if place == 0 and call.label != Label("attributes"):
             raise VerificationError(f"layer {call.name!r} is not given data.x as it is")
         if place > 0 and call.label == Label("output", place - 1):
@@ -185,18 +173,16 @@ def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
                 check_dense(name, [*arguments[1:], *keywords.values()])
             except VerificationError as error:
                 raise trace.note(error) from None
-            trace.enter(name, x, getattr(layer, "K", 1))
-            rest = tuple(trace.value(argument) for argument in arguments[1:])
-            others = {key: trace.value(value) for key, value in keywords.items() if key != "x"}
-            call = Call(name, layer, rest, others, _kept(trace, x), trace.label(x), [])
+            probes = trace.enter(name, x, getattr(layer, "K", 1))
+            call = Call(name, layer, _kept(trace, x), trace.label(x), probes, [])
             calls.append(call)
             stack.append(call)
 
         return hook
 
     def after(layer: Any, arguments: Any, keywords: Any, output: Any) -> None:
-        stack.pop().output = _kept(trace, output)
-        trace.leave(output)
+        call = stack.pop()
+        call.output, call.probes_output = _kept(trace, output), trace.leave(output)
 
     def sent(layer: Any, arguments: tuple[Any, ...]) -> None:
         if not stack:

@@ -4,8 +4,8 @@ Agreement on some inputs is no proof that a module is `P x W + b` with ReLUs bet
 *followed*: tensors that hide their values, from which nothing can be read. Between layers they let nothing through but
 ReLUs, right behind a layer and right before the next, and a last `log_softmax`; within a layer nothing but the operations
 that the layer is made of, which are affine. So the module is `A_k relu(… relu(A_0 x))` for every input, whatever parts,
-patches and hooks it has, and each A_i alone can be compared with `P x W + b` on random numbers: affine functions that
-agree on such are the same.
+patches and hooks it has. With the values, *probes* go through each layer, random numbers and zeros in place of its input, so
+that A_i as it is at that moment can be compared with `P x W + b`: affine functions that agree on such are the same.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .._optional import optional
 from ..errors import VerificationError
 
 #: Operations that leave values as they are, and in their order.
 _AS_THEY_ARE = {
     "alias", "clone", "contiguous", "detach", "expand", "flatten", "lift_fresh", "reshape", "slice", "squeeze", "to",
-    "unflatten", "unsqueeze", "view", "_reshape_alias", "_to_copy", "_unsafe_view",
+    "unflatten", "unsqueeze", "view", "_to_copy", "_unsafe_view",
 }  # fmt: skip
 #: Of these, such that do so only if the shape stays.
 _IF_THE_SHAPE_STAYS = {"expand", "slice"}
@@ -36,6 +38,8 @@ _PARTS: dict[str, dict[str, tuple[int, ...]]] = {
 }
 #: Those that a layer may have as often as it passes messages; others it may have once.
 _REPEATED = ("messages", "weights", "sum")
+#: Random numbers, and zeros.
+_PROBES = 2
 #: Operations that look at nothing but shapes and types.
 _OF_THE_SHAPE = {
     "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
@@ -57,6 +61,10 @@ class Label:
     call: int = -1
 
 
+#: Random numbers and zeros, or what became of them.
+Probes = tuple[Any, ...]
+
+
 @dataclass
 class _Open:
     """A call of a layer that has begun: its name, its number, what it is given, and what it has done so far."""
@@ -65,6 +73,9 @@ class _Open:
     number: int
     given: Label | None
     rounds: int
+    #: The tensor that it is given, and the probes in its place.
+    x: Any
+    probes: Probes
     done: Counter[str] = field(default_factory=Counter)
 
 
@@ -85,6 +96,8 @@ class Trace:
         self._open: list[_Open] = []
         self._behind: str | None = None
         self._calls = 0
+        #: Shapes of what layers gave.
+        self._shapes: dict[int, tuple[int, ...]] = {}
         self._class = _followed_class(self)
 
     def follow(self, x: Any) -> Any:
@@ -101,17 +114,30 @@ class Trace:
         """The values behind a tensor that is followed; all else as it is."""
         return given._nodeproof_hidden if isinstance(given, self._class) else given
 
-    def enter(self, name: str, x: Any, rounds: int) -> None:
-        """A layer is called that passes messages so many times."""
-        self._open.append(_Open(name, self._calls, self.label(x), rounds))
+    def enter(self, name: str, x: Any, rounds: int) -> Probes:
+        """A layer is called that passes messages so many times; returns the probes that it is given."""
+        if self.label(x) is None:
+            raise self.note(
+                VerificationError(f"layer {name!r} is given something that was not computed from data.x by PyTorch")
+            )
+        probes = x._nodeproof_probes = _probes(self.value(x))
+        self._open.append(_Open(name, self._calls, self.label(x), rounds, x, probes))
         self._calls += 1
+        return probes
 
-    def leave(self, output: Any) -> None:
-        """A layer has ended."""
-        ended = self._open.pop()
+    def leave(self, output: Any) -> Probes:
+        """A layer has ended; returns what became of its probes."""
+        ended = self._open[-1]
+        if self.label(output) != Label("inside", ended.number) or not _is_whole(self.value(output)):
+            raise self.refuse("returns something else than what its layer computes by itself")
+        self._open.pop()
         self._behind = ended.name
-        if isinstance(output, self._class):
-            self._mark(output._nodeproof_hidden, Label("output", ended.number))
+        ended.x._nodeproof_probes = None
+        self._shapes[ended.number] = tuple(output.shape)
+        self._mark(output._nodeproof_hidden, Label("output", ended.number))
+        probes: Probes = output._nodeproof_probes
+        output._nodeproof_probes = None
+        return probes
 
     def note(self, error: VerificationError) -> VerificationError:
         """Takes note of something that must not be."""
@@ -156,6 +182,7 @@ class Trace:
         self._check_mutation(name, in_place, function, arguments)
         values, named = self._bare(arguments), {key: self._bare(value) for key, value in keywords.items()}
         label = self._result(name, values, named)
+        probes = self._probed(function, in_place, arguments, named) if label is not None and self._open else None
         shape = tuple(values[0].shape) if in_place else None
         output = function(*values, **named)
         if label is not None:
@@ -166,8 +193,32 @@ class Trace:
             if label is not None:
                 self._check_whole(name, values[0], label)
                 self._mark(values[0], label)
+                arguments[0]._nodeproof_probes = probes
             return arguments[0]
-        return self._followed(output, label)
+        made = self._followed(output, label)
+        if probes is not None:
+            made._nodeproof_probes = probes
+        return made
+
+    def _probed(self, function: Any, in_place: bool, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Probes:
+        """The same operation on the probes."""
+
+        def pick(given: Any, place: int) -> Any:
+            if isinstance(given, (list, tuple)):
+                return type(given)([pick(part, place) for part in given])
+            if self.label(given) is None:
+                return self.value(given)
+            if getattr(given, "_nodeproof_probes", None) is None:
+                raise self.refuse("takes what its layer is given from elsewhere")
+            return given._nodeproof_probes[place]
+
+        made = []
+        for place in range(_PROBES):
+            picked = list(pick(arguments, place))
+            if in_place:
+                picked[0] = picked[0].clone()
+            made.append(function(*picked, **{key: self._bare(value) for key, value in keywords.items()}))
+        return tuple(made)
 
     def _bare(self, given: Any) -> Any:
         if isinstance(given, (list, tuple)):
@@ -201,7 +252,7 @@ class Trace:
                 return label
             if not self._open and label.kind in ("output", "hidden") and _is_relu(name, arguments, keywords):
                 return Label("hidden", label.call)
-            if not self._open and label.kind == "output" and _is_log_softmax(name, arguments):
+            if not self._open and label.kind == "output" and self._is_log_softmax(name, arguments, label):
                 return Label("end", label.call)
         if not self._open:
             raise self._refuse_operation(name)
@@ -222,6 +273,11 @@ class Trace:
                     raise self.refuse(f"computes {name} more often than the layer does by itself")
                 return inside
         raise self._refuse_operation(name)
+
+    def _is_log_softmax(self, name: str, arguments: tuple[Any, ...], label: Label) -> bool:
+        """Whether an operation is the `log_softmax` of each row of what a layer gave."""
+        rows = tuple(arguments[0].shape) == self._shapes[label.call] and len(self._shapes[label.call]) == 2
+        return name in ("_log_softmax", "log_softmax") and rows and arguments[1] in (1, -1)
 
     def _refuse_operation(self, name: str) -> VerificationError:
         if self._open:
@@ -253,9 +309,8 @@ class Trace:
 
     def _check_whole(self, name: str, value: Any, label: Label) -> None:
         """Refuses changes in place of a part of a tensor, of which the rest would not hear."""
-        whole = value.untyped_storage().nbytes() == value.numel() * value.element_size()
         before = self._labels.get(_address(value))
-        if before is not None and before[0] != label and not whole:
+        if (before is None or before[0] != label) and not _is_whole(value):
             raise self.refuse(f"computes {name} of a part of a tensor")
 
 
@@ -275,9 +330,17 @@ def _is_relu(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) ->
     return name == "relu"
 
 
-def _is_log_softmax(name: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether an operation is the `log_softmax` of each row."""
-    return name in ("_log_softmax", "log_softmax") and arguments[0].dim() == 2 and arguments[1] in (1, -1)
+def _is_whole(value: Any) -> bool:
+    """Whether a tensor is all that its storage holds."""
+    return bool(value.untyped_storage().nbytes() == value.numel() * value.element_size())
+
+
+def _probes(x: Any) -> Probes:
+    """Random numbers and zeros like `x`; large numbers, where there is room for them, so that biases do not hide weights."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    size = {torch.float64: 2.0**40, torch.float32: 2.0**20}.get(x.dtype, 1.0)
+    random = torch.from_numpy(np.random.default_rng().standard_normal(tuple(x.shape)) * size).to(x.dtype)
+    return random, torch.zeros_like(random)
 
 
 def _name(function: Any) -> tuple[str, bool]:
@@ -329,6 +392,7 @@ def _followed_class(trace: Trace) -> Any:
             if isinstance(value, Followed):
                 raise trace.departure("a copy")
             self._nodeproof_hidden = value
+            self._nodeproof_probes: Probes | None = None
 
         @classmethod
         def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -190,10 +190,8 @@ class _Comparison:
 def _held(
     subject: Subject, graph: Graph, x: npt.NDArray[np.bool_], inputs: Iterable[npt.NDArray[Any]], tolerance: float
 ) -> tuple[Model, list[_Comparison]]:
-    """The model of a module, and how it compares: each layer alone, and all together on each input."""
-    calls, _ = subject.run(x)
-    model = model_of(calls, len(x))
-    _check_layers([subject.run_alone(call) for call in calls], model, model.propagation_on(graph), tolerance)
+    """The model of a module, and how it compares on each input."""
+    model = model_of(subject.run(x)[0], len(x))
     return model, [_compare(subject, model, graph, other, tolerance) for other in inputs]
 
 
@@ -231,18 +229,26 @@ def _check_propagation(calls: list[Call], propagation: Any) -> None:
 
 
 def _check_layers(calls: list[Call], model: Model, propagation: Any, tolerance: float) -> None:
-    """Refuses layers that give something else than `P x W + b`."""
+    """Refuses layers that give something else than `P x W + b`, be it for what they are given or for the probes."""
     for call, weight, bias in zip(calls, model.weights, model.biases, strict=True):
-        x = call.x.double().numpy()
-        expected = propagation @ (x @ weight) + bias
-        # Each value is allowed what its own sum may lose to rounding, lest large ones hide small ones.
-        scale = propagation @ (np.abs(x) @ np.abs(weight)) + np.abs(bias)
-        difference = np.abs(call.output.double().numpy() - expected)
-        if not (difference <= tolerance * scale + _smallest(call.output)).all():
-            raise VerificationError(
-                f"layer {call.name!r} gives values that differ from P x W + b by up to {difference.max():.3g}; has somebody "
-                "put something into it?"
-            )
+        for x, output in ((call.x, call.output), (call.probes[0], call.probes_output[0])):
+            given = x.double().numpy()
+            expected = propagation @ (given @ weight) + bias
+            # Each value is allowed what its own sum may lose to rounding, lest large ones hide small ones.
+            scale = propagation @ (np.abs(given) @ np.abs(weight)) + np.abs(bias)
+            difference = np.abs(output.double().numpy() - expected)
+            if not (difference <= tolerance * scale + _smallest(output)).all():
+                raise _differs(call, float(difference.max()))
+        of_zeros = call.probes_output[1].double().numpy()
+        if not np.array_equal(of_zeros, np.broadcast_to(bias, of_zeros.shape)):
+            raise _differs(call, float(np.abs(of_zeros - bias).max()))
+
+
+def _differs(call: Call, difference: float) -> VerificationError:
+    return VerificationError(
+        f"layer {call.name!r} gives values that differ from P x W + b by up to {difference:.3g}; has somebody put something "
+        "into it?"
+    )
 
 
 def _smallest(tensor: Any) -> float:
