@@ -73,9 +73,8 @@ class _Open:
     number: int
     given: Label | None
     rounds: int
-    #: The tensor that it is given, and the probes in its place.
+    #: The tensor that it is given.
     x: Any
-    probes: Probes
     done: Counter[str] = field(default_factory=Counter)
 
 
@@ -121,21 +120,22 @@ class Trace:
                 VerificationError(f"layer {name!r} is given something that was not computed from data.x by PyTorch")
             )
         probes = x._nodeproof_probes = _probes(self.value(x))
-        self._open.append(_Open(name, self._calls, self.label(x), rounds, x, probes))
+        self._open.append(_Open(name, self._calls, self.label(x), rounds, x))
         self._calls += 1
         return probes
 
     def leave(self, output: Any) -> Probes:
         """A layer has ended; returns what became of its probes."""
         ended = self._open[-1]
-        if self.label(output) != Label("inside", ended.number) or not _is_whole(self.value(output)):
+        probes: Probes | None = getattr(output, "_nodeproof_probes", None)
+        inside = self.label(output) == Label("inside", ended.number) and _is_whole(self.value(output))
+        if not inside or probes is None:
             raise self.refuse("returns something else than what its layer computes by itself")
         self._open.pop()
         self._behind = ended.name
         ended.x._nodeproof_probes = None
         self._shapes[ended.number] = tuple(output.shape)
         self._mark(output._nodeproof_hidden, Label("output", ended.number))
-        probes: Probes = output._nodeproof_probes
         output._nodeproof_probes = None
         return probes
 
