@@ -70,8 +70,8 @@ def from_pyg(
             between them; what it returns may be logits or their `log_softmax`. It is not changed.
         data: the `Data` object that it is to be certified on: binary `x`, `edge_index`, and what else the module reads.
         binarise: counts every value of `x` above 0 as 1, for the module too.
-        tolerance: largest difference of logits, relative to the largest logit, in the module's own precision; by default
-            1e-4, and 32 units in the last place in half precision.
+        tolerance: largest difference in the module's own precision: of logits relative to the largest logit, of a layer's
+            values relative to what their sums are made of; by default 1e-4, and 32 units in the last place in half precision.
         forward: calls the module, `forward(module, data)`, where its own `forward` takes other arguments than `x`,
             `edge_index`, `edge_weight`, `edge_attr`, or `data`.
         node_names, attribute_names, class_names: for the graph.
