@@ -1,11 +1,12 @@
-//! Times the stages of certification: `cargo bench`.
+//! CPU time of the stages of certification: `cargo bench`.
 //!
 //! On Cora-ML with a trained model where `NODEPROOF_DATASETS` and `NODEPROOF_GOLDEN` name the folders that hold them,
 //! otherwise on a generated graph of the same shape. `nodeproof bench certify` compares with the dense formula.
 
+use std::hint::black_box;
 use std::path::PathBuf;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use cpu_time::ProcessTime;
 use nodeproof::{
     Budget, Certifier, Graph, GraphOptions, Layer, LocalBudget, Matrix, Model, Network, NodeId, Propagation,
 };
@@ -54,22 +55,27 @@ fn problem() -> (Graph, Model) {
     (graph, Model::read(golden.join("cora_ml_s123_ce.npz")).expect("its model is readable"))
 }
 
-fn certify(criterion: &mut Criterion) {
+/// Prints the CPU time that `work` takes: the least and the middle of ten runs, after one that does not count.
+fn time<T>(name: &str, work: impl Fn() -> T) {
+    let once = || {
+        let start = ProcessTime::now();
+        black_box(work());
+        start.elapsed()
+    };
+    once();
+    let mut times: Vec<_> = (0..10).map(|_| once()).collect();
+    times.sort_unstable();
+    println!("{name:24} least {:10.3?}   middle {:10.3?}", times[0], times[5]);
+}
+
+fn main() {
     let (graph, model) = problem();
     let local: LocalBudget = "1%".parse().expect("a share");
     let nodes: Vec<NodeId> = graph.node_ids().collect();
-    let mut group = criterion.benchmark_group("certify");
-    group.sample_size(10);
-    group.bench_function("forward", |b| {
-        let network = Network::new(&graph, &model).expect("they fit");
-        b.iter(|| network.logits());
-    });
+    let network = Network::new(&graph, &model).expect("they fit");
+    time("forward", || network.logits());
     for budget in [1, 12, 40] {
         let certifier = Certifier::new(&graph, &model).expect("they fit").budget(Budget::new(budget, local)).threads(1);
-        group.bench_function(format!("all nodes, Q = {budget}"), |b| b.iter(|| certifier.certify(&nodes)));
+        time(&format!("all nodes, Q = {budget}"), || certifier.certify(&nodes));
     }
-    group.finish();
 }
-
-criterion_group!(benches, certify);
-criterion_main!(benches);

@@ -1,4 +1,4 @@
-//! The network in exact arithmetic, for the rare margin that rounding leaves open.
+//! The network in exact arithmetic, for the rare margin that rounding leaves open (Lemma 24 of `docs/maths.md`).
 //!
 //! Every finite `f64` is a whole number times a power of two, and sums and products of such numbers are again.
 
@@ -6,8 +6,11 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, Sign};
 
-use crate::budget::Flip;
-use crate::graph::{ClassId, NodeId};
+use crate::dense::Matrix;
+use crate::flip::Flip;
+use crate::forward::{self, Activation, Carried};
+use crate::ids::{ClassId, NodeId};
+use crate::model::Layer;
 use crate::network::Network;
 use crate::slice::Region;
 
@@ -49,45 +52,56 @@ impl Dyadic {
         self.mantissa = -self.mantissa;
         self
     }
+}
 
-    fn relu(self) -> Self {
-        if self.mantissa.sign() == Sign::Minus { Self::default() } else { self }
+/// Numbers without any rounding.
+struct Exact;
+
+impl Carried for Exact {
+    type Number = Dyadic;
+
+    fn bias(b: f64) -> Dyadic {
+        Dyadic::of(b)
+    }
+
+    fn gather<'r>(
+        sums: &mut [Dyadic],
+        rows: impl Iterator<Item = (f64, &'r [Dyadic])> + Clone,
+        activation: Activation,
+    ) {
+        for (p, row) in rows {
+            let p = Dyadic::of(p);
+            for (sum, value) in sums.iter_mut().zip(row) {
+                if activation == Activation::None || value.mantissa.sign() == Sign::Plus {
+                    sum.add(&p.times(value));
+                }
+            }
+        }
+    }
+
+    fn transform(layer: &Layer, sums: &[Dyadic], _: usize, out: &mut [Dyadic]) {
+        out.iter_mut().zip(layer.bias()).for_each(|(out, &b)| *out = Dyadic::of(b));
+        for (input, sum) in sums.iter().enumerate() {
+            let weights = layer.weight().row(input);
+            out.iter_mut().zip(weights).for_each(|(out, &w)| out.add(&sum.times(&Dyadic::of(w))));
+        }
     }
 }
 
 /// How `logit_y − logit_k` of `node` under `flips` compares with 0.
 pub(crate) fn compare_logits(network: &Network, node: NodeId, flips: &[Flip], y: ClassId, k: ClassId) -> Ordering {
-    let layers = network.layers();
-    let region = Region::around(network.propagation(), &[node], layers.len());
-    let mut values = attribute_sums(network, &region, flips);
-    for (i, layer) in layers.iter().enumerate() {
-        // The first layer's weight is in the sums already.
-        let inputs = if i == 0 { layer.bias().len() } else { layer.weight().rows() };
-        let level = region.level(i + 1).nodes().iter();
-        values = level
-            .map(|&m| {
-                let mut sums = vec![Dyadic::default(); inputs];
-                let (neighbours, weights) = network.propagation().row(m as usize);
-                for (&n, &p) in neighbours.iter().zip(weights) {
-                    let p = Dyadic::of(p);
-                    let row = &values[region.level(i).place(n)];
-                    sums.iter_mut().zip(row).for_each(|(sum, value)| sum.add(&p.times(value)));
-                }
-                let mut row: Vec<Dyadic> = layer.bias().iter().map(|&b| Dyadic::of(b)).collect();
-                if i == 0 {
-                    row.iter_mut().zip(&sums).for_each(|(value, sum)| value.add(sum));
-                } else {
-                    for (input, sum) in sums.iter().enumerate() {
-                        let weights = layer.weight().row(input);
-                        row.iter_mut().zip(weights).for_each(|(value, &w)| value.add(&sum.times(&Dyadic::of(w))));
-                    }
-                }
-                if i + 1 < layers.len() { row.into_iter().map(Dyadic::relu).collect() } else { row }
-            })
-            .collect();
-    }
-    let mut difference = values[0][y.index()].clone();
-    difference.add(&values[0][k.index()].clone().minus());
+    let region = network.region(&[node]);
+    let hop = |level: usize| region.hop(network.propagation(), level);
+    let sums = attribute_sums(network, &region, flips);
+    let first = forward::first::<Exact>(&hop(0), network.layers()[0].bias(), &sums);
+    let logits = network
+        .layers()
+        .iter()
+        .enumerate()
+        .skip(1)
+        .fold(first, |before, (i, layer)| forward::layer::<Exact>(&hop(i), layer, &before, Activation::Relu));
+    let mut difference = logits.get(0, y.index());
+    difference.add(&logits.get(0, k.index()).minus());
     match difference.mantissa.sign() {
         Sign::Minus => Ordering::Less,
         Sign::NoSign => Ordering::Equal,
@@ -96,30 +110,29 @@ pub(crate) fn compare_logits(network: &Network, node: NodeId, flips: &[Flip], y:
 }
 
 /// `X_n W⁰` under the flips for each node of level 0.
-fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> Vec<Vec<Dyadic>> {
-    let weight = network.layers()[0].weight();
-    let row = |&n: &u32| {
-        let mut sums = vec![Dyadic::default(); weight.columns()];
-        let mut add = |attribute: usize, negative: bool| {
-            for (sum, &w) in sums.iter_mut().zip(weight.row(attribute)) {
-                sum.add(&Dyadic::of(if negative { -w } else { w }));
+fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> Matrix<Dyadic> {
+    let (weight, nodes) = (network.attribute_weight(), region.level(0).nodes());
+    let mut all: Matrix<Dyadic> = Matrix::zeros(nodes.len(), weight.columns());
+    for (row, &n) in nodes.iter().enumerate() {
+        let mut add = |attribute: usize, sign: f64| {
+            for (sum, &w) in all.row_mut(row).iter_mut().zip(weight.row(attribute)) {
+                sum.add(&Dyadic::of(sign * w));
             }
         };
-        network.graph().attributes().row(n as usize).iter().for_each(|&attribute| add(attribute as usize, false));
+        network.graph().attributes().row(n as usize).iter().for_each(|&attribute| add(attribute as usize, 1.0));
         for flip in flips.iter().filter(|flip| flip.node.0 == n) {
-            add(flip.attribute.index(), !flip.adds(network.graph()));
+            add(flip.attribute.index(), if flip.adds() { 1.0 } else { -1.0 });
         }
-        sums
-    };
-    region.level(0).nodes().iter().map(row).collect()
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dense::Matrix;
-    use crate::graph::{AttributeId, Graph};
-    use crate::model::{Layer, Model, Propagation};
+    use crate::graph::Graph;
+    use crate::ids::AttributeId;
+    use crate::model::{Model, Propagation};
 
     fn layer(rows: usize, weight: Vec<f64>, bias: Vec<f64>) -> Layer {
         Layer::new(Matrix::from_values(rows, bias.len(), weight), bias)
@@ -139,7 +152,7 @@ mod tests {
             compare_logits(&network, NodeId(0), flips, ClassId(0), ClassId(1))
         };
         assert_eq!(compare(-1e16, &[]), Ordering::Greater);
-        let flip = |attribute| Flip { node: NodeId(0), attribute: AttributeId(attribute) };
+        let flip = |attribute| Flip::of(&graph, NodeId(0), AttributeId(attribute));
         assert_eq!(compare(-1e16, &[flip(1)]), Ordering::Less);
         assert_eq!(compare(-1e16 - 2.0, &[]), Ordering::Less, "the ReLU is not passed");
         assert_eq!(compare(0.5, &[flip(0), flip(1)]), Ordering::Equal);

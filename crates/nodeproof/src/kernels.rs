@@ -3,6 +3,8 @@
 //! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
 //! do not depend on the machine.
 
+use crate::dense::relu;
+
 /// Length to which vectors of `f32` are padded with zeros.
 pub(crate) const LANES: usize = 8;
 
@@ -51,18 +53,25 @@ impl<F: FnOnce()> Work for Loops<F> {
 /// Adds `Σ_i p_i row_i` to `sums`, row after row.
 #[inline]
 pub(crate) fn add_rows<'a>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'a [f64])> + Clone) {
-    dispatch(AddRows { sums, rows });
+    dispatch(AddRows { sums, rows, activate: |x| x });
 }
 
-struct AddRows<'s, R> {
+/// Adds `Σ_i p_i relu(row_i)` to `sums`, row after row.
+#[inline]
+pub(crate) fn add_activated_rows<'a>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'a [f64])> + Clone) {
+    dispatch(AddRows { sums, rows, activate: relu });
+}
+
+struct AddRows<'s, R, F> {
     sums: &'s mut [f64],
     rows: R,
+    activate: F,
 }
 
 /// Columns whose sums stay in registers.
 const COLUMNS: usize = 16;
 
-impl<'a, R: Iterator<Item = (f64, &'a [f64])> + Clone> Work for AddRows<'_, R> {
+impl<'a, R: Iterator<Item = (f64, &'a [f64])> + Clone, F: Fn(f64) -> f64> Work for AddRows<'_, R, F> {
     #[inline(always)]
     fn run(self, _: impl InnerProduct) {
         let (blocks, rest) = self.sums.as_chunks_mut::<COLUMNS>();
@@ -71,7 +80,7 @@ impl<'a, R: Iterator<Item = (f64, &'a [f64])> + Clone> Work for AddRows<'_, R> {
             for (p, row) in self.rows.clone() {
                 let row = &row.as_chunks::<COLUMNS>().0[i];
                 for column in 0..COLUMNS {
-                    sums[column] += p * row[column];
+                    sums[column] += p * (self.activate)(row[column]);
                 }
             }
             *block = sums;
@@ -80,7 +89,9 @@ impl<'a, R: Iterator<Item = (f64, &'a [f64])> + Clone> Work for AddRows<'_, R> {
             return;
         }
         for (p, row) in self.rows {
-            rest.iter_mut().zip(row.as_chunks::<COLUMNS>().1).for_each(|(sum, x)| *sum += p * x);
+            for (sum, &x) in rest.iter_mut().zip(row.as_chunks::<COLUMNS>().1) {
+                *sum += p * (self.activate)(x);
+            }
         }
     }
 }
@@ -207,6 +218,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::seed::config(256))]
+
         #[test]
         fn every_machine_gets_the_same_bits(pairs in prop::collection::vec((-1e3..1e3, -1e3..1e3), 0..70)) {
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
@@ -223,6 +236,12 @@ mod tests {
                 expected.iter_mut().zip(row).for_each(|(sum, x)| *sum += p * x);
             }
             add_rows(&mut sums, rows.iter().map(|(p, row)| (*p, row.as_slice())));
+            prop_assert_eq!(sums, expected);
+            let (mut sums, mut expected) = (row(0), row(0));
+            for (p, row) in &rows {
+                expected.iter_mut().zip(row).for_each(|(sum, &x)| *sum += p * relu(x));
+            }
+            add_activated_rows(&mut sums, rows.iter().map(|(p, row)| (*p, row.as_slice())));
             prop_assert_eq!(sums, expected);
         }
     }

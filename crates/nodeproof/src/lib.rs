@@ -21,44 +21,48 @@
 //!
 //! # Reading the code
 //!
-//! The modules follow the paper (Zügner and Günnemann, *Certifiable Robustness and Robust Training for Graph
-//! Convolutional Networks*, KDD 2019): [`graph`] → [`model`] → [`network`] → [`budget`] → `slice` → `bounds` →
-//! `relaxation` → `search` and `selection` → [`certify`], with `rounding` under all of them; [`train`] makes networks.
-//! [`check`] stands beside: it computes the same quantities from the plain formulas and shares no code with the engines.
-//! Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and the global budget.
+//! What is asked and answered (graphs, models, budgets, settings, certificates and their files) is in the crate
+//! `nodeproof-problem`, whose items are found here, too. This crate has the engines, and its modules follow the paper (Zügner
+//! and Günnemann, *Certifiable Robustness and Robust Training for Graph Convolutional Networks*, KDD 2019): [`network`] →
+//! `slice` → `forward` and `backward`, the two walks over the layers → `bounds` → `relax` → `selection` and `search` →
+//! `prepare` → `engines` → `run`, with `rounding` under all of them; [`train`] makes networks. [`check`] stands beside: it
+//! computes the same quantities from the plain formulas and shares no code with the engines. `docs/maths.md` has the lemmas
+//! that they rely on. Names: Â is `propagation`, R and S are `lo` and `hi`, Ω are slopes, q and Q the local and the global
+//! budget.
 
-pub mod budget;
-pub mod certify;
 pub mod check;
-pub mod graph;
-pub mod model;
 pub mod network;
-pub mod sparse;
 pub mod train;
 
+mod backward;
 mod bounds;
 mod dense;
+mod engines;
 mod exact;
-mod files;
+mod forward;
+mod gradient;
 mod kernels;
-mod npz;
-mod relaxation;
+mod prepare;
+mod relax;
 mod rounding;
+mod run;
 mod search;
 mod selection;
 mod slice;
-mod tensors;
 
-pub use budget::{Budget, BudgetError, Direction, Flip, Limits, LocalBudget, Percent};
-pub use certify::{
-    Certificate, Certifier, CertifyError, Engine, Event, Finish, Gap, Radius, Slopes, TargetClass, Verdict, Witness,
-};
-pub use dense::Matrix;
-pub use graph::{
-    AttributeId, ClassId, Cleaning, Graph, GraphError, GraphOptions, GraphStatistics, Names, NodeId, Part, Split,
-    SplitError, SplitSize,
-};
-pub use model::{Layer, Model, ModelError, Propagation};
+#[cfg(test)]
+#[path = "../tests/integration/common/seed.rs"]
+mod seed;
+
 pub use network::Network;
-pub use npz::NpzError;
-pub use sparse::{Pattern, SparseMatrix};
+pub use nodeproof_problem::{
+    AttributeId, Bound, Budget, BudgetError, Certificate, CertifySettings, ClassId, Cleaning, Direction, Engine,
+    Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix,
+    Method, Model, ModelError, Names, NodeId, NpzError, Part, Pattern, Percent, Propagation, Radius, Schedule,
+    SettingsError, SparseMatrix, Split, SplitError, SplitSize, TargetClass, TrainSettings, Verdict, Witness,
+};
+pub use nodeproof_problem::{
+    budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, radius, results, settings, sparse,
+};
+pub use relax::Slopes;
+pub use run::{Certifier, CertifyError, Event, Finish, Gap, RadiusSearch, Recheck, SearchEvent};

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::budget::Flip;
-use crate::dense::{Matrix, add_scaled, relu};
-use crate::graph::{ClassId, Graph, NodeId};
+use crate::dense::{Matrix, add_scaled, par_fill};
+use crate::flip::Flip;
+use crate::forward::{self, Activation, Values};
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
 use crate::kernels::add_rows;
 use crate::model::{Layer, Model, ModelError};
 use crate::slice::Region;
@@ -71,10 +73,20 @@ impl<'a> Network<'a> {
         self.model.layers()
     }
 
+    /// The weight W⁰ that the attributes meet, attributes × units of the first layer.
+    pub(crate) fn attribute_weight(&self) -> &'a Matrix {
+        self.layers()[0].weight()
+    }
+
+    /// The part of the graph that `targets` see.
+    pub(crate) fn region(&self, targets: &[NodeId]) -> Region {
+        Region::around(&self.propagation, targets, self.layers().len())
+    }
+
     /// The logits of all nodes, N × K.
     pub fn logits(&self) -> Matrix {
         let all: Vec<NodeId> = self.graph.node_ids().collect();
-        let region = Region::around(&self.propagation, &all, self.layers().len());
+        let region = self.region(&all);
         self.outputs(&region, &self.attribute_sums(region.level(0).nodes()))
     }
 
@@ -94,13 +106,13 @@ impl<'a> Network<'a> {
     /// # Panics
     /// If a node or an attribute does not exist.
     pub fn logits_under(&self, node: NodeId, flips: &[Flip]) -> Vec<f64> {
-        let layers = self.layers();
-        let region = Region::around(&self.propagation, &[node], layers.len());
-        let mut sums = self.attribute_sums(region.level(0).nodes());
-        for &flip in flips.iter().filter(|flip| region.level(0).contains(flip.node.0)) {
-            let sign = if flip.adds(self.graph) { 1.0 } else { -1.0 };
-            let row = sums.row_mut(region.level(0).place(flip.node.0));
-            add_scaled(row, sign, layers[0].weight().row(flip.attribute.index()));
+        let region = self.region(&[node]);
+        let inputs = region.level(0);
+        let mut sums = self.attribute_sums(inputs.nodes());
+        for &flip in flips.iter().filter(|flip| inputs.contains(flip.node.0)) {
+            let sign = if flip.adds() { 1.0 } else { -1.0 };
+            let row = sums.row_mut(inputs.place(flip.node.0));
+            add_scaled(row, sign, self.attribute_weight().row(flip.attribute.index()));
         }
         self.outputs(&region, &sums).row(0).to_vec()
     }
@@ -114,69 +126,32 @@ impl<'a> Network<'a> {
     /// `Z⁰, …, Zᴸ` for every node of the region, from the [`Network::attribute_sums`] of its level 0; the last are logits.
     pub(crate) fn pre_activations(&self, region: &Region, sums: &Matrix) -> Vec<Matrix> {
         let mut all = vec![self.first_pre_activations(region, sums)];
-        for layer in 1..self.layers().len() {
-            all.push(self.next_pre_activations(region, layer, &all[layer - 1]));
+        for (i, layer) in self.layers().iter().enumerate().skip(1) {
+            let hop = region.hop(&self.propagation, i);
+            all.push(forward::layer::<Values>(&hop, layer, &all[i - 1], Activation::Relu));
         }
         all
     }
 
     /// The last of the [`Network::pre_activations`], without keeping the others.
     fn outputs(&self, region: &Region, sums: &Matrix) -> Matrix {
-        let first = self.first_pre_activations(region, sums);
-        (1..self.layers().len()).fold(first, |before, layer| self.next_pre_activations(region, layer, &before))
+        let layers = self.layers().iter().enumerate().skip(1);
+        layers.fold(self.first_pre_activations(region, sums), |before, (i, layer)| {
+            forward::layer::<Values>(&region.hop(&self.propagation, i), layer, &before, Activation::Relu)
+        })
+    }
+
+    fn first_pre_activations(&self, region: &Region, sums: &Matrix) -> Matrix {
+        forward::first::<Values>(&region.hop(&self.propagation, 0), self.layers()[0].bias(), sums)
     }
 
     /// `X_n W⁰` for each of `nodes`: the sum of the weights of the attributes that n has.
     pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
-        let weight = self.layers()[0].weight();
-        Matrix::par_fill(nodes.len(), weight.columns(), |row, sums| {
+        let weight = self.attribute_weight();
+        par_fill(nodes.len(), weight.columns(), |row, sums| {
             let attributes = self.graph.attributes().row(nodes[row] as usize);
             add_rows(sums, attributes.iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
         })
-    }
-
-    /// `Z⁰ = P X W⁰ + b⁰` on level 1.
-    fn first_pre_activations(&self, region: &Region, sums: &Matrix) -> Matrix {
-        let (layer, nodes) = (&self.layers()[0], region.level(1).nodes());
-        Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
-            values.copy_from_slice(layer.bias());
-            let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
-            add_rows(values, neighbours.iter().zip(weights).map(|(&n, &p)| (p, sums.row(region.level(0).place(n)))));
-        })
-    }
-
-    /// `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ` on level i + 1.
-    fn next_pre_activations(&self, region: &Region, i: usize, before: &Matrix) -> Matrix {
-        let (layer, nodes) = (&self.layers()[i], region.level(i + 1).nodes());
-        Matrix::par_fill(nodes.len(), layer.bias().len(), |row, values| {
-            let (neighbours, weights) = self.propagation.row(nodes[row] as usize);
-            let mut gathered = vec![0.0; before.columns()];
-            for (&n, &p) in neighbours.iter().zip(weights) {
-                add_activations(&mut gathered, p, before.row(region.level(i).place(n)));
-            }
-            transform(layer, &gathered, values);
-        })
-    }
-}
-
-/// `gathered_j += p · relu(z_j)`.
-#[inline]
-pub(crate) fn add_activations(gathered: &mut [f64], p: f64, pre_activations: &[f64]) {
-    for (sum, &z) in gathered.iter_mut().zip(pre_activations) {
-        *sum += p * relu(z);
-    }
-}
-
-/// `values = gathered W + b`.
-pub(crate) fn transform(layer: &Layer, gathered: &[f64], values: &mut [f64]) {
-    transform_into(layer.weight(), layer.bias(), gathered, values);
-}
-
-/// `values = gathered W + b`.
-pub(crate) fn transform_into(weight: &Matrix, bias: &[f64], gathered: &[f64], values: &mut [f64]) {
-    values.copy_from_slice(bias);
-    for (input, &factor) in gathered.iter().enumerate() {
-        add_scaled(values, factor, weight.row(input));
     }
 }
 
@@ -197,13 +172,13 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::graph::AttributeId;
+    use crate::ids::AttributeId;
     use crate::model::Propagation;
 
     #[test]
     fn a_slice_sees_what_the_whole_graph_sees() {
         for seed in 0..30 {
-            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(seed));
             let mut pairs = |count: usize, to: u32| -> Vec<(u32, u32)> {
                 (0..count).map(|_| (random.random_range(0..20), random.random_range(0..to))).collect()
             };
@@ -220,13 +195,13 @@ mod tests {
             let whole = network.logits();
 
             let mut flips: Vec<Flip> =
-                flips.iter().map(|&(node, d)| Flip { node: NodeId(node), attribute: AttributeId(d) }).collect();
+                flips.iter().map(|&(node, d)| Flip::of(&graph, NodeId(node), AttributeId(d))).collect();
             flips.sort_unstable();
             flips.dedup();
             let mut tampered: Vec<(u32, u32)> = graph.attributes().iter().collect();
             for flip in &flips {
                 let pair = (flip.node.0, flip.attribute.0);
-                if flip.adds(&graph) { tampered.push(pair) } else { tampered.retain(|&other| other != pair) }
+                if flip.adds() { tampered.push(pair) } else { tampered.retain(|&other| other != pair) }
             }
             let tampered = Graph::new(20, 9, &edges, &tampered).unwrap();
             let expected = Network::new(&tampered, &model).unwrap().logits();

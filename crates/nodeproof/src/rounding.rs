@@ -1,4 +1,4 @@
-//! A rigorous bound on the rounding errors of a computation.
+//! A rigorous bound on the rounding errors of a computation (Lemmas 28 to 33 of `docs/maths.md`).
 //!
 //! A verdict is about real numbers: the weights and the propagation as they are stored, with exact arithmetic on
 //! them. `f64` arithmetic rounds, so every bound comes with a bound on its own error, and `robust` is said only when
@@ -16,6 +16,7 @@
 //! ([`cannot_overflow`]), every bound gets an infinite error and nothing is claimed.
 
 use crate::budget::Limits;
+use crate::certificate::Bound;
 use crate::network::Network;
 
 /// Unit roundoff of `f64`.
@@ -93,24 +94,22 @@ pub(crate) struct Approximate {
 }
 
 impl Approximate {
-    /// A number that is certainly not above the exact value; the lowest there is if nothing is known.
-    pub(crate) fn lower(self) -> f64 {
-        finite_or(self.value - self.raised_error(), f64::MIN)
+    /// A bound that is certainly not above the exact value.
+    pub(crate) fn lower(self) -> Bound {
+        let lower = self.value - self.raised_error();
+        if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown }
     }
 
-    /// A number that is certainly not below the exact value; the highest there is if nothing is known.
+    /// A number that is certainly not below the exact value; infinite if nothing is known.
     pub(crate) fn upper(self) -> f64 {
-        finite_or(self.value + self.raised_error(), f64::MAX)
+        let upper = self.value + self.raised_error();
+        if upper.is_finite() { upper } else { f64::INFINITY }
     }
 
     /// The error, raised by the rounding of the subtraction or addition that uses it and by underflow.
     fn raised_error(self) -> f64 {
         self.error + 4.0 * UNIT * (self.value.abs() + self.error) + FLOOR
     }
-}
-
-fn finite_or(x: f64, otherwise: f64) -> f64 {
-    if x.is_finite() { x } else { otherwise }
 }
 
 #[cfg(test)]
@@ -121,15 +120,15 @@ mod tests {
     fn nothing_is_known_of_what_overflowed() {
         for (value, error) in [(f64::INFINITY, 1.0), (1.0, f64::INFINITY), (f64::NAN, 0.0), (0.0, f64::NAN)] {
             let approximate = Approximate { value, error };
-            assert_eq!((approximate.lower(), approximate.upper()), (f64::MIN, f64::MAX));
+            assert_eq!((approximate.lower(), approximate.upper()), (Bound::Unknown, f64::INFINITY));
         }
     }
 
     #[test]
     fn an_exact_zero_is_not_positive() {
-        assert!(Approximate { value: 0.0, error: 0.0 }.lower() < 0.0);
-        assert!(Approximate { value: 1.0, error: 1.0 }.lower() < 0.0);
-        assert!(Approximate { value: 1.0, error: 0.5 }.lower() > 0.0);
+        assert!(!Approximate { value: 0.0, error: 0.0 }.lower().is_positive());
+        assert!(!Approximate { value: 1.0, error: 1.0 }.lower().is_positive());
+        assert!(Approximate { value: 1.0, error: 0.5 }.lower().is_positive());
     }
 
     #[test]

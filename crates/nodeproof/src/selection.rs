@@ -1,7 +1,8 @@
 //! Taking the best flips under the budget: the one routine in which every bound, dual and attack ends.
 //!
 //! Admissible sets of flips are independent sets of a truncated partition matroid, so the sum of the gains is largest
-//! for the greedy choice: in each row the q_n largest gains, of those the Q largest. Only gains > 0 are ever taken.
+//! for the greedy choice: in each row the q_n largest gains, of those the Q largest. Only gains > 0 are ever taken (Lemma 2 of
+//! `docs/maths.md`).
 
 /// The largest `capacity` gains seen so far, each with what it stands for, in decreasing order.
 ///
@@ -109,6 +110,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::seed::config(256))]
+
         #[test]
         fn offers_keep_the_largest(
             capacity in 0usize..100,

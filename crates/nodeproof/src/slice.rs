@@ -1,24 +1,56 @@
 //! The part of a network that one target sees, and the union of those parts for many targets.
 //!
 //! With L + 1 layers, level L + 1 is the target alone; level i holds the nodes whose values the nodes of level i + 1
-//! aggregate; level 0 holds the nodes whose attributes matter. Pre-activations `Zⁱ` live on level i + 1.
+//! aggregate; level 0 holds the nodes whose attributes matter (Definition 3 and Lemma 1 of `docs/maths.md`). Pre-activations
+//! `Zⁱ` live on level i + 1.
 //!
 //! A node has a *position* in a level of a [`Slice`] and a *place* in a level of a [`Region`], where bounds and
 //! pre-activations of all targets are kept.
 
-use crate::budget::Flip;
-use crate::graph::{AttributeId, NodeId};
+use std::ops::Range;
+
+use crate::flip::Flip;
+use crate::graph::Graph;
+use crate::ids::{AttributeId, NodeId};
 use crate::sparse::SparseMatrix;
 
-/// The rows of P between two levels, with columns as positions in the lower level.
+/// The rows of a propagation between two levels: which nodes of the lower level each node of the upper one gathers from.
+pub(crate) trait Hop: Sync {
+    /// Number of nodes of the upper level.
+    fn rows(&self) -> usize;
+
+    /// Number of nodes that row `row` of the upper level gathers from.
+    fn row_length(&self, row: usize) -> usize;
+
+    /// Places in the lower level, and weights, of row `row` of the upper level.
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone;
+}
+
+impl Hop for SparseMatrix {
+    fn rows(&self) -> usize {
+        SparseMatrix::rows(self)
+    }
+
+    fn row_length(&self, row: usize) -> usize {
+        SparseMatrix::row(self, row).0.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone {
+        let (columns, weights) = SparseMatrix::row(self, row);
+        columns.iter().map(|&column| column as usize).zip(weights.iter().copied())
+    }
+}
+
+/// A [`Hop`] of a slice, with columns as positions in the lower level.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Hop {
+pub(crate) struct SliceHop {
     offsets: Vec<u32>,
     columns: Vec<u32>,
     weights: Vec<f64>,
 }
 
-impl Hop {
+impl SliceHop {
     fn clear(&mut self) {
         self.offsets.clear();
         self.offsets.push(0);
@@ -26,10 +58,24 @@ impl Hop {
         self.weights.clear();
     }
 
-    /// Positions in the lower level, and weights, of row `row` of the upper level.
     #[inline]
-    pub(crate) fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+    fn range(&self, row: usize) -> Range<usize> {
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
+    }
+}
+
+impl Hop for SliceHop {
+    fn rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn row_length(&self, row: usize) -> usize {
+        self.range(row).len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone {
+        let range = self.range(row);
         self.columns[range.clone()].iter().map(|&column| column as usize).zip(self.weights[range].iter().copied())
     }
 }
@@ -38,7 +84,7 @@ impl Hop {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Slice {
     levels: Vec<Vec<u32>>,
-    hops: Vec<Hop>,
+    hops: Vec<SliceHop>,
 }
 
 impl Slice {
@@ -48,14 +94,19 @@ impl Slice {
         &self.levels[level]
     }
 
-    /// The flip that `(position, attribute)` stands for.
-    pub(crate) fn flip(&self, (position, attribute): SlicedFlip) -> Flip {
-        Flip { node: NodeId(self.level(0)[position as usize]), attribute: AttributeId(attribute) }
+    /// The target.
+    pub(crate) fn target(&self) -> NodeId {
+        NodeId(self.levels[self.levels.len() - 1][0])
+    }
+
+    /// The flip of `graph` that `(position, attribute)` stands for.
+    pub(crate) fn flip(&self, graph: &Graph, (position, attribute): SlicedFlip) -> Flip {
+        Flip::of(graph, NodeId(self.level(0)[position as usize]), AttributeId(attribute))
     }
 
     /// P between level `level` (columns) and the one above it (rows).
     #[inline]
-    pub(crate) fn hop(&self, level: usize) -> &Hop {
+    pub(crate) fn hop(&self, level: usize) -> &SliceHop {
         &self.hops[level]
     }
 }
@@ -75,7 +126,7 @@ pub(crate) struct Slicer<'a> {
 impl<'a> Slicer<'a> {
     pub(crate) fn new(propagation: &'a SparseMatrix, layers: usize) -> Self {
         let nodes = propagation.rows();
-        let slice = Slice { levels: vec![Vec::new(); layers + 1], hops: vec![Hop::default(); layers] };
+        let slice = Slice { levels: vec![Vec::new(); layers + 1], hops: vec![SliceHop::default(); layers] };
         Self { propagation, seen: vec![0; nodes], position: vec![0; nodes], stamp: 0, slice }
     }
 
@@ -176,6 +227,39 @@ impl Region {
     /// The nodes of level `level`.
     pub(crate) fn level(&self, level: usize) -> &NodeSet {
         &self.levels[level]
+    }
+
+    /// The targets: the last level.
+    pub(crate) fn targets(&self) -> &NodeSet {
+        &self.levels[self.levels.len() - 1]
+    }
+
+    /// P between level `level` (columns) and the one above it (rows).
+    pub(crate) fn hop<'r>(&'r self, propagation: &'r SparseMatrix, level: usize) -> RegionHop<'r> {
+        RegionHop { propagation, below: &self.levels[level], above: &self.levels[level + 1] }
+    }
+}
+
+/// A [`Hop`] of a region.
+pub(crate) struct RegionHop<'r> {
+    propagation: &'r SparseMatrix,
+    below: &'r NodeSet,
+    above: &'r NodeSet,
+}
+
+impl Hop for RegionHop<'_> {
+    fn rows(&self) -> usize {
+        self.above.nodes.len()
+    }
+
+    fn row_length(&self, row: usize) -> usize {
+        self.propagation.row(self.above.nodes[row] as usize).0.len()
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone {
+        let (columns, weights) = self.propagation.row(self.above.nodes[row] as usize);
+        columns.iter().map(|&n| self.below.place(n)).zip(weights.iter().copied())
     }
 }
 

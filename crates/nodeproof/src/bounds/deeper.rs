@@ -1,62 +1,18 @@
-//! Bounds of deeper layers by interval arithmetic.
-//!
-//! With `W₊ = max(W, 0)`, `W₋ = max(−W, 0)` and P ≥ 0:
-//!
-//! ```text
-//! lo' = P (relu(lo) W₊ − relu(hi) W₋) + b,     hi' = P (relu(hi) W₊ − relu(lo) W₋) + b.
-//! ```
-//!
-//! The paper has `lo` and `hi` in place of `relu(lo)` and `relu(hi)`, and no b. That is not sound: a unit with hi < 0
-//! contributes 0, not `hi · w`, so that its `hi'` is too low for w > 0 and its `lo'` too high for w < 0.
+//! Bounds of deeper layers by interval arithmetic ([`Intervals`]), and their derivative.
 
-use super::{ByBounds, LayerBounds, LayerError};
-use crate::dense::{Matrix, add_scaled, relu};
-use crate::model::Gradient;
-use crate::network::{Network, add_activations};
-use crate::rounding::{gamma_after, magnitude};
-use crate::slice::Region;
+use super::{ByBounds, Ends, LayerBounds};
+use crate::backward::{self, CarriedBack};
+use crate::dense::add_scaled;
+use crate::forward::{self, Activation, Carried, Interval, Intervals};
+use crate::gradient::Gradient;
+use crate::network::Network;
+use crate::slice::{Hop, Region};
 
 /// Bounds of layer `layer` ≥ 1 from those of the layer `before` it.
 pub(super) fn bounds(network: &Network, region: &Region, layer: usize, before: &LayerBounds) -> LayerBounds {
-    let weight = network.layers()[layer].weight();
-    let bias = network.layers()[layer].bias();
-    let nodes = region.level(layer + 1).nodes();
-    let (inputs, units) = (weight.rows(), weight.columns());
-    // Per node: lo, hi and error of each unit, side by side.
-    let packed = Matrix::par_fill(nodes.len(), 3 * units, |row, values| {
-        let (lo, rest) = values.split_at_mut(units);
-        let (hi, error) = rest.split_at_mut(units);
-        let (mut low, mut high, mut off) = (vec![0.0; inputs], vec![0.0; inputs], vec![0.0; inputs]);
-        let (neighbours, weights) = network.propagation().row(nodes[row] as usize);
-        for (&n, &p) in neighbours.iter().zip(weights) {
-            let place = region.level(layer).place(n);
-            for j in 0..inputs {
-                low[j] += p * relu(before.lo.get(place, j));
-                high[j] += p * relu(before.hi.get(place, j));
-                off[j] += p * before.error.unit(place, j);
-            }
-        }
-        let gamma = gamma_after(neighbours.len() + inputs + 8);
-        lo.copy_from_slice(bias);
-        hi.copy_from_slice(bias);
-        for (error, &b) in error.iter_mut().zip(bias) {
-            *error = gamma * magnitude(b);
-        }
-        for j in 0..inputs {
-            for (unit, &w) in weight.row(j).iter().enumerate() {
-                let (smaller, larger) = if w >= 0.0 { (low[j], high[j]) } else { (high[j], low[j]) };
-                lo[unit] += smaller * w;
-                hi[unit] += larger * w;
-                // Twice the propagated error: its own computation rounds, too.
-                error[unit] += magnitude(w) * (2.0 * off[j] + gamma * magnitude(high[j]));
-            }
-        }
-    });
-    let part = |offset: usize| {
-        let values = (0..nodes.len()).flat_map(|row| packed.row(row)[offset..offset + units].iter().copied());
-        Matrix::from_values(nodes.len(), units, values.collect())
-    };
-    LayerBounds { lo: part(0), hi: part(units), error: LayerError::Deeper(part(2 * units)) }
+    let hop = region.hop(network.propagation(), layer);
+    let bounds = forward::layer::<Intervals>(&hop, &network.layers()[layer], &before.intervals(), Activation::Relu);
+    LayerBounds::deeper(&bounds)
 }
 
 /// Adds the derivative of a number by the layer's weight and bias to `gradient`, and that by the bounds of the layer
@@ -71,44 +27,69 @@ pub(super) fn add_gradient(
     gradient: &mut Gradient,
 ) {
     let weight = network.layers()[layer].weight();
-    let inputs = weight.rows();
-    let (mut low, mut high) = (vec![0.0; inputs], vec![0.0; inputs]);
-    let (mut by_low, mut by_high) = (vec![0.0; inputs], vec![0.0; inputs]);
-    for (row, &m) in region.level(layer + 1).nodes().iter().enumerate() {
-        let (by_lo, by_hi) = (by.lo.row(row), by.hi.row(row));
-        if by_lo.iter().chain(by_hi).all(|&derivative| derivative == 0.0) {
-            continue;
+    let hop = region.hop(network.propagation(), layer);
+    let intervals = before.intervals();
+    let mut sums = vec![Interval::default(); weight.rows()];
+    for row in (0..by.rows()).filter(|&row| !by.row(row).iter().all(Ends::is_zero)) {
+        let by = by.row(row);
+        for end in [|by: &Ends| by.lo, |by: &Ends| by.hi] {
+            let by_bias: Vec<f64> = by.iter().map(end).collect();
+            add_scaled(&mut gradient.biases[layer], 1.0, &by_bias);
         }
-        add_scaled(&mut gradient.biases[layer], 1.0, by_lo);
-        add_scaled(&mut gradient.biases[layer], 1.0, by_hi);
-        low.fill(0.0);
-        high.fill(0.0);
-        let (neighbours, weights) = network.propagation().row(m as usize);
-        for (&n, &p) in neighbours.iter().zip(weights) {
-            let place = region.level(layer).place(n);
-            add_activations(&mut low, p, before.lo.row(place));
-            add_activations(&mut high, p, before.hi.row(place));
-        }
-        for j in 0..inputs {
-            (by_low[j], by_high[j]) = (0.0, 0.0);
-            let by_weight = gradient.weights[layer].row_mut(j);
-            for (unit, &w) in weight.row(j).iter().enumerate() {
-                let (by_smaller, by_larger) =
-                    if w >= 0.0 { (by_lo[unit], by_hi[unit]) } else { (by_hi[unit], by_lo[unit]) };
-                by_low[j] += w * by_smaller;
-                by_high[j] += w * by_larger;
-                by_weight[unit] += low[j] * by_smaller + high[j] * by_larger;
+        sums.fill(Interval::default());
+        Intervals::gather(&mut sums, hop.row(row).map(|(n, p)| (p, intervals.row(n))), Activation::Relu);
+        for (input, sum) in sums.iter().enumerate() {
+            let by_weight = gradient.weights[layer].row_mut(input).iter_mut();
+            for ((by_weight, &w), by) in by_weight.zip(weight.row(input)).zip(by) {
+                let (by_smaller, by_larger) = by.of_weight(w);
+                *by_weight += sum.lo * by_smaller + sum.hi * by_larger;
             }
         }
-        for (&n, &p) in neighbours.iter().zip(weights) {
-            let place = region.level(layer).place(n);
-            for j in 0..inputs {
-                if before.lo.get(place, j) > 0.0 {
-                    by_before.lo.row_mut(place)[j] += p * by_low[j];
-                }
-                if before.hi.get(place, j) > 0.0 {
-                    by_before.hi.row_mut(place)[j] += p * by_high[j];
-                }
+    }
+    backward::layer(&ByEnds { before }, &hop, weight, by, &mut Vec::new(), by_before);
+}
+
+impl Ends {
+    fn is_zero(&self) -> bool {
+        self.lo == 0.0 && self.hi == 0.0
+    }
+
+    /// The derivatives that a weight's smaller and larger input get: a negative weight turns the ends around.
+    fn of_weight(self, w: f64) -> (f64, f64) {
+        if w >= 0.0 { (self.lo, self.hi) } else { (self.hi, self.lo) }
+    }
+}
+
+/// Derivatives by lo and hi, on their way back through the interval arithmetic.
+struct ByEnds<'a> {
+    before: &'a LayerBounds,
+}
+
+impl CarriedBack for ByEnds<'_> {
+    type Number = Ends;
+
+    fn is_zero(&self, above: &[Ends]) -> bool {
+        above.iter().all(Ends::is_zero)
+    }
+
+    fn through_weight(&self, above: &[Ends], weight: &[f64]) -> Ends {
+        let mut sum = Ends::default();
+        for (by, &w) in above.iter().zip(weight) {
+            let (by_smaller, by_larger) = by.of_weight(w);
+            sum.lo += w * by_smaller;
+            sum.hi += w * by_larger;
+        }
+        sum
+    }
+
+    fn spread(&self, n: usize, below: &mut [Ends], p: f64, back: &[Ends]) {
+        let bounds = self.before.lo.row(n).iter().zip(self.before.hi.row(n));
+        for ((below, back), (&lo, &hi)) in below.iter_mut().zip(back).zip(bounds) {
+            if lo > 0.0 {
+                below.lo += p * back.lo;
+            }
+            if hi > 0.0 {
+                below.hi += p * back.hi;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Exact bounds of the first layer.
+//! Exact bounds of the first layer (Lemmas 5 and 6 of `docs/maths.md`).
 //!
 //! `Z_mj = Σ_n P_mn X_n W_j + b_j` is additive in the flips: one of (n, d) raises it by `P_mn σ W_dj`, σ = 1 − 2 X_nd. So
 //!
@@ -18,9 +18,10 @@ use std::ops::{ControlFlow, Range};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 
+use super::{ByBounds, Ends};
 use crate::budget::Limits;
 use crate::dense::Matrix;
-use crate::graph::{AttributeId, NodeId};
+use crate::ids::{AttributeId, NodeId};
 use crate::network::Network;
 use crate::selection::Selection;
 use crate::slice::Region;
@@ -91,16 +92,15 @@ impl Attained {
     /// Adds the derivative by the weights to `gradient`, given those by lo and hi. The flips being fixed,
     /// `∂hi_mj / ∂W_dj = P_mn σ` and `σ = sign W_dj`, since only gains `P_mn σ W_dj > 0` are taken; for lo the sign
     /// turns.
-    pub(super) fn add_gradient(&self, weight: &Matrix, by_lo: &Matrix, by_hi: &Matrix, gradient: &mut Matrix) {
+    pub(super) fn add_gradient(&self, weight: &Matrix, by: &ByBounds, gradient: &mut Matrix) {
         let columns: Vec<Vec<f64>> = (0..self.flips.len())
             .into_par_iter()
             .map(|unit| {
                 let mut column = vec![0.0; weight.rows()];
-                for (lists, derivative, direction) in
-                    [(&self.flips[unit][0], by_hi, 1.0), (&self.flips[unit][1], by_lo, -1.0)]
-                {
-                    for place in 0..derivative.rows() {
-                        let derivative = direction * derivative.get(place, unit);
+                let ends: [fn(Ends) -> f64; 2] = [|by| by.hi, |by| -by.lo];
+                for (lists, derivative) in self.flips[unit].iter().zip(ends) {
+                    for place in 0..by.rows() {
+                        let derivative = derivative(by.get(place, unit));
                         for &(entry, attribute) in lists.of(place) {
                             let (_, p) = self.neighbourhoods.entries[entry as usize];
                             let sign = weight.get(attribute as usize, unit).signum();
@@ -152,7 +152,7 @@ impl<'a> Problem<'a> {
             clean,
             nodes,
             neighbourhoods: Neighbourhoods::new(network, region),
-            weights: network.layers()[0].weight().transposed(),
+            weights: network.attribute_weight().transposed(),
             places_with,
             largest_capacity: capacities.iter().copied().max().unwrap_or(0),
             capacities,

@@ -1,19 +1,22 @@
 //! Bounds `lo ≤ Z ≤ hi` on every pre-activation over all admissible sets of flips (the paper's R and S).
 //!
-//! The first layer's bounds are exact; deeper ones follow from them by interval arithmetic. The paper's formula for
-//! deeper layers leaves out bias and ReLU and is not sound; see [`deeper`].
+//! The first layer's bounds are exact (Lemma 5 of `docs/maths.md`); deeper ones follow from them by interval arithmetic
+//! (Lemma 7).
 
 mod deeper;
 mod first;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rayon::ThreadPool;
 
+use crate::backward::{self, Coefficients};
 use crate::budget::Limits;
-use crate::dense::{Matrix, add_scaled};
+use crate::dense::Matrix;
+use crate::forward::Interval;
+use crate::gradient::Gradient;
 use crate::kernels::add_rows;
-use crate::model::Gradient;
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Region;
@@ -26,6 +29,29 @@ pub(crate) struct LayerBounds {
     pub(crate) hi: Matrix,
     /// How far pre-activations and bounds may be off by rounding.
     pub(crate) error: LayerError,
+}
+
+impl LayerBounds {
+    /// Bounds and errors of a deeper layer.
+    fn deeper(bounds: &Matrix<Interval>) -> Self {
+        let part = |of: fn(&Interval) -> f64| {
+            Matrix::from_values(bounds.rows(), bounds.columns(), bounds.values().iter().map(of).collect())
+        };
+        let error = LayerError::Deeper(part(|unit| unit.error));
+        Self { lo: part(|unit| unit.lo), hi: part(|unit| unit.hi), error }
+    }
+
+    /// Bounds and errors, unit by unit.
+    fn intervals(&self) -> Matrix<Interval> {
+        let mut intervals = Matrix::zeros(self.lo.rows(), self.lo.columns());
+        for place in 0..self.lo.rows() {
+            for (j, interval) in intervals.row_mut(place).iter_mut().enumerate() {
+                let (lo, hi) = (self.lo.get(place, j), self.hi.get(place, j));
+                *interval = Interval { lo, hi, error: self.error.unit(place, j) };
+            }
+        }
+        intervals
+    }
 }
 
 /// Rounding errors of one hidden layer.
@@ -52,7 +78,7 @@ impl LayerError {
 /// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where
 /// `reach_m = Σ_n P_mn |X_n| + Q max_n P_mn`, `weight_j = max_d |W_dj|`, `bias_j = |b_j|`.
 ///
-/// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that.
+/// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that (Lemma 32a).
 #[derive(Debug, Clone)]
 pub(crate) struct FirstLayerError {
     /// γ_m for each node of level 1.
@@ -103,7 +129,7 @@ impl FirstLayerError {
 #[derive(Debug)]
 pub(crate) struct Bounds {
     /// `Zⁱ` on the graph as it is; the last are the logits.
-    pub(crate) clean: Vec<Matrix>,
+    pub(crate) clean: Arc<Vec<Matrix>>,
     /// Bounds of the hidden layers.
     pub(crate) hidden: Vec<LayerBounds>,
     /// Rounding errors of the first layer's pre-activations.
@@ -111,72 +137,88 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Computes everything; `None` if `observer`, told `(done, total)` steps, breaks off.
+    /// Computes the bounds around the pre-activations `clean`; `None` if `observer`, told `(done, total)` steps, breaks off.
     pub(crate) fn compute(
         network: &Network,
         limits: &Limits,
         region: &Region,
+        clean: Arc<Vec<Matrix>>,
         pool: &ThreadPool,
         mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Option<Self> {
-        let layers = network.layers();
-        let sums = || network.attribute_sums(region.level(0).nodes());
-        let clean = pool.install(|| network.pre_activations(region, &sums()));
-        let first_error = FirstLayerError::new(network, limits, region);
-        let mut hidden = Vec::with_capacity(layers.len() - 1);
-        if layers.len() > 1 {
+        let mut bounds = Self::of_first_layer(network, limits, region, clean, |clean| {
             let places_with = network.graph().attributes().turned(region.level(0).nodes());
-            let (lo, hi) = first::bounds(network, limits, region, &places_with, &clean[0], pool, &mut observer)?;
+            first::bounds(network, limits, region, &places_with, clean, pool, &mut observer)
+        })?;
+        pool.install(|| bounds.add_deeper(network, region));
+        Some(bounds)
+    }
+
+    /// Bounds of the first layer alone, if it is a hidden one, as `first` finds them.
+    fn of_first_layer(
+        network: &Network,
+        limits: &Limits,
+        region: &Region,
+        clean: Arc<Vec<Matrix>>,
+        first: impl FnOnce(&Matrix) -> Option<(Matrix, Matrix)>,
+    ) -> Option<Self> {
+        let first_error = FirstLayerError::new(network, limits, region);
+        let mut hidden = Vec::with_capacity(network.layers().len() - 1);
+        if network.model().hidden_layers() > 0 {
+            let (lo, hi) = first(&clean[0])?;
             hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
-        }
-        for layer in 1..layers.len() - 1 {
-            hidden.push(pool.install(|| deeper::bounds(network, region, layer, &hidden[layer - 1])));
         }
         Some(Self { clean, hidden, first_error })
     }
+
+    /// Adds the bounds of the deeper hidden layers.
+    fn add_deeper(&mut self, network: &Network, region: &Region) {
+        for layer in 1..network.model().hidden_layers() {
+            self.hidden.push(deeper::bounds(network, region, layer, &self.hidden[layer - 1]));
+        }
+    }
 }
 
-/// [`Bounds`] that also know how they depend on weights and biases.
+/// How [`Bounds`] depend on weights and biases.
 #[derive(Debug)]
 pub(crate) struct DifferentiableBounds {
-    pub(crate) bounds: Bounds,
     attained: Option<first::Attained>,
     /// For each attribute the places in level 0 of the nodes that have it.
     places_with: Pattern,
 }
 
-/// Derivative of some number by `lo` and `hi` of one hidden layer.
-#[derive(Debug)]
-pub(crate) struct ByBounds {
-    pub(crate) lo: Matrix,
-    pub(crate) hi: Matrix,
+/// Derivative of some number by `lo` and `hi` of a unit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ends {
+    pub(crate) lo: f64,
+    pub(crate) hi: f64,
 }
 
+/// Derivative of some number by `lo` and `hi` of one hidden layer.
+pub(crate) type ByBounds = Matrix<Ends>;
+
 impl DifferentiableBounds {
-    /// Computes what [`Bounds::compute`] does.
-    pub(crate) fn compute(network: &Network, limits: &Limits, region: &Region) -> Self {
-        let layers = network.layers();
+    /// Computes what [`Bounds::compute`] does, and how it depends on weights and biases.
+    pub(crate) fn compute(network: &Network, limits: &Limits, region: &Region) -> (Bounds, Self) {
         let clean = network.pre_activations(region, &network.attribute_sums(region.level(0).nodes()));
-        let first_error = FirstLayerError::new(network, limits, region);
-        let mut hidden: Vec<LayerBounds> = Vec::with_capacity(layers.len() - 1);
         let places_with = network.graph().attributes().turned(region.level(0).nodes());
         let mut attained = None;
-        if layers.len() > 1 {
-            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &places_with, &clean[0]);
-            hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
+        let bounds = Bounds::of_first_layer(network, limits, region, Arc::new(clean), |clean| {
+            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &places_with, clean);
             attained = Some(flips);
-        }
-        for layer in 1..layers.len() - 1 {
-            hidden.push(deeper::bounds(network, region, layer, &hidden[layer - 1]));
-        }
-        Self { bounds: Bounds { clean, hidden, first_error }, attained, places_with }
+            Some((lo, hi))
+        });
+        let mut bounds = bounds.unwrap_or_else(|| unreachable!("nobody breaks off"));
+        bounds.add_deeper(network, region);
+        (bounds, Self { attained, places_with })
     }
 
     /// Adds to `gradient` the derivative by weights and biases of a number, given those by the bounds of every hidden
     /// layer and by the first layer's pre-activations. The flips that attain the bounds are held fixed (the envelope
-    /// theorem).
+    /// theorem, Lemma 35).
     pub(crate) fn add_gradient(
         &self,
+        bounds: &Bounds,
         network: &Network,
         region: &Region,
         mut by_bounds: Vec<ByBounds>,
@@ -187,13 +229,14 @@ impl DifferentiableBounds {
             && let Some(by) = by_bounds.pop()
         {
             let layer = by_bounds.len();
-            let before = &self.bounds.hidden[layer - 1];
+            let before = &bounds.hidden[layer - 1];
             deeper::add_gradient(network, region, layer, before, &by, &mut by_bounds[layer - 1], gradient);
         }
         if let (Some(by), Some(attained)) = (by_bounds.pop(), &self.attained) {
-            attained.add_gradient(network.layers()[0].weight(), &by.lo, &by.hi, &mut gradient.weights[0]);
-            add_scaled(by_clean.values_mut(), 1.0, by.lo.values());
-            add_scaled(by_clean.values_mut(), 1.0, by.hi.values());
+            attained.add_gradient(network.attribute_weight(), &by, &mut gradient.weights[0]);
+            for (by_clean, by) in by_clean.values_mut().iter_mut().zip(by.values()) {
+                *by_clean = (*by_clean + by.lo) + by.hi;
+            }
         }
         let by_sums = by_sums(network, region, &by_clean);
         add_rows(&mut gradient.biases[0], (0..by_clean.rows()).map(|row| (1.0, by_clean.row(row))));
@@ -206,13 +249,7 @@ impl DifferentiableBounds {
 
 /// The derivative of a number by the attribute sums `X W⁰`, given that by `Z⁰ = P X W⁰ + b⁰`: `Pᵀ by_clean`.
 fn by_sums(network: &Network, region: &Region, by_clean: &Matrix) -> Matrix {
-    let inputs = region.level(0);
-    let mut by_sums = Matrix::zeros(inputs.nodes().len(), by_clean.columns());
-    for (row, &m) in region.level(1).nodes().iter().enumerate() {
-        let (neighbours, weights) = network.propagation().row(m as usize);
-        for (&n, &p) in neighbours.iter().zip(weights) {
-            add_scaled(by_sums.row_mut(inputs.place(n)), p, by_clean.row(row));
-        }
-    }
+    let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_clean.columns());
+    backward::spread(&Coefficients, &region.hop(network.propagation(), 0), by_clean, &mut by_sums);
     by_sums
 }

@@ -20,9 +20,11 @@
 //!
 //! All arithmetic is ordinary `f64`, rounded to nearest: good for comparisons, not for verdicts.
 
-use crate::budget::{Flip, Limits};
+use crate::budget::Limits;
 use crate::dense::Matrix;
-use crate::graph::{ClassId, Graph, NodeId};
+use crate::flip::Flip;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
 use crate::model::{Layer, Model};
 use crate::network::Network;
 use crate::sparse::SparseMatrix;
@@ -365,7 +367,7 @@ fn transpose(matrix: &Matrix) -> Matrix {
 mod tests {
     use super::*;
     use crate::budget::{Budget, LocalBudget};
-    use crate::graph::AttributeId;
+    use crate::ids::AttributeId;
     use crate::model::Propagation;
 
     /// A path 0 – 1 with row-normalised propagation (all entries ½), two attributes, one unit, two classes.
@@ -394,8 +396,7 @@ mod tests {
         assert_eq!(textbook.lower_bounds(NodeId(0), ClassId(0), None), [0.0, 4.5 - 6.0 - 4.0]);
         // The other way round: 6 − 4.5, and the attacker deletes 4 and adds −2: 4 + 2 less.
         assert_eq!(textbook.lower_bounds(NodeId(0), ClassId(1), None), [6.0 - 4.5 - 6.0, 0.0]);
-        let flips =
-            [Flip { node: NodeId(0), attribute: AttributeId(0) }, Flip { node: NodeId(1), attribute: AttributeId(1) }];
+        let flips = [(0, 0), (1, 1)].map(|(node, d)| Flip::of(&graph, NodeId(node), AttributeId(d)));
         assert_eq!(textbook.logits(NodeId(1), &flips), [5.0, 0.5]);
         assert_eq!(textbook.logits(NodeId(1), &[]), [8.0, 9.5]);
     }

@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::gradient::Gradient;
 use crate::kernels::vectorised;
-use crate::model::{Gradient, Model};
+use crate::model::Model;
 
 const BETA: (f64, f64) = (0.9, 0.999);
 const EPSILON: f64 = 1e-8;

@@ -4,7 +4,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use crate::graph::NodeId;
+use crate::ids::NodeId;
 
 /// Streams of the random numbers that shuffle; others initialise and drop out.
 const STREAM: u64 = 1 << 62;

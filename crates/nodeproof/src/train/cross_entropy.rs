@@ -3,11 +3,14 @@
 use rayon::prelude::*;
 
 use super::dropout::Dropout;
-use crate::dense::{Matrix, add_scaled, dot, relu};
-use crate::graph::{ClassId, Graph, NodeId};
+use crate::backward;
+use crate::dense::{Matrix, add_scaled, par_fill, relu};
+use crate::forward::{self, Activation, Values};
+use crate::gradient::Gradient;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
 use crate::kernels::add_rows;
-use crate::model::{Gradient, Model};
-use crate::network::transform_into;
+use crate::model::Model;
 use crate::slice::Region;
 use crate::sparse::{Pattern, SparseMatrix};
 
@@ -89,7 +92,8 @@ impl CrossEntropy {
     fn forward(&self, model: &Model, dropout: Option<Dropout>) -> (Matrix, Vec<Pass>) {
         let layers = model.layers();
         let mut passes = Vec::with_capacity(layers.len());
-        let mut values = propagate(&self.hops[0].0, &self.attribute_sums(layers[0].weight()));
+        let sums = self.attribute_sums(layers[0].weight());
+        let mut values = forward::gathered::<Values>(&self.hops[0].0, &sums, Activation::None);
         for row in 0..values.rows() {
             add_scaled(values.row_mut(row), 1.0, layers[0].bias());
         }
@@ -100,11 +104,8 @@ impl CrossEntropy {
                 *value *= slope;
             }
             passes.push(Pass { gathered, slope });
-            gathered = propagate(&self.hops[i].0, &values);
-            let (weight, bias) = (layer.weight(), layer.bias());
-            values = Matrix::par_fill(gathered.rows(), bias.len(), |row, logits| {
-                transform_into(weight, bias, gathered.row(row), logits);
-            });
+            gathered = forward::gathered::<Values>(&self.hops[i].0, &values, Activation::None);
+            values = forward::transformed(layer, &gathered);
         }
         passes.push(Pass { gathered, slope: Matrix::default() });
         (values, passes)
@@ -133,43 +134,30 @@ impl CrossEntropy {
         for layer in (1..passes.len()).rev() {
             column_sums(&errors, &mut gradient.biases[layer]);
             gradient.weights[layer] = product_transposed(&passes[layer].gathered, &errors);
-            let weight = model.layers()[layer].weight();
-            let by_gathered = Matrix::par_fill(errors.rows(), weight.rows(), |row, values| {
-                for (j, value) in values.iter_mut().enumerate() {
-                    *value = dot(errors.row(row), weight.row(j));
-                }
-            });
-            errors = propagate(&self.hops[layer].1, &by_gathered);
+            let by_gathered = backward::through_weight(model.layers()[layer].weight(), &errors);
+            errors = forward::gathered::<Values>(&self.hops[layer].1, &by_gathered, Activation::None);
             for (error, slope) in errors.values_mut().iter_mut().zip(passes[layer - 1].slope.values()) {
                 *error *= slope;
             }
         }
         column_sums(&errors, &mut gradient.biases[0]);
-        let by_sums = propagate(&self.hops[0].1, &errors);
-        gradient.weights[0] = Matrix::par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
+        let by_sums = forward::gathered::<Values>(&self.hops[0].1, &errors, Activation::None);
+        gradient.weights[0] = par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
             add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
         });
     }
 
     /// `X W⁰` for each place of level 0.
     fn attribute_sums(&self, weight: &Matrix) -> Matrix {
-        Matrix::par_fill(self.rows.rows(), weight.columns(), |place, sums| {
+        par_fill(self.rows.rows(), weight.columns(), |place, sums| {
             add_rows(sums, self.rows.row(place).iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
         })
     }
 }
 
-/// `P x`.
-fn propagate(propagation: &SparseMatrix, x: &Matrix) -> Matrix {
-    Matrix::par_fill(propagation.rows(), x.columns(), |row, values| {
-        let (columns, weights) = propagation.row(row);
-        add_rows(values, columns.iter().zip(weights).map(|(&column, &p)| (p, x.row(column as usize))));
-    })
-}
-
 /// Derivative of the activations at pre-activations `z`, dropout included.
 fn slopes(z: &Matrix, dropout: Option<Dropout>, layer: usize) -> Matrix {
-    Matrix::par_fill(z.rows(), z.columns(), |row, slopes| {
+    par_fill(z.rows(), z.columns(), |row, slopes| {
         match dropout {
             Some(dropout) => dropout.factors(layer, row, slopes),
             None => slopes.fill(1.0),

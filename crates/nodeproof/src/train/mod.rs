@@ -4,7 +4,7 @@
 //! robust cross entropy (RCE) of worst-case logits; robust hinge loss (RH), which asks for a worst-case margin and
 //! keeps the cross entropy of the exact network beside it; and the robust hinge loss with unlabelled nodes (RH-U), which
 //! asks for one, smaller, around the predicted class of all other nodes too. Worst-case margins are the duals of
-//! [`certify`](crate::certify) with default slopes, and their gradient is written by hand.
+//! [`Certifier`](crate::Certifier) with default slopes, and their gradient is written by hand.
 //!
 //! Everything is a function of graph, split, options and seed: the same input gives the same bits, whatever the number of
 //! threads. [`train`] does it in one call; a [`Trainer`] takes one step at a time, can be stopped, written to a file and
@@ -12,24 +12,47 @@
 
 mod adam;
 mod batches;
-mod checkpoint;
 mod cross_entropy;
 mod dropout;
 mod goal;
-mod options;
 mod robust;
+mod state;
 mod trainer;
 mod xavier;
 
 use std::ops::ControlFlow;
 
-use crate::graph::{ClassId, Graph, NodeId, Split};
+use crate::budget::BudgetError;
+use crate::graph::{Graph, Split};
+use crate::ids::{ClassId, NodeId};
 use crate::model::{Model, ModelError};
 use crate::network::{Network, largest};
+use crate::settings::SettingsError;
 
-pub use checkpoint::{CheckpointError, is_checkpoint};
-pub use options::{Method, Schedule, TrainError, TrainOptions};
+pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
+pub use nodeproof_problem::settings::{Method, Schedule, TrainSettings};
 pub use trainer::{Phase, StepReport, StepTimes, Trainer};
+
+/// Why a network cannot be trained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The settings make no sense for the graph and its split.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A number became infinite or NaN.
+    #[error("training diverged in step {step}; try a smaller learning rate")]
+    Diverged {
+        /// The step.
+        step: usize,
+    },
+    /// The budget names what the graph does not have.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The propagation does not fit the graph.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
 
 /// Trains a network on the labelled nodes of `split` and tells `observer` of every step; the observer may break off.
 ///
@@ -38,20 +61,20 @@ pub use trainer::{Phase, StepReport, StepTimes, Trainer};
 ///
 /// # Example
 /// ```
-/// use nodeproof::train::{Method, TrainOptions, train};
+/// use nodeproof::train::{Method, TrainSettings, train};
 /// use nodeproof::{ClassId, Graph, Split, SplitSize};
 /// # use std::ops::ControlFlow;
 /// let graph = Graph::new(4, 2, &[(0, 1), (2, 3)], &[(0, 0), (1, 0), (2, 1), (3, 1)])?
 ///     .with_labels([0, 0, 1, 1].map(|class| Some(ClassId(class))).to_vec())?;
 /// let split = Split::stratified(&graph, SplitSize::PerClass(1), SplitSize::PerClass(0), 0)?;
-/// let model = train(&graph, &split, TrainOptions::new(Method::CrossEntropy), |_| ControlFlow::Continue(()))?;
+/// let model = train(&graph, &split, TrainSettings::new(Method::CrossEntropy), |_| ControlFlow::Continue(()))?;
 /// assert_eq!(nodeproof::train::accuracy(&graph, &model, &graph.node_ids().collect::<Vec<_>>())?, Some(1.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn train(
     graph: &Graph,
     split: &Split,
-    options: TrainOptions,
+    options: TrainSettings,
     mut observer: impl FnMut(&StepReport) -> ControlFlow<()>,
 ) -> Result<Model, TrainError> {
     let mut trainer = Trainer::new(graph, split, options)?;

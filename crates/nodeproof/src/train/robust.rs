@@ -1,10 +1,11 @@
 //! The robust term of the loss: duals of a batch of nodes, and the gradient.
 //!
 //! Bounds and lines are computed once for all that the batch sees; each target then costs its duals and a derivative that
-//! touches only the slice and the rows of W⁰ that its flips name (module `relaxation::derivative`). The derivatives of all
+//! touches only the slice and the rows of W⁰ that its flips name (module `engines::fast::derivative`). The derivatives of all
 //! targets are added up, carried through the lines to the bounds, and through these to weights and biases. Nothing is as
 //! wide as the attributes but the gradient itself.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -13,10 +14,15 @@ use super::dropout::Dropout;
 use super::goal::Goal;
 use crate::bounds::DifferentiableBounds;
 use crate::budget::Limits;
-use crate::graph::{ClassId, Graph, NodeId};
-use crate::model::{Gradient, Model};
+use crate::engines::fast::{Derivative, Dual, TargetDerivative, Term};
+use crate::gradient::Gradient;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
+use crate::model::Model;
 use crate::network::{Network, largest};
-use crate::relaxation::{Derivative, Dual, Relaxation, Slopes, TargetDerivative, Term};
+use crate::prepare::Shard;
+use crate::relax::Slopes;
+use crate::search::AttributeTables;
 use crate::slice::{Region, Slicer};
 use crate::sparse::SparseMatrix;
 
@@ -62,11 +68,12 @@ impl RobustTerm<'_> {
     pub(super) fn evaluate(&self, model: &Model, targets: &[Target], gradient: Option<(f64, &mut Gradient)>) -> Value {
         let start = Instant::now();
         let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
-        let region = Region::around(self.propagation, &nodes, model.layers().len());
+        let region = Arc::new(Region::around(self.propagation, &nodes, model.layers().len()));
         let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
         let network = Network::with_propagation(thinned.as_ref().unwrap_or(self.graph), model, self.propagation);
-        let bounds = DifferentiableBounds::compute(&network, self.limits, &region);
-        let relaxation = Relaxation::new(&network, self.limits, &region, &bounds.bounds, &Slopes::Default);
+        let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
+        let tables = AttributeTables::new(&network, model.hidden_layers() == 1);
+        let shard = Shard::new(&network, self.limits, Arc::clone(&region), bounds, &tables, &Slopes::Default);
         let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };
 
         let mut unused = Gradient::default();
@@ -81,7 +88,7 @@ impl RobustTerm<'_> {
             let found: Vec<Vec<TargetValue>> = block
                 .par_chunks(CHUNK)
                 .map(|chunk| {
-                    let mut worker = Worker::new(&relaxation, scale);
+                    let mut worker = Worker::new(&shard, scale);
                     chunk.iter().map(|&target| worker.evaluate(target)).collect()
                 })
                 .collect();
@@ -96,8 +103,8 @@ impl RobustTerm<'_> {
         value.dual_time = start.elapsed();
         let start = Instant::now();
         if scale.is_some() {
-            let by_bounds = sum.by_bounds(&bounds.bounds);
-            bounds.add_gradient(&network, &region, by_bounds, sum.by_clean, gradient);
+            let by_bounds = sum.by_bounds(&shard.bounds);
+            attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_clean, gradient);
         }
         value.gradient_time = start.elapsed();
         value
@@ -114,7 +121,7 @@ struct TargetValue {
 
 /// Evaluates one target after the other.
 struct Worker<'a> {
-    shared: &'a Relaxation<'a>,
+    shared: &'a Shard<'a>,
     slicer: Slicer<'a>,
     dual: Dual<'a>,
     /// The factor of each target's loss, if derivatives are wanted.
@@ -122,16 +129,14 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(shared: &'a Relaxation<'a>, scale: Option<f64>) -> Self {
+    fn new(shared: &'a Shard<'a>, scale: Option<f64>) -> Self {
         let layers = shared.network.layers().len();
         let slicer = Slicer::new(shared.network.propagation(), layers);
-        Self { shared, slicer, dual: shared.dual(), scale }
+        Self { shared, slicer, dual: Dual::new(shared), scale }
     }
 
     fn evaluate(&mut self, target: Target) -> TargetValue {
-        let Relaxation { network, region, bounds, .. } = self.shared;
-        let layers = network.layers().len();
-        let logits = bounds.clean[layers - 1].row(region.level(layers).place(target.node.0));
+        let logits = self.shared.logits(target.node);
         let class = target.class.unwrap_or_else(|| largest(logits));
         let slice = self.slicer.slice(target.node);
         self.dual.begin(slice, class);

@@ -1,20 +1,26 @@
 //! Training, one step at a time.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use nodeproof_problem::checkpoint::CheckpointError;
 use serde::{Deserialize, Serialize};
 
+use super::TrainError;
 use super::adam::Adam;
 use super::batches::Batches;
 use super::cross_entropy::CrossEntropy;
 use super::dropout::Dropout;
 use super::goal::Goal;
-use super::options::{Method, TrainError, TrainOptions, check_labels};
 use super::robust::{RobustTerm, Target, Value};
+use super::state::{Progress, State, run_key};
 use super::{labelled, xavier};
 use crate::budget::Limits;
-use crate::graph::{Graph, NodeId, Part, Split};
-use crate::model::{Gradient, Model, ModelError};
+use crate::gradient::Gradient;
+use crate::graph::{Graph, Part, Split};
+use crate::ids::NodeId;
+use crate::model::{Model, ModelError};
+use crate::settings::{Method, TrainSettings};
 use crate::sparse::SparseMatrix;
 
 /// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
@@ -101,12 +107,12 @@ impl StepTimes {
 /// A network in training.
 ///
 /// ```
-/// use nodeproof::train::{Method, TrainOptions, Trainer};
+/// use nodeproof::train::{Method, TrainSettings, Trainer};
 /// use nodeproof::{ClassId, Graph, Split, SplitSize};
 /// let graph = Graph::new(4, 2, &[(0, 1), (2, 3)], &[(0, 0), (1, 0), (2, 1), (3, 1)])?
 ///     .with_labels([0, 0, 1, 1].map(|class| Some(ClassId(class))).to_vec())?;
 /// let split = Split::stratified(&graph, SplitSize::PerClass(1), SplitSize::PerClass(0), 0)?;
-/// let mut options = TrainOptions::new(Method::RobustHingeUnlabelled);
+/// let mut options = TrainSettings::new(Method::RobustHingeUnlabelled);
 /// options.steps = 30;
 /// let mut trainer = Trainer::new(&graph, &split, options)?;
 /// while let Some(report) = trainer.step()? {
@@ -119,7 +125,7 @@ impl StepTimes {
 pub struct Trainer<'a> {
     graph: &'a Graph,
     split: &'a Split,
-    options: TrainOptions,
+    options: TrainSettings,
     propagation: SparseMatrix,
     limits: Limits,
     cross_entropy: CrossEntropy,
@@ -130,31 +136,6 @@ pub struct Trainer<'a> {
     pub(super) state: State,
     /// Fingerprint of everything that a run depends on.
     pub(super) key: String,
-}
-
-/// What changes from step to step: with this, a run can be continued.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct State {
-    pub(super) model: Model,
-    pub(super) adam: Adam,
-    /// The weights with the smallest validation loss of the phase.
-    pub(super) best: Option<Model>,
-    pub(super) progress: Progress,
-}
-
-/// How far training has come.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(super) struct Progress {
-    /// Steps done.
-    pub(super) step: usize,
-    pub(super) phase: Phase,
-    /// Whether nothing is left to do.
-    pub(super) finished: bool,
-    /// The smoothed training loss of this phase.
-    pub(super) smoothed: Option<f64>,
-    /// The smallest loss of this phase by which patience is counted, and when it was.
-    pub(super) best_loss: Option<f64>,
-    pub(super) best_step: usize,
 }
 
 /// The validation part.
@@ -169,13 +150,9 @@ impl<'a> Trainer<'a> {
     ///
     /// # Errors
     /// If an option makes no sense, the split is one of another graph, or there is nothing to learn from.
-    pub fn new(graph: &'a Graph, split: &'a Split, options: TrainOptions) -> Result<Self, TrainError> {
-        options.check()?;
-        if split.nodes() != graph.nodes() {
-            return Err(TrainError::Split { split: split.nodes(), nodes: graph.nodes() });
-        }
+    pub fn new(graph: &'a Graph, split: &'a Split, options: TrainSettings) -> Result<Self, TrainError> {
+        options.validate_for(graph, split)?;
         let train = labelled(graph, &split.part(Part::Train));
-        check_labels(graph, &train)?;
         let options = options.suited_to(graph, train.len());
         let limits = options.budget.limits(graph)?;
         let propagation = options.propagation.matrix(graph)?;
@@ -192,7 +169,7 @@ impl<'a> Trainer<'a> {
         let straight_to_all = options.method.has_two_phases() && options.labelled_steps == 0;
         let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
-            key: super::checkpoint::key(graph, split, &options, &model),
+            key: run_key(graph, split, &options, &model),
             cross_entropy: CrossEntropy::new(graph, &propagation, &train, layers),
             validation,
             labelled_batches: Batches::new(nodes, options.batch, options.seed),
@@ -213,7 +190,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// How it is trained.
-    pub fn options(&self) -> &TrainOptions {
+    pub fn options(&self) -> &TrainSettings {
         &self.options
     }
 
@@ -258,10 +235,28 @@ impl<'a> Trainer<'a> {
                 format!("its layers have sizes {found:?}, but the options ask for {expected:?}; change `hidden`");
             return Err(ModelError::Mismatch { problem });
         }
-        self.key = super::checkpoint::key(self.graph, self.split, &self.options, &model);
+        self.key = run_key(self.graph, self.split, &self.options, &model);
         self.state.adam = Adam::new(&model);
         self.state.model = model;
         Ok(self)
+    }
+
+    /// Writes everything that is needed to go on later.
+    ///
+    /// # Errors
+    /// If the file cannot be written; an existing one is then left as it was.
+    pub fn write_checkpoint(&self, path: impl AsRef<Path>) -> Result<(), CheckpointError> {
+        self.state.checkpoint(self.key.clone()).write(path)
+    }
+
+    /// Continues where the run that wrote `path` stood; the rest is the same to the last bit as if it had never stopped.
+    ///
+    /// # Errors
+    /// If the file is unreadable, not a checkpoint or not as it was written, or one of a run with another graph, split or
+    /// settings.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<(), CheckpointError> {
+        self.state = self.state.read(path.as_ref(), &self.key)?;
+        Ok(())
     }
 
     /// Takes one step; `None` when training has ended.
@@ -445,7 +440,7 @@ fn sizes(model: &Model) -> Vec<usize> {
 }
 
 /// What `node` is asked for.
-fn target(graph: &Graph, options: &TrainOptions, node: NodeId, labelled: bool) -> Target {
+fn target(graph: &Graph, options: &TrainSettings, node: NodeId, labelled: bool) -> Target {
     let class = graph.label(node).filter(|_| labelled);
     let goal = match options.method {
         Method::RobustCrossEntropy => Goal::CrossEntropy,

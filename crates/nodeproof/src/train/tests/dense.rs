@@ -6,7 +6,8 @@ use std::iter::Sum;
 use std::ops::{Add, Mul, Sub};
 
 use crate::budget::Limits;
-use crate::graph::{AttributeId, Graph, NodeId};
+use crate::graph::Graph;
+use crate::ids::{AttributeId, NodeId};
 use crate::model::Model;
 use crate::sparse::SparseMatrix;
 use crate::train::goal::Goal;

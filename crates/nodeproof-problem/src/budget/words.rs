@@ -1,0 +1,66 @@
+//! A budget as a person would say it.
+
+use super::{Budget, Direction, LocalBudget};
+
+impl Budget {
+    /// The budget in words, for a graph with so many attributes: “at most 12 flips, 28 at one node (1% of 2879
+    /// attributes), only additions”.
+    ///
+    /// ```
+    /// # use nodeproof_problem::Budget;
+    /// let budget = Budget::new(12, "1%".parse()?);
+    /// assert_eq!(budget.in_words(2879), "at most 12 flips, 28 at one node (1% of 2879 attributes)");
+    /// # Ok::<(), nodeproof_problem::BudgetError>(())
+    /// ```
+    pub fn in_words(&self, attributes: usize) -> String {
+        format!("at most {}, {}", counted(self.global as usize, "flip"), self.local_in_words(attributes))
+    }
+
+    /// The same without the number of flips in all.
+    pub fn local_in_words(&self, attributes: usize) -> String {
+        let share = match self.local {
+            LocalBudget::Percent(percent) => format!(" ({percent} of {attributes} attributes)"),
+            LocalBudget::Count(_) => String::new(),
+        };
+        let direction = match self.direction {
+            Direction::AddOnly => Some("only additions".to_owned()),
+            Direction::DeleteOnly => Some("only deletions".to_owned()),
+            Direction::Both => None,
+        };
+        let words = [format!("{} at one node{share}", self.local.count(attributes))];
+        words.into_iter().chain(direction).chain(self.exceptions()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// To what the budget does not apply, in words: “3 nodes protected”.
+    pub fn exceptions(&self) -> Vec<String> {
+        let own = self.local_at.len();
+        let mut words = Vec::new();
+        if own > 0 {
+            words.push(format!("{} with a local budget of their own", counted(own, "node")));
+        }
+        for (count, noun) in [(self.protected_nodes.len(), "node"), (self.protected_attributes.len(), "attribute")] {
+            if count > 0 {
+                words.push(format!("{} protected", counted(count, noun)));
+            }
+        }
+        words
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::NodeId;
+
+    #[test]
+    fn every_part_is_said() {
+        let budget = Budget::new(12, "1%".parse().unwrap()).direction(Direction::AddOnly).protect_nodes([NodeId(1)]);
+        let words = "at most 12 flips, 2 at one node (1% of 200 attributes), only additions, 1 node protected";
+        assert_eq!(budget.in_words(200), words);
+        assert_eq!(Budget::new(1, LocalBudget::Count(3)).in_words(200), "at most 1 flip, 3 at one node");
+    }
+}

@@ -1,0 +1,111 @@
+//! What can be wrong with a graph.
+
+use std::path::PathBuf;
+
+use crate::npz::NpzError;
+
+/// What can be wrong with a graph.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// The file is unreadable or lacks an array.
+    #[error(transparent)]
+    Npz(#[from] NpzError),
+    /// The graph has no nodes or no attributes.
+    #[error("the graph has {nodes} nodes and {attributes} attributes; both must be at least 1")]
+    Empty {
+        /// Number of nodes.
+        nodes: usize,
+        /// Number of attributes.
+        attributes: usize,
+    },
+    /// More nodes or attributes than a 32-bit id can name.
+    #[error("the graph has {count} {what}; at most {max} are supported", max = u32::MAX - 1)]
+    TooLarge {
+        /// `nodes` or `attributes`.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+    /// The adjacency is not square.
+    #[error("the adjacency has shape {rows} × {columns}; it must be square, one row and one column a node")]
+    NotSquare {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// Two parts of the graph disagree on the number of nodes, attributes or classes.
+    #[error(
+        "{what} has {found} entries but the graph has {expected} {unit}; they must agree, so write the graph again from one source"
+    )]
+    Mismatch {
+        /// The part that disagrees.
+        what: &'static str,
+        /// Its size.
+        found: usize,
+        /// The size expected.
+        expected: usize,
+        /// What is counted.
+        unit: &'static str,
+    },
+    /// An edge or an attribute points outside the graph.
+    #[error(
+        "the {matrix} has an entry in row {row}, but there are only {rows} rows, numbered from 0; correct it or the shape"
+    )]
+    NoSuchRow {
+        /// `adjacency` or `attributes`.
+        matrix: &'static str,
+        /// The row.
+        row: usize,
+        /// Number of rows.
+        rows: usize,
+    },
+    /// An edge or an attribute points outside the graph.
+    #[error(
+        "row {row} of the {matrix} has an entry in column {column}, but there are only {columns} columns; correct it or the shape"
+    )]
+    OutOfRange {
+        /// `adjacency` or `attributes`.
+        matrix: &'static str,
+        /// The row.
+        row: usize,
+        /// The column.
+        column: u64,
+        /// Number of columns.
+        columns: usize,
+    },
+    /// An attribute that is neither 0 nor 1.
+    #[error(
+        "attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes — binarise them \
+         to count every value > 0 as 1"
+    )]
+    NotBinary {
+        /// The node.
+        node: usize,
+        /// The attribute.
+        attribute: u32,
+        /// The value on file.
+        value: f64,
+    },
+    /// A value that is not a finite number.
+    #[error("row {row}, column {column} of the {matrix} is {value}; replace it by a finite number")]
+    NotFinite {
+        /// `adjacency` or `attributes`.
+        matrix: &'static str,
+        /// The row.
+        row: usize,
+        /// The column.
+        column: u32,
+        /// The value on file.
+        value: f64,
+    },
+    /// The graph could not be written.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

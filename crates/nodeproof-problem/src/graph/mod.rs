@@ -1,0 +1,394 @@
+//! Attributed graphs: who is connected to whom, and which binary attributes each node has.
+
+mod bundled;
+mod error;
+mod npz;
+mod options;
+mod split;
+mod statistics;
+
+use sha2::{Digest, Sha256};
+
+use crate::fingerprint::hex;
+use crate::ids::{AttributeId, ClassId, NodeId};
+use crate::sparse::Pattern;
+
+pub use error::GraphError;
+pub use options::{Cleaning, GraphOptions};
+pub use split::{Part, Split, SplitError, SplitSize};
+pub use statistics::{GraphStatistics, Spread};
+
+/// An attributed graph. Read-only once made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    adjacency: Pattern,
+    attributes: Pattern,
+    labels: Option<Vec<Option<ClassId>>>,
+    classes: usize,
+    names: Names,
+}
+
+/// Optional names of nodes, attributes and classes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// One name a node.
+    pub nodes: Option<Vec<String>>,
+    /// One name an attribute.
+    pub attributes: Option<Vec<String>>,
+    /// One name a class.
+    pub classes: Option<Vec<String>>,
+}
+
+impl Graph {
+    /// Makes an undirected graph without self-loops from `nodes` × `attributes` sizes, `edges` in any order and
+    /// direction, and `(node, attribute)` pairs that are 1.
+    ///
+    /// # Errors
+    /// If a size is 0 or an id is out of range.
+    ///
+    /// # Example
+    /// ```
+    /// use nodeproof_problem::Graph;
+    /// let graph = Graph::new(3, 2, &[(0, 1), (1, 2)], &[(0, 0), (2, 1)])?;
+    /// assert_eq!(graph.adjacency().row(1), [0, 2]);
+    /// # Ok::<(), nodeproof_problem::GraphError>(())
+    /// ```
+    pub fn new(
+        nodes: usize,
+        attributes: usize,
+        edges: &[(u32, u32)],
+        attribute_pairs: &[(u32, u32)],
+    ) -> Result<Self, GraphError> {
+        Self::with_options(nodes, attributes, edges, attribute_pairs, GraphOptions::new())
+    }
+
+    /// Like [`Graph::new`], with edges treated as `options` say ([`GraphOptions::binarise`] has nothing to do here).
+    ///
+    /// # Errors
+    /// If a size is 0 or an id is out of range.
+    pub fn with_options(
+        nodes: usize,
+        attributes: usize,
+        edges: &[(u32, u32)],
+        attribute_pairs: &[(u32, u32)],
+        options: GraphOptions,
+    ) -> Result<Self, GraphError> {
+        check_size("nodes", nodes)?;
+        check_size("attributes", attributes)?;
+        if nodes == 0 || attributes == 0 {
+            return Err(GraphError::Empty { nodes, attributes });
+        }
+        check_pairs("adjacency", edges, nodes, nodes)?;
+        check_pairs("attributes", attribute_pairs, nodes, attributes)?;
+        let mut pairs = Vec::with_capacity(2 * edges.len());
+        for &(a, b) in edges {
+            if a == b && !options.keep_self_loops {
+                continue;
+            }
+            pairs.push((a, b));
+            if !options.directed {
+                pairs.push((b, a));
+            }
+        }
+        let graph = Self {
+            adjacency: Pattern::from_pairs(nodes, nodes, &pairs),
+            attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
+            labels: None,
+            classes: 0,
+            names: Names::default(),
+        };
+        Ok(if options.largest_component { graph.largest_component() } else { graph })
+    }
+
+    /// Adds labels, `None` where a node has none. The number of classes is that of the class names, or one more than the
+    /// largest label.
+    ///
+    /// # Errors
+    /// If there is not one entry a node, or there are fewer class names than classes.
+    pub fn with_labels(mut self, labels: Vec<Option<ClassId>>) -> Result<Self, GraphError> {
+        check_length("the list of labels", labels.len(), self.nodes(), "nodes")?;
+        let labelled = labels.iter().flatten().map(|label| label.index() + 1).max().unwrap_or(0);
+        let named = self.names.classes.as_ref().map(Vec::len);
+        if let Some(named) = named.filter(|&named| named < labelled) {
+            check_length("the list of class names", named, labelled, "classes")?;
+        }
+        self.classes = named.unwrap_or(labelled);
+        self.labels = Some(labels);
+        Ok(self)
+    }
+
+    /// Adds names; surrounding white space is trimmed.
+    ///
+    /// # Errors
+    /// If a list of names has the wrong length.
+    pub fn with_names(mut self, names: Names) -> Result<Self, GraphError> {
+        let trim = |names: Option<Vec<String>>| {
+            names.map(|names| names.into_iter().map(|name| name.trim().to_owned()).collect::<Vec<_>>())
+        };
+        let names =
+            Names { nodes: trim(names.nodes), attributes: trim(names.attributes), classes: trim(names.classes) };
+        if let Some(nodes) = &names.nodes {
+            check_length("the list of node names", nodes.len(), self.nodes(), "nodes")?;
+        }
+        if let Some(attributes) = &names.attributes {
+            check_length("the list of attribute names", attributes.len(), self.attribute_count(), "attributes")?;
+        }
+        if let Some(classes) = &names.classes {
+            if classes.len() < self.classes {
+                check_length("the list of class names", classes.len(), self.classes, "classes")?;
+            }
+            self.classes = classes.len();
+        }
+        self.names = names;
+        Ok(self)
+    }
+
+    /// Nodes with these attributes, and neither edges nor labels nor names.
+    pub fn of_attributes(attributes: Pattern) -> Self {
+        let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
+        Self { adjacency, attributes, labels: None, classes: 0, names: Names::default() }
+    }
+
+    /// Number of nodes, N.
+    pub fn nodes(&self) -> usize {
+        self.adjacency.rows()
+    }
+
+    /// Number of attributes, D.
+    pub fn attribute_count(&self) -> usize {
+        self.attributes.columns()
+    }
+
+    /// Number of attribute entries, N · D: flips that there are.
+    pub fn entries(&self) -> u128 {
+        self.nodes() as u128 * self.attribute_count() as u128
+    }
+
+    /// Number of classes, K, as far as labels and class names tell; 0 if there are neither.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Number of edges: an undirected one counts once, a self-loop once.
+    pub fn edges(&self) -> usize {
+        let loops = (0..self.nodes()).filter(|&n| self.adjacency.contains(n, n as u32)).count();
+        let directed = self.adjacency.iter().filter(|&(a, b)| !self.adjacency.contains(b as usize, a)).count();
+        (self.adjacency.entries() - loops - directed) / 2 + loops + directed
+    }
+
+    /// The adjacency, N × N.
+    pub fn adjacency(&self) -> &Pattern {
+        &self.adjacency
+    }
+
+    /// The attributes, N × D.
+    pub fn attributes(&self) -> &Pattern {
+        &self.attributes
+    }
+
+    /// Whether the graph has labels at all.
+    pub fn has_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// The label of `node`, if it has one.
+    pub fn label(&self, node: NodeId) -> Option<ClassId> {
+        self.labels.as_ref().and_then(|labels| labels[node.index()])
+    }
+
+    /// Names of nodes, attributes and classes.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// The name of `node`, or `node 17`.
+    pub fn node_name(&self, node: NodeId) -> String {
+        name_or(&self.names.nodes, node.index(), "node")
+    }
+
+    /// The name of `attribute`, or `attribute 17`.
+    pub fn attribute_name(&self, attribute: AttributeId) -> String {
+        name_or(&self.names.attributes, attribute.index(), "attribute")
+    }
+
+    /// The name of `class`, or `class 3`.
+    pub fn class_name(&self, class: ClassId) -> String {
+        name_or(&self.names.classes, class.index(), "class")
+    }
+
+    /// All nodes in order.
+    pub fn node_ids(&self) -> impl ExactSizeIterator<Item = NodeId> + use<> {
+        (0..self.nodes() as u32).map(NodeId)
+    }
+
+    /// SHA-256 of sizes, edges, attributes and labels as they are here, after cleaning: two graphs with the same
+    /// fingerprint have the same certificates.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(b"nodeproof graph 1\n");
+        for pattern in [&self.adjacency, &self.attributes] {
+            hash.update((pattern.rows() as u64).to_le_bytes());
+            hash.update((pattern.columns() as u64).to_le_bytes());
+            for row in 0..pattern.rows() {
+                hash.update((pattern.row(row).len() as u64).to_le_bytes());
+                for &column in pattern.row(row) {
+                    hash.update(column.to_le_bytes());
+                }
+            }
+        }
+        for label in self.labels.iter().flatten() {
+            hash.update(label.map_or(u32::MAX, |class| class.0).to_le_bytes());
+        }
+        hex(&hash.finalize())
+    }
+
+    /// The component of each node and the number of nodes in each component, direction of edges ignored.
+    pub fn components(&self) -> (Vec<u32>, Vec<usize>) {
+        let reverse: Vec<_> = self.adjacency.iter().map(|(a, b)| (b, a)).collect();
+        let reverse = Pattern::from_pairs(self.nodes(), self.nodes(), &reverse);
+        let mut component = vec![u32::MAX; self.nodes()];
+        let mut sizes = Vec::new();
+        let mut stack = Vec::new();
+        for start in 0..self.nodes() {
+            if component[start] != u32::MAX {
+                continue;
+            }
+            let id = sizes.len() as u32;
+            component[start] = id;
+            stack.push(start);
+            let mut size = 0;
+            while let Some(node) = stack.pop() {
+                size += 1;
+                for &next in self.adjacency.row(node).iter().chain(reverse.row(node)) {
+                    if component[next as usize] == u32::MAX {
+                        component[next as usize] = id;
+                        stack.push(next as usize);
+                    }
+                }
+            }
+            sizes.push(size);
+        }
+        (component, sizes)
+    }
+
+    /// The largest connected component (the first of several), its nodes numbered anew in their old order.
+    pub fn largest_component(&self) -> Self {
+        let (component, sizes) = self.components();
+        let largest = (0..sizes.len()).rev().max_by_key(|&id| sizes[id]).unwrap_or(0) as u32;
+        let kept: Vec<usize> = (0..self.nodes()).filter(|&node| component[node] == largest).collect();
+        let mut renumbered = vec![0u32; self.nodes()];
+        for (new, &old) in kept.iter().enumerate() {
+            renumbered[old] = new as u32;
+        }
+        let edges: Vec<_> = self
+            .adjacency
+            .iter()
+            .filter(|&(a, _)| component[a as usize] == largest)
+            .map(|(a, b)| (renumbered[a as usize], renumbered[b as usize]))
+            .collect();
+        let pairs: Vec<_> = self
+            .attributes
+            .iter()
+            .filter(|&(node, _)| component[node as usize] == largest)
+            .map(|(node, attribute)| (renumbered[node as usize], attribute))
+            .collect();
+        Self {
+            adjacency: Pattern::from_pairs(kept.len(), kept.len(), &edges),
+            attributes: Pattern::from_pairs(kept.len(), self.attribute_count(), &pairs),
+            labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node]).collect()),
+            classes: self.classes,
+            names: Names {
+                nodes: self.names.nodes.as_ref().map(|names| kept.iter().map(|&n| names[n].clone()).collect()),
+                ..self.names.clone()
+            },
+        }
+    }
+}
+
+fn name_or(names: &Option<Vec<String>>, index: usize, what: &str) -> String {
+    match names.as_ref().and_then(|names| names.get(index)) {
+        Some(name) if !name.is_empty() => name.clone(),
+        _ => format!("{what} {index}"),
+    }
+}
+
+fn check_size(what: &'static str, count: usize) -> Result<(), GraphError> {
+    if count >= u32::MAX as usize { Err(GraphError::TooLarge { what, count }) } else { Ok(()) }
+}
+
+fn check_length(what: &'static str, found: usize, expected: usize, unit: &'static str) -> Result<(), GraphError> {
+    if found == expected { Ok(()) } else { Err(GraphError::Mismatch { what, found, expected, unit }) }
+}
+
+fn check_pairs(matrix: &'static str, pairs: &[(u32, u32)], rows: usize, columns: usize) -> Result<(), GraphError> {
+    for &(row, column) in pairs {
+        if row as usize >= rows {
+            return Err(GraphError::NoSuchRow { matrix, row: row as usize, rows });
+        }
+        if column as usize >= columns {
+            return Err(GraphError::OutOfRange { matrix, row: row as usize, column: column.into(), columns });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_symmetrised_and_cleaned() {
+        let graph = Graph::new(4, 1, &[(0, 1), (1, 0), (2, 2), (1, 2), (1, 2)], &[]).unwrap();
+        assert_eq!(graph.adjacency().row(1), [0, 2]);
+        assert_eq!(graph.adjacency().row(2), [1]);
+        assert_eq!(graph.edges(), 2);
+        let kept =
+            Graph::with_options(4, 1, &[(0, 1), (2, 2)], &[], GraphOptions::new().keep_self_loops(true)).unwrap();
+        assert_eq!(kept.adjacency().row(2), [2]);
+        assert_eq!(kept.edges(), 2);
+        let directed = Graph::with_options(2, 1, &[(0, 1)], &[], GraphOptions::new().directed(true)).unwrap();
+        assert_eq!((directed.adjacency().row(0), directed.adjacency().row(1)), (&[1u32][..], &[][..]));
+        assert_eq!(directed.edges(), 1);
+    }
+
+    #[test]
+    fn largest_component_keeps_labels_and_names_in_step() {
+        let graph = Graph::new(5, 2, &[(0, 1), (2, 3), (3, 4)], &[(3, 1), (0, 0)])
+            .unwrap()
+            .with_labels((0..5).map(|n| Some(ClassId(n % 2))).collect())
+            .unwrap()
+            .with_names(Names { nodes: Some("a b c d e".split(' ').map(str::to_owned).collect()), ..Names::default() })
+            .unwrap()
+            .largest_component();
+        assert_eq!(graph.nodes(), 3);
+        assert_eq!(graph.adjacency().row(1), [0, 2]);
+        assert_eq!(graph.attributes().row(1), [1]);
+        assert_eq!(graph.label(NodeId(1)), Some(ClassId(1)));
+        assert_eq!(graph.node_name(NodeId(0)), "c");
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        assert!(matches!(Graph::new(0, 1, &[], &[]), Err(GraphError::Empty { .. })));
+        assert!(matches!(Graph::new(1, 1, &[(0, 1)], &[]), Err(GraphError::OutOfRange { .. })));
+        assert!(matches!(Graph::new(1, 1, &[], &[(0, 1)]), Err(GraphError::OutOfRange { .. })));
+        assert!(matches!(Graph::new(1, 5, &[], &[(1, 0)]), Err(GraphError::NoSuchRow { row: 1, rows: 1, .. })));
+        let names = Names { classes: Some(vec!["only".to_owned()]), ..Names::default() };
+        let labels = vec![Some(ClassId(1))];
+        let (named, labelled) = (Graph::new(1, 1, &[], &[]).unwrap(), Graph::new(1, 1, &[], &[]).unwrap());
+        assert!(named.with_names(names.clone()).unwrap().with_labels(labels.clone()).is_err(), "too few names");
+        assert!(labelled.with_labels(labels).unwrap().with_names(names).is_err(), "in either order");
+        let graph = Graph::new(2, 1, &[], &[]).unwrap();
+        assert!(matches!(graph.with_labels(vec![None]), Err(GraphError::Mismatch { .. })));
+    }
+
+    #[test]
+    fn fingerprint_sees_edges_attributes_and_labels() {
+        let plain = Graph::new(2, 2, &[(0, 1)], &[(0, 0)]).unwrap();
+        let other = Graph::new(2, 2, &[(0, 1)], &[(0, 1)]).unwrap();
+        let labelled = plain.clone().with_labels(vec![Some(ClassId(0)), None]).unwrap();
+        assert_ne!(plain.fingerprint(), other.fingerprint());
+        assert_ne!(plain.fingerprint(), labelled.fingerprint());
+        assert_eq!(plain.fingerprint(), plain.clone().fingerprint());
+    }
+}

@@ -1,0 +1,310 @@
+//! The sparse-graph `.npz` layout of robust-gcn, graph2gauss and gnn-benchmark: `adj_*` and `attr_*` in compressed
+//! row form, `labels`, and optional names.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use super::{Cleaning, Graph, GraphError, GraphOptions, Names, check_length};
+use crate::ids::ClassId;
+use crate::npz::{Archive, ArchiveWriter, NpzError};
+use crate::sparse::Pattern;
+
+const LAYOUT: &str = "a graph needs adj_data, adj_indices, adj_indptr, adj_shape, the same four as attr_*, and may \
+                      have labels, node_names, attr_names and class_names";
+
+impl Graph {
+    /// Reads a graph from an `.npz` file in the sparse-graph layout, and says what was cleaned.
+    ///
+    /// # Errors
+    /// If the file is unreadable, damaged or not in that layout, or if it holds non-binary attributes and
+    /// [`GraphOptions::binarise`] is off.
+    pub fn read(path: impl AsRef<Path>, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
+        Self::from_archive(Archive::open(path.as_ref())?, options)
+    }
+
+    pub(super) fn from_archive(mut archive: Archive, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
+        let mut cleaning = Cleaning::default();
+
+        let adjacency = read_csr(&mut archive, "adj", "adjacency")?;
+        if adjacency.rows != adjacency.columns {
+            return Err(GraphError::NotSquare { rows: adjacency.rows, columns: adjacency.columns });
+        }
+        let edges = clean_edges(&adjacency, options, &mut cleaning)?;
+        let attributes = read_csr(&mut archive, "attr", "attributes")?;
+        check_length("the attribute matrix", attributes.rows, adjacency.rows, "nodes")?;
+        let pairs = clean_attributes(&attributes, options, &mut cleaning)?;
+
+        let on_edges = GraphOptions { largest_component: false, ..options };
+        let mut graph = Self::with_options(adjacency.rows, attributes.columns, &edges, &pairs, on_edges)?;
+        if let Some(labels) = read_labels(&mut archive)? {
+            graph = graph.with_labels(labels)?;
+        }
+        let names = Names {
+            nodes: read_names(&mut archive, "node_names")?,
+            attributes: read_names(&mut archive, "attr_names")?,
+            classes: read_names(&mut archive, "class_names")?,
+        };
+        cleaning.members_skipped = skipped_members(&archive, &names);
+        graph = graph.with_names(names)?;
+        if options.largest_component {
+            let all = graph.nodes();
+            graph = graph.largest_component();
+            cleaning.nodes_dropped = all - graph.nodes();
+        }
+        Ok((graph, cleaning))
+    }
+
+    /// Writes the graph in the layout that [`Graph::read`] reads. The same graph gives the same bytes.
+    ///
+    /// # Errors
+    /// If the file cannot be written; an existing file is then left as it was.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), GraphError> {
+        let path = path.as_ref();
+        crate::files::replace(path, |file| self.write_members(file))
+            .map_err(|source| GraphError::Write { path: path.to_owned(), source })
+    }
+
+    fn write_members(&self, file: &mut File) -> std::io::Result<()> {
+        let mut archive = ArchiveWriter::new(BufWriter::new(file));
+        write_csr(&mut archive, "adj", &self.adjacency)?;
+        write_csr(&mut archive, "attr", &self.attributes)?;
+        if let Some(labels) = &self.labels {
+            let labels: Vec<i64> = labels.iter().map(|label| label.map_or(-1, |class| class.0.into())).collect();
+            archive.integers("labels", &labels)?;
+        }
+        let names = [
+            ("node_names", &self.names.nodes),
+            ("attr_names", &self.names.attributes),
+            ("class_names", &self.names.classes),
+        ];
+        for (member, names) in names {
+            if let Some(names) = names {
+                archive.strings(member, names)?;
+            }
+        }
+        std::io::Write::flush(&mut archive.finish()?)
+    }
+}
+
+/// A compressed-row matrix on file, checked to be well formed.
+struct CsrOnFile {
+    matrix: &'static str,
+    rows: usize,
+    columns: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl CsrOnFile {
+    /// `(row, column, value)` with repeated places summed, as SciPy understands them, sorted; and how many repeats
+    /// there were.
+    fn summed_entries(&self) -> (Vec<(u32, u32, f64)>, usize) {
+        let mut entries: Vec<(u32, u32, f64)> = Vec::with_capacity(self.indices.len());
+        let mut repeats = 0;
+        let mut row_entries = Vec::new();
+        for row in 0..self.rows {
+            let range = self.offsets[row]..self.offsets[row + 1];
+            row_entries.clear();
+            row_entries.extend(self.indices[range.clone()].iter().copied().zip(self.values[range].iter().copied()));
+            row_entries.sort_by_key(|&(column, _)| column);
+            let first = entries.len();
+            for &(column, value) in &row_entries {
+                match entries[first..].last_mut() {
+                    Some(last) if last.1 == column => {
+                        last.2 += value;
+                        repeats += 1;
+                    }
+                    _ => entries.push((row as u32, column, value)),
+                }
+            }
+        }
+        (entries, repeats)
+    }
+
+    fn check_finite(&self, row: u32, column: u32, value: f64) -> Result<(), GraphError> {
+        if value.is_finite() {
+            return Ok(());
+        }
+        Err(GraphError::NotFinite { matrix: self.matrix, row: row as usize, column, value })
+    }
+}
+
+fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result<CsrOnFile, GraphError> {
+    let mut integers = |member: &str| -> Result<Vec<u64>, NpzError> {
+        let name = format!("{prefix}_{member}");
+        let array = archive.array(&name, LAYOUT)?;
+        let numbers = (array.shape().len() == 1).then(|| array.integers()).flatten();
+        let numbers = numbers.ok_or_else(|| archive.error(&name, "must be a one-dimensional array of integers"))?;
+        numbers
+            .into_iter()
+            .map(|i| u64::try_from(i).map_err(|_| archive.error(&name, format!("holds the negative number {i}"))))
+            .collect()
+    };
+    let shape = integers("shape")?;
+    let offsets = integers("indptr")?;
+    let indices = integers("indices")?;
+    let data = format!("{prefix}_data");
+    let array = archive.array(&data, LAYOUT)?;
+    let values = (array.shape().len() == 1).then(|| array.floats()).flatten();
+    let values = values.ok_or_else(|| archive.error(&data, "must be a one-dimensional array of numbers"))?;
+
+    let member = |name: &str| format!("{prefix}_{name}");
+    let &[rows, columns] = &shape[..] else {
+        return Err(archive.error(&member("shape"), "must hold two numbers, rows and columns").into());
+    };
+    for (what, count) in [("rows", rows), ("columns", columns)] {
+        if count >= u64::from(u32::MAX) {
+            let problem = format!("claims {count} {what}; at most {} are supported", u32::MAX - 1);
+            return Err(archive.error(&member("shape"), problem).into());
+        }
+    }
+    if offsets.len() as u64 != rows + 1 {
+        let problem = format!("has {} entries; a matrix of {rows} rows needs {}", offsets.len(), rows + 1);
+        return Err(archive.error(&member("indptr"), problem).into());
+    }
+    if indices.len() != values.len() || offsets.last() != Some(&(indices.len() as u64)) || offsets[0] != 0 {
+        let problem = format!(
+            "runs from {} to {}, but there are {} indices and {} values; all must agree",
+            offsets[0],
+            offsets[offsets.len() - 1],
+            indices.len(),
+            values.len()
+        );
+        return Err(archive.error(&member("indptr"), problem).into());
+    }
+    if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+        return Err(archive.error(&member("indptr"), format!("decreases after row {row}")).into());
+    }
+    let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
+    if let Some(place) = indices.iter().position(|&column| column >= columns) {
+        let row = offsets.partition_point(|&offset| offset <= place) - 1;
+        return Err(GraphError::OutOfRange { matrix, row, column: indices[place], columns: columns as usize });
+    }
+    Ok(CsrOnFile {
+        matrix,
+        rows: rows as usize,
+        columns: columns as usize,
+        offsets,
+        indices: indices.into_iter().map(|column| column as u32).collect(),
+        values,
+    })
+}
+
+/// Every entry other than zero is an edge.
+fn clean_edges(
+    adjacency: &CsrOnFile,
+    options: GraphOptions,
+    cleaning: &mut Cleaning,
+) -> Result<Vec<(u32, u32)>, GraphError> {
+    let (entries, repeats) = adjacency.summed_entries();
+    cleaning.duplicate_edges = repeats;
+    let mut edges = Vec::with_capacity(entries.len());
+    for (row, column, weight) in entries {
+        adjacency.check_finite(row, column, weight)?;
+        if weight == 0.0 {
+            continue;
+        }
+        cleaning.weights_ignored += usize::from(weight != 1.0);
+        cleaning.self_loops_removed += usize::from(row == column && !options.keep_self_loops);
+        edges.push((row, column));
+    }
+    cleaning.edges_on_file = edges.len();
+    if !options.directed {
+        let pattern = Pattern::from_pairs(adjacency.rows, adjacency.rows, &edges);
+        cleaning.directed_edges = edges.iter().filter(|&&(a, b)| !pattern.contains(b as usize, a)).count();
+    }
+    Ok(edges)
+}
+
+fn clean_attributes(
+    attributes: &CsrOnFile,
+    options: GraphOptions,
+    cleaning: &mut Cleaning,
+) -> Result<Vec<(u32, u32)>, GraphError> {
+    let (entries, repeats) = attributes.summed_entries();
+    cleaning.duplicate_attributes = repeats;
+    let mut pairs = Vec::with_capacity(entries.len());
+    for (node, attribute, value) in entries {
+        attributes.check_finite(node, attribute, value)?;
+        if value == 0.0 {
+            cleaning.attribute_zeros += 1;
+            continue;
+        }
+        if value != 1.0 {
+            if !options.binarise {
+                return Err(GraphError::NotBinary { node: node as usize, attribute, value });
+            }
+            cleaning.attributes_binarised += 1;
+        }
+        if value > 0.0 {
+            pairs.push((node, attribute));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Labels of any integer type; negative ones mean that a node has none.
+fn read_labels(archive: &mut Archive) -> Result<Option<Vec<Option<ClassId>>>, NpzError> {
+    if !archive.contains("labels") {
+        return Ok(None);
+    }
+    let array = archive.array("labels", LAYOUT)?;
+    let labels = (array.shape().len() == 1).then(|| array.integers()).flatten();
+    let labels = labels.ok_or_else(|| {
+        archive.error("labels", "must be a one-dimensional array of integers, one class number a node (-1 for none)")
+    })?;
+    let largest = i64::from(u16::MAX);
+    if let Some(label) = labels.iter().find(|&&label| label > largest) {
+        return Err(archive.error("labels", format!("holds the class number {label}; at most {largest} is supported")));
+    }
+    Ok(Some(labels.into_iter().map(|label| u32::try_from(label).ok().map(ClassId)).collect()))
+}
+
+/// A list of names; `None` if it is missing or pickled.
+fn read_names(archive: &mut Archive, member: &str) -> Result<Option<Vec<String>>, NpzError> {
+    if !archive.contains(member) {
+        return Ok(None);
+    }
+    let array = archive.array(member, LAYOUT)?;
+    if array.is_pickled() {
+        return Ok(None);
+    }
+    if let Some(names) = array.strings() {
+        return Ok(Some(names));
+    }
+    let numbers = array.integers().ok_or_else(|| archive.error(member, "must be an array of strings"))?;
+    Ok(Some(numbers.into_iter().map(|number| number.to_string()).collect()))
+}
+
+fn skipped_members(archive: &Archive, names: &Names) -> Vec<String> {
+    let read = |member: &str| match member {
+        "node_names" => names.nodes.is_some(),
+        "attr_names" => names.attributes.is_some(),
+        "class_names" => names.classes.is_some(),
+        "labels" => true,
+        _ => ["adj_", "attr_"].iter().any(|prefix| {
+            member.strip_prefix(prefix).is_some_and(|rest| matches!(rest, "data" | "indices" | "indptr" | "shape"))
+        }),
+    };
+    archive.names().iter().filter(|member| !read(member)).cloned().collect()
+}
+
+fn write_csr<W: std::io::Write + std::io::Seek>(
+    archive: &mut ArchiveWriter<W>,
+    prefix: &str,
+    pattern: &Pattern,
+) -> std::io::Result<()> {
+    let offsets: Vec<i64> = pattern.offsets().iter().map(|&offset| offset as i64).collect();
+    archive.ones(&format!("{prefix}_data"), pattern.entries())?;
+    if pattern.columns() <= i32::MAX as usize {
+        let indices: Vec<i32> = pattern.indices().iter().map(|&index| index as i32).collect();
+        archive.integers(&format!("{prefix}_indices"), &indices)?;
+    } else {
+        let indices: Vec<i64> = pattern.indices().iter().map(|&index| index.into()).collect();
+        archive.integers(&format!("{prefix}_indices"), &indices)?;
+    }
+    archive.integers(&format!("{prefix}_indptr"), &offsets)?;
+    archive.integers(&format!("{prefix}_shape"), &[pattern.rows() as i64, pattern.columns() as i64])
+}

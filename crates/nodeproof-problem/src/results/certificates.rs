@@ -1,0 +1,335 @@
+//! Certificates on file.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::lines::LineWriter;
+use super::{Header, Record, Results, ResultsError, wrong_kind};
+use crate::certificate::{Bound, Certificate, Evidence, Verdict, Witness, smallest};
+use crate::flip::Flip;
+use crate::ids::{ClassId, NodeId};
+use crate::settings::Engine;
+
+/// Certificates of one model under one budget.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Certificates {
+    /// What they are about.
+    pub header: Header,
+    /// One a node.
+    pub records: Vec<Certificate>,
+}
+
+impl Certificates {
+    /// Certificates about `header`, none yet.
+    pub fn new(header: Header) -> Self {
+        Self { header, records: Vec::new() }
+    }
+
+    /// Reads the file at `path`, which must have certificates.
+    ///
+    /// # Errors
+    /// As [`Results::read`], and if it has something else.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
+        Self::of(Results::read(path.as_ref())?, path.as_ref())
+    }
+
+    /// The certificates of `results`, read from `path`.
+    ///
+    /// # Errors
+    /// If they are something else.
+    pub fn of(results: Results, path: &Path) -> Result<Self, ResultsError> {
+        match results {
+            Results::Certificates(certificates) => Ok(certificates),
+            other => Err(wrong_kind(path, &other, "certificates", "`nodeproof certify --out` writes them")),
+        }
+    }
+
+    /// Writes the certificates, as `nodeproof certify --out` does.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut lines = LineWriter::begin(out, &Certificate::header_line(&self.header))?;
+        self.records.iter().try_for_each(|record| lines.record(&record.line(&self.header)))?;
+        lines.flush()
+    }
+}
+
+/// A certificate as it is on file, in the order of its fields.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CertificateLine {
+    node: NodeId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<ClassId>,
+    predicted: ClassId,
+    class: ClassId,
+    verdict: Verdict,
+    margins: Vec<Bound>,
+    worst_class: ClassId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lower: Option<Bound>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    upper: Option<f64>,
+    #[serde(flatten)]
+    witness: WitnessFields,
+    engine: Engine,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    branches: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Record for Certificate {
+    const FORMAT: &'static str = "nodeproof-certificates";
+    const COLUMNS: &'static [&'static str] = &[
+        "label",
+        "predicted",
+        "class",
+        "verdict",
+        "margin",
+        "worst_class",
+        "flips",
+        "witness_margin",
+        "engine",
+        "branches",
+    ];
+    type Line = CertificateLine;
+
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn line(&self, header: &Header) -> CertificateLine {
+        let (lower, upper) = match self.evidence {
+            Evidence::Open { lower, upper } => (Some(lower), upper),
+            _ => (None, None),
+        };
+        CertificateLine {
+            node: self.node,
+            label: self.label,
+            predicted: self.predicted,
+            class: self.class,
+            verdict: self.verdict(),
+            margins: self.margins.iter().map(|margin| margin.unwrap_or(Bound::Unknown)).collect(),
+            worst_class: self.worst_class,
+            lower,
+            upper,
+            witness: WitnessFields::new(self.witness()),
+            engine: self.engine,
+            branches: self.branches,
+            seconds: self.time.filter(|_| header.timings).map(|time| time.as_secs_f64()),
+        }
+    }
+
+    fn of_line(line: CertificateLine, header: &Header) -> Result<Self, String> {
+        let CertificateLine { node, label, predicted, class, verdict, worst_class, engine, branches, seconds, .. } =
+            line;
+        header.check_node(node)?;
+        [predicted, class, worst_class].into_iter().chain(label).try_for_each(|class| header.check_class(class))?;
+        if line.margins.len() != header.model.classes {
+            return Err(format!("{} margins for {} classes", line.margins.len(), header.model.classes));
+        }
+        let other = |(k, margin): (u32, Bound)| (ClassId(k) != class).then_some(margin);
+        let margins: Vec<Option<Bound>> = (0..).zip(line.margins).map(other).collect();
+        let (worst, lower) = smallest(&margins);
+        let witness = line.witness.witness()?;
+        if let Some(witness) = &witness {
+            header.check_witness(witness)?;
+        }
+        let evidence = match (verdict, witness) {
+            (Verdict::Robust, None) if lower.is_positive() => Evidence::Robust,
+            (Verdict::Robust, None) => return Err("it is called robust, but its margins are not positive".to_owned()),
+            (Verdict::Nonrobust, Some(witness)) => Evidence::Witness(witness),
+            (Verdict::Undecided, None) => Evidence::Open { lower, upper: line.upper.filter(|&upper| upper < f64::MAX) },
+            _ => return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned()),
+        };
+        if worst != worst_class {
+            return Err(format!("its worst class is {worst}, not {worst_class}"));
+        }
+        let time = seconds.map(duration).transpose()?;
+        Ok(Self { node, label, predicted, class, evidence, margins, worst_class, engine, branches, time })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let witness = self.witness();
+        let margin = match self.margin() {
+            Bound::Unknown => String::new(),
+            Bound::Positive => POSITIVE.to_owned(),
+            Bound::AtLeast(bound) => bound.to_string(),
+        };
+        vec![
+            cell(self.label),
+            self.predicted.to_string(),
+            self.class.to_string(),
+            self.verdict().name().to_owned(),
+            margin,
+            self.worst_class.to_string(),
+            cell(witness.map(|witness| witness.flips.len())),
+            cell(witness.map(|witness| witness.margin)),
+            self.engine.name().to_owned(),
+            self.branches.to_string(),
+        ]
+    }
+}
+
+/// A value in a table, empty if there is none.
+pub(super) fn cell(value: Option<impl ToString>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
+}
+
+pub(super) fn duration(seconds: f64) -> Result<Duration, String> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{seconds} seconds are no time"))
+}
+
+/// A witness as it is on file, among the fields of a record.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct WitnessFields {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    witness: Option<Vec<Flip>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    witness_class: Option<ClassId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    witness_margin: Option<f64>,
+}
+
+impl WitnessFields {
+    pub(super) fn new(witness: Option<&Witness>) -> Self {
+        let Some(Witness { flips, class, margin }) = witness else { return Self::default() };
+        Self { witness: Some(flips.clone()), witness_class: Some(*class), witness_margin: Some(*margin) }
+    }
+
+    pub(super) fn witness(self) -> Result<Option<Witness>, String> {
+        match (self.witness, self.witness_class, self.witness_margin) {
+            (None, None, None) => Ok(None),
+            (Some(flips), Some(class), Some(margin)) => Ok(Some(Witness { flips, class, margin })),
+            _ => Err("a witness has flips, a class and a margin; one is missing".to_owned()),
+        }
+    }
+}
+
+/// How a positive bound of unknown size is written.
+const POSITIVE: &str = "positive";
+
+impl Serialize for Bound {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unknown => serializer.serialize_unit(),
+            Self::Positive => serializer.serialize_str(POSITIVE),
+            Self::AtLeast(bound) => serializer.serialize_f64(*bound),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bound {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BoundVisitor;
+
+        impl Visitor<'_> for BoundVisitor {
+            type Value = Bound;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                write!(f, "a number, \"{POSITIVE}\" or null")
+            }
+
+            // Version 1 wrote the smallest positive number and the smallest of all for what is not known.
+            fn visit_f64<E: de::Error>(self, bound: f64) -> Result<Bound, E> {
+                Ok(match bound {
+                    bound if bound == f64::from_bits(1) => Bound::Positive,
+                    bound if bound <= f64::MIN => Bound::Unknown,
+                    bound => Bound::AtLeast(bound),
+                })
+            }
+
+            fn visit_i64<E: de::Error>(self, bound: i64) -> Result<Bound, E> {
+                Ok(Bound::AtLeast(bound as f64))
+            }
+
+            fn visit_u64<E: de::Error>(self, bound: u64) -> Result<Bound, E> {
+                Ok(Bound::AtLeast(bound as f64))
+            }
+
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Bound, E> {
+                if word == POSITIVE {
+                    Ok(Bound::Positive)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(word), &self))
+                }
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Bound, E> {
+                Ok(Bound::Unknown)
+            }
+        }
+
+        deserializer.deserialize_any(BoundVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::header;
+
+    fn certificate(evidence: Evidence, margin: Bound) -> Certificate {
+        Certificate {
+            label: Some(ClassId(1)),
+            ..Certificate::new(NodeId(1), ClassId(1), ClassId(1), evidence, vec![Some(margin), None])
+        }
+    }
+
+    fn text(certificate: &Certificate) -> String {
+        serde_json::to_string(&certificate.line(&header())).unwrap()
+    }
+
+    #[test]
+    fn fields_without_a_value_are_left_out() {
+        assert_eq!(
+            text(&certificate(Evidence::Robust, Bound::AtLeast(0.5))),
+            r#"{"node":1,"label":1,"predicted":1,"class":1,"verdict":"robust","margins":[0.5,null],"worst_class":0,"engine":"fast"}"#
+        );
+        assert!(text(&certificate(Evidence::Robust, Bound::Positive)).contains(r#""margins":["positive",null]"#));
+        let open = Evidence::Open { lower: Bound::Unknown, upper: None };
+        assert!(
+            text(&certificate(open, Bound::Unknown)).contains(r#""margins":[null,null],"worst_class":0,"lower":null,"#)
+        );
+    }
+
+    #[test]
+    fn certificates_read_back() {
+        let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1 };
+        let witness = Witness { flips: vec![flip], class: ClassId(0), margin: -0.1 };
+        let open = |lower| Evidence::Open { lower, upper: Some(1.5) };
+        for (evidence, margin) in [
+            (Evidence::Robust, Bound::AtLeast(0.5)),
+            (Evidence::Robust, Bound::Positive),
+            (Evidence::Witness(witness), Bound::AtLeast(-0.5)),
+            (open(Bound::AtLeast(-0.5)), Bound::AtLeast(-0.5)),
+            (open(Bound::Unknown), Bound::Unknown),
+        ] {
+            let mut certificate = certificate(evidence, margin);
+            (certificate.engine, certificate.branches) = (Engine::Complete, 12);
+            let line = serde_json::from_str(&text(&certificate)).unwrap();
+            assert_eq!(Certificate::of_line(line, &header()).unwrap(), certificate);
+        }
+    }
+
+    #[test]
+    fn numbers_of_version_1_are_understood() {
+        let bound = |text: &str| serde_json::from_str::<Bound>(text).unwrap();
+        assert_eq!((bound("5e-324"), bound("-1.7976931348623157e308")), (Bound::Positive, Bound::Unknown));
+        assert_eq!(
+            (bound("0.25"), bound("-3"), bound("null")),
+            (Bound::AtLeast(0.25), Bound::AtLeast(-3.0), Bound::Unknown)
+        );
+        assert!(serde_json::from_str::<Bound>("\"large\"").is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! What a file of results is about.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lines::VERSION;
+use crate::budget::Budget;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
+use crate::model::Model;
+use crate::settings::{CertifySettings, Engine, TargetClass};
+
+/// Which graph a file is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphHeader {
+    /// [`Graph::fingerprint`].
+    pub fingerprint: String,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of edges.
+    pub edges: usize,
+    /// Number of attributes.
+    pub attributes: usize,
+}
+
+impl GraphHeader {
+    /// Names `graph`.
+    pub fn new(graph: &Graph) -> Self {
+        let (nodes, edges, attributes) = (graph.nodes(), graph.edges(), graph.attribute_count());
+        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes }
+    }
+}
+
+/// Which model a file is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ModelHeader {
+    /// [`Model::fingerprint`].
+    pub fingerprint: String,
+    /// Number of layers; 2 with one hidden layer.
+    pub layers: usize,
+    /// Name of the propagation.
+    pub propagation: String,
+    /// Number of classes.
+    pub classes: usize,
+}
+
+impl ModelHeader {
+    /// Names `model`.
+    pub fn new(model: &Model) -> Self {
+        Self {
+            fingerprint: model.fingerprint(),
+            layers: model.layers().len(),
+            propagation: model.propagation().name().to_owned(),
+            classes: model.classes(),
+        }
+    }
+}
+
+/// A budget as headers and metadata have it: with the local budget also as a count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetFields {
+    #[serde(flatten)]
+    budget: Budget,
+    local_count: usize,
+}
+
+impl BudgetFields {
+    /// The fields of `budget`, for a graph with so many attributes.
+    pub fn new(budget: &Budget, attributes: usize) -> Self {
+        Self { budget: budget.clone(), local_count: budget.local().count(attributes) }
+    }
+
+    /// The fields as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// What certificates and radii are about: graph, model, budget, and how they were found.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Header {
+    /// The strongest engine that was asked for.
+    pub engine: Engine,
+    /// Whose margins were certified.
+    pub target_class: TargetClass,
+    /// The graph.
+    pub graph: GraphHeader,
+    /// The model.
+    pub model: ModelHeader,
+    /// The budget; of radii, with the largest global budget that was tried.
+    pub budget: Budget,
+    /// Of radii: whether budgets were scanned upwards, so that only `robust_up_to` is known.
+    pub scan: bool,
+    /// Nodes that were asked for.
+    pub nodes: usize,
+    /// Whether the time of each node is kept.
+    pub timings: bool,
+}
+
+impl Header {
+    /// What results of `nodes` nodes under `settings` are about.
+    pub fn new(graph: &Graph, model: &Model, settings: &CertifySettings, nodes: usize) -> Self {
+        Self {
+            engine: settings.engine,
+            target_class: settings.target_class,
+            graph: GraphHeader::new(graph),
+            model: ModelHeader::new(model),
+            budget: settings.budget.clone(),
+            scan: false,
+            nodes,
+            timings: false,
+        }
+    }
+
+    /// The same, of a scan.
+    pub fn scan(mut self, scan: bool) -> Self {
+        self.scan = scan;
+        self
+    }
+
+    /// The same, with the time of each node or without.
+    pub fn timings(mut self, timings: bool) -> Self {
+        self.timings = timings;
+        self
+    }
+
+    /// The first line of a file in this format.
+    pub(super) fn line(&self, format: &'static str) -> impl Serialize + '_ {
+        #[derive(Serialize)]
+        struct Line<'a> {
+            format: &'static str,
+            version: u64,
+            nodeproof: &'static str,
+            engine: Engine,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            scan: bool,
+            class: TargetClass,
+            graph: &'a GraphHeader,
+            model: &'a ModelHeader,
+            budget: BudgetFields,
+            nodes: usize,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            timings: bool,
+        }
+        Line {
+            format,
+            version: VERSION,
+            nodeproof: env!("CARGO_PKG_VERSION"),
+            engine: self.engine,
+            scan: self.scan,
+            class: self.target_class,
+            graph: &self.graph,
+            model: &self.model,
+            budget: BudgetFields::new(&self.budget, self.graph.attributes),
+            nodes: self.nodes,
+            timings: self.timings,
+        }
+    }
+
+    /// Reads the first line of a file.
+    pub(super) fn read(mut value: Value) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Line {
+            engine: Engine,
+            #[serde(default)]
+            scan: bool,
+            class: TargetClass,
+            graph: GraphHeader,
+            model: ModelHeader,
+            budget: Budget,
+            nodes: usize,
+            #[serde(default)]
+            timings: bool,
+        }
+        // Radii of version 1 have the global budget beside the others.
+        let most = value["max_budget"].clone();
+        if let (Some(budget), false) = (value["budget"].as_object_mut(), most.is_null()) {
+            budget.insert("global".to_owned(), most);
+        }
+        let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let Line { engine, scan, class, graph, model, budget, nodes, timings } = line;
+        if model.classes > MOST_CLASSES {
+            return Err(format!("no model has {} classes", model.classes));
+        }
+        let flips = graph.nodes as u128 * graph.attributes as u128;
+        if u128::from(budget.global()) > flips.max(SMALL_BUDGET) {
+            return Err("its largest budget exceeds the number of flips that there are".to_owned());
+        }
+        Ok(Self { engine, target_class: class, graph, model, budget, scan, nodes, timings })
+    }
+
+    pub(super) fn check_node(&self, node: NodeId) -> Result<(), String> {
+        below("node", node.0, self.graph.nodes)
+    }
+
+    pub(super) fn check_class(&self, class: ClassId) -> Result<(), String> {
+        below("class", class.0, self.model.classes)
+    }
+
+    pub(super) fn check_witness(&self, witness: &crate::certificate::Witness) -> Result<(), String> {
+        self.check_class(witness.class)?;
+        for flip in &witness.flips {
+            self.check_node(flip.node)?;
+            below("value", flip.to.into(), 2)?;
+            below("attribute", flip.attribute.0, self.graph.attributes)?;
+        }
+        if witness.flips.len() > self.budget.global() as usize {
+            return Err(format!("its witness has {} flips, more than the budget", witness.flips.len()));
+        }
+        if witness.margin.is_nan() || witness.margin > 0.0 {
+            return Err("the margin under its witness is positive".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A largest budget that needs no reason: curves up to it are small.
+const SMALL_BUDGET: u128 = 1_000_000;
+/// Most classes that a file may speak of.
+const MOST_CLASSES: usize = 100_000;
+
+fn below(what: &str, number: u32, count: usize) -> Result<(), String> {
+    if (number as usize) < count { Ok(()) } else { Err(format!("there is no {what} {number}")) }
+}

@@ -1,0 +1,285 @@
+//! JSON Lines with a running hash: one writer and one reader for all files of results.
+//!
+//! The first line is a header. Every other line is one record, an object whose last field `hash` is a checksum of the record
+//! and of everything before it, so that no line can be changed, left out or moved without notice. Files of version 1 have no
+//! hashes and are read as they are.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::ResultsError;
+use crate::fingerprint::hex;
+
+/// The version that is written.
+pub(super) const VERSION: u64 = 2;
+/// The first version, which has no hashes.
+const WITHOUT_HASHES: u64 = 1;
+
+/// What comes before the digits of a hash at the end of a line.
+const HASH_FIELD: &[u8] = b",\"hash\":\"";
+/// Hexadecimal digits of a hash.
+const HASH_DIGITS: usize = 16;
+
+/// The running hash: after each line the first 8 bytes of SHA-256 of the hash before and the line without its `hash`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Chain([u8; HASH_DIGITS / 2]);
+
+impl Chain {
+    /// The hash after one more line.
+    fn after(self, line: &[u8]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update(line);
+        let mut next = Self::default();
+        next.0.copy_from_slice(&hash.finalize()[..HASH_DIGITS / 2]);
+        next
+    }
+}
+
+/// Writes a header and records, one a line.
+#[derive(Debug)]
+pub struct LineWriter<W: Write> {
+    out: W,
+    chain: Chain,
+    line: Vec<u8>,
+}
+
+impl<W: Write> LineWriter<W> {
+    /// Begins with `header`, which is handed on at once: a run that is cut off during its first second must leave a file
+    /// that says what it is.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn begin(mut out: W, header: &impl Serialize) -> io::Result<Self> {
+        let mut line = serde_json::to_vec(header)?;
+        let chain = Chain::default().after(&line);
+        line.push(b'\n');
+        out.write_all(&line)?;
+        out.flush()?;
+        Ok(Self { out, chain, line })
+    }
+
+    /// Goes on after lines that end with this hash.
+    pub fn resume(out: W, chain: Chain) -> Self {
+        Self { out, chain, line: Vec::new() }
+    }
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn record(&mut self, record: &impl Serialize) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, record)?;
+        self.chain = self.chain.after(&self.line);
+        // In place of the closing brace.
+        self.line.pop_if(|last| *last == b'}').ok_or_else(|| io::Error::other("a record is not an object"))?;
+        self.line.extend_from_slice(HASH_FIELD);
+        self.line.extend_from_slice(hex(&self.chain.0).as_bytes());
+        self.line.extend_from_slice(b"\"}\n");
+        self.out.write_all(&self.line)
+    }
+
+    /// Hands everything on.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// The hash so far.
+    pub fn chain(&self) -> Chain {
+        self.chain
+    }
+
+    /// What is written to.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
+    /// Ends the writing, and gives back what was written to.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+/// Reads a header and records, one a line; the last line is dropped if its end is missing.
+pub struct LineReader<'a> {
+    path: PathBuf,
+    source: Box<dyn BufRead + 'a>,
+    line: Vec<u8>,
+    number: usize,
+    /// Whether lines have hashes, and the one so far.
+    chain: Option<Chain>,
+    bytes: u64,
+}
+
+impl<'a> LineReader<'a> {
+    /// Opens the file at `path`.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn open(path: &Path) -> Result<Self, ResultsError> {
+        let file = File::open(path).map_err(|source| ResultsError::Io { path: path.to_owned(), source })?;
+        Ok(Self::new(BufReader::new(file), path))
+    }
+
+    /// Reads from `source`; errors call it `path`.
+    pub fn new(source: impl BufRead + 'a, path: &Path) -> Self {
+        Self { path: path.to_owned(), source: Box::new(source), line: Vec::new(), number: 0, chain: None, bytes: 0 }
+    }
+
+    /// Reads the header, whose `format` must be one of `formats`; `None` if its end is missing.
+    ///
+    /// # Errors
+    /// If it is no header of these, or of another version.
+    pub fn header(&mut self, formats: &[&str]) -> Result<Option<Value>, ResultsError> {
+        let whole = self.next_line()?;
+        let header: Value = serde_json::from_slice(&self.line).unwrap_or_default();
+        if !whole {
+            return Ok(None);
+        }
+        if !header["format"].as_str().is_some_and(|format| formats.contains(&format)) {
+            return Err(ResultsError::NotResults { path: self.path.clone() });
+        }
+        match header["version"].as_u64() {
+            Some(WITHOUT_HASHES) => {}
+            Some(VERSION) => self.chain = Some(Chain::default().after(&self.line)),
+            _ => return Err(ResultsError::Version { path: self.path.clone(), found: header["version"].to_string() }),
+        }
+        Ok(Some(header))
+    }
+
+    /// The line that was read last, without its end.
+    pub fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Reads a record; `None` at the end.
+    ///
+    /// # Errors
+    /// If the line is not a record, or not the one that was written there.
+    pub fn record<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ResultsError> {
+        if !self.next_line()? {
+            return Ok(None);
+        }
+        if let Some(chain) = self.chain {
+            let problem = || self.damaged("its hash does not fit: the file was changed after it was written");
+            let (record, hash) = split_hash(&self.line).ok_or_else(problem)?;
+            let next = chain.after(&record);
+            if hash != hex(&next.0).as_bytes() {
+                return Err(problem());
+            }
+            self.chain = Some(next);
+        }
+        serde_json::from_slice(&self.line).map(Some).map_err(|error| self.damaged(error))
+    }
+
+    /// The hash so far, if lines have hashes.
+    pub fn chain(&self) -> Option<Chain> {
+        self.chain
+    }
+
+    /// Bytes up to the end of the last whole line that was read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An error about the line that was read last.
+    pub fn damaged(&self, problem: impl ToString) -> ResultsError {
+        ResultsError::Damaged { path: self.path.clone(), line: self.number, problem: problem.to_string() }
+    }
+
+    /// Reads the next line; `false` at the end, also before a line whose own end is missing.
+    fn next_line(&mut self) -> Result<bool, ResultsError> {
+        self.line.clear();
+        let read = self.source.read_until(b'\n', &mut self.line);
+        let read = read.map_err(|source| ResultsError::Io { path: self.path.clone(), source })?;
+        self.number += 1;
+        let whole = self.line.pop_if(|last| *last == b'\n').is_some();
+        if whole {
+            self.bytes += read as u64;
+        }
+        Ok(whole)
+    }
+}
+
+/// A line as it was before its hash was added, and the digits of the hash.
+fn split_hash(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let before_digits = line.len().checked_sub(HASH_DIGITS + 2)?;
+    let (start, end) = line.split_at(before_digits);
+    let digits = end.strip_suffix(b"\"}")?;
+    let mut record = start.strip_suffix(HASH_FIELD)?.to_vec();
+    record.push(b'}');
+    Some((record, digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> Vec<u8> {
+        let header = serde_json::json!({"format": "test", "version": VERSION});
+        let mut writer = LineWriter::begin(Vec::new(), &header).unwrap();
+        for node in 0..3 {
+            writer.record(&serde_json::json!({ "node": node })).unwrap();
+        }
+        writer.into_inner()
+    }
+
+    /// The records of `bytes`, and the bytes up to the end of the last one.
+    fn read(bytes: &[u8]) -> Result<(Vec<Value>, u64), String> {
+        let mut reader = LineReader::new(bytes, Path::new("test"));
+        let mut records = Vec::new();
+        let read = (|| {
+            reader.header(&["test"])?;
+            while let Some(record) = reader.record()? {
+                records.push(record);
+            }
+            Ok(reader.bytes())
+        })();
+        read.map(|bytes| (records, bytes)).map_err(|error: ResultsError| error.to_string())
+    }
+
+    #[test]
+    fn what_was_written_reads_back_and_an_unfinished_line_is_dropped() {
+        let bytes = written();
+        assert_eq!(read(&bytes).unwrap().0.len(), 3);
+        let (records, kept) = read(&bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(records.len(), 2);
+        let mut writer = LineWriter::begin(Vec::new(), &serde_json::json!({"format": "test", "version": 2})).unwrap();
+        (0..2).for_each(|node| writer.record(&serde_json::json!({ "node": node })).unwrap());
+        let mut resumed = LineWriter::resume(bytes[..kept as usize].to_vec(), writer.chain);
+        resumed.record(&serde_json::json!({"node": 2})).unwrap();
+        assert_eq!(resumed.into_inner(), bytes);
+    }
+
+    #[test]
+    fn every_change_of_one_byte_is_noticed() {
+        let bytes = written();
+        let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+        for place in header + 1..bytes.len() {
+            for flip in [1, 2, 0x20] {
+                let mut changed = bytes.clone();
+                changed[place] ^= flip;
+                let whole = read(&changed).is_ok_and(|(records, _)| records.len() == 3);
+                assert!(!whole, "byte {place}: {}", String::from_utf8_lossy(&changed));
+            }
+        }
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        assert!(read(&[lines[0], lines[2], lines[3]].concat()).unwrap_err().contains("line 2"), "a line left out");
+        assert!(read(&[lines[0], lines[1], lines[3], lines[2]].concat()).is_err(), "lines swapped");
+    }
+}

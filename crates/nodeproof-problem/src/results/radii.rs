@@ -1,0 +1,201 @@
+//! Radii on file.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::certificates::{WitnessFields, cell, duration};
+use super::lines::LineWriter;
+use super::{Header, Record, Results, ResultsError, wrong_kind};
+use crate::ids::{ClassId, NodeId};
+use crate::radius::{Found, Radius};
+
+/// Radii of one model, looked for up to one budget.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Radii {
+    /// What they are about; the budget has the largest global budget that was tried.
+    pub header: Header,
+    /// One a node.
+    pub records: Vec<Radius>,
+}
+
+impl Radii {
+    /// Radii about `header`, none yet.
+    pub fn new(header: Header) -> Self {
+        Self { header, records: Vec::new() }
+    }
+
+    /// The largest global budget that was tried.
+    pub fn max_budget(&self) -> u32 {
+        self.header.budget.global()
+    }
+
+    /// What a search up to the global budget `most` would have found.
+    pub fn up_to(mut self, most: u32) -> Self {
+        let most = most.min(self.max_budget());
+        self.header.budget = self.header.budget.with_global(most);
+        for record in &mut self.records {
+            record.robust_up_to = record.robust_up_to.map(|robust| robust.min(most));
+            if let Some(found) = &mut record.found {
+                found.exact |= record.robust_up_to == Some(most);
+                if found.nonrobust_from.is_some_and(|from| from > most) {
+                    (found.nonrobust_from, found.witness) = (None, None);
+                }
+            }
+        }
+        self
+    }
+
+    /// The largest global budget under which the node of `record` is proven robust. A scan begins with one flip: its 0 says
+    /// that not even that is withstood, and nothing about the case without any.
+    pub fn proven(&self, record: &Radius) -> Option<u32> {
+        record.robust_up_to.filter(|&robust| !(self.header.scan && robust == 0))
+    }
+
+    /// Reads the file at `path`, which must have radii.
+    ///
+    /// # Errors
+    /// As [`Results::read`], and if it has something else.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
+        Self::of(Results::read(path.as_ref())?, path.as_ref())
+    }
+
+    /// The radii of `results`, read from `path`.
+    ///
+    /// # Errors
+    /// If they are something else.
+    pub fn of(results: Results, path: &Path) -> Result<Self, ResultsError> {
+        match results {
+            Results::Radii(radii) => Ok(radii),
+            other => Err(wrong_kind(path, &other, "radii", "`nodeproof radius --out` writes them")),
+        }
+    }
+
+    /// Writes the radii, as `nodeproof radius --out` does.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut lines = LineWriter::begin(out, &Radius::header_line(&self.header))?;
+        self.records.iter().try_for_each(|record| lines.record(&record.line(&self.header)))?;
+        lines.flush()
+    }
+}
+
+/// A radius as it is on file, in the order of its fields.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct RadiusLine {
+    node: NodeId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<ClassId>,
+    robust_up_to: Option<u32>,
+    #[serde(flatten)]
+    found: Option<FoundLine>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct FoundLine {
+    nonrobust_from: Option<u32>,
+    exact: bool,
+    class: Option<ClassId>,
+    #[serde(flatten)]
+    witness: WitnessFields,
+    verdicts: u32,
+    branches: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+impl FoundLine {
+    fn of(self) -> Result<Found, String> {
+        let Self { nonrobust_from, exact, class, witness, verdicts, branches, seconds } = self;
+        let (witness, time) = (witness.witness()?, seconds.map(duration).transpose()?);
+        Ok(Found { class, nonrobust_from, exact, witness, verdicts, branches, time })
+    }
+}
+
+impl Record for Radius {
+    const FORMAT: &'static str = "nodeproof-radii";
+    const COLUMNS: &'static [&'static str] =
+        &["label", "class", "robust_up_to", "nonrobust_from", "exact", "witness_margin", "verdicts", "branches"];
+    type Line = RadiusLine;
+
+    fn node(&self) -> NodeId {
+        self.node
+    }
+
+    fn line(&self, header: &Header) -> RadiusLine {
+        let found = |found: &Found| FoundLine {
+            nonrobust_from: found.nonrobust_from,
+            exact: found.exact,
+            class: found.class,
+            witness: WitnessFields::new(found.witness.as_ref()),
+            verdicts: found.verdicts,
+            branches: found.branches,
+            seconds: found.time.filter(|_| header.timings).map(|time| time.as_secs_f64()),
+        };
+        let (node, label, robust_up_to) = (self.node, self.label, self.robust_up_to);
+        RadiusLine { node, label, robust_up_to, found: self.found.as_ref().map(found) }
+    }
+
+    fn of_line(line: RadiusLine, header: &Header) -> Result<Self, String> {
+        let RadiusLine { node, label, robust_up_to, found } = line;
+        header.check_node(node)?;
+        label.into_iter().try_for_each(|label| header.check_class(label))?;
+        let found = found.map(FoundLine::of).transpose()?;
+        match &found {
+            None if !header.scan => return Err("it does not say what is known from above".to_owned()),
+            None => {}
+            Some(found) => {
+                found.class.into_iter().try_for_each(|class| header.check_class(class))?;
+                found.witness.iter().try_for_each(|witness| header.check_witness(witness))?;
+                if found.nonrobust_from.is_some_and(|from| robust_up_to >= Some(from)) {
+                    return Err("it is robust and nonrobust under the same budget".to_owned());
+                }
+            }
+        }
+        Ok(Self { node, label, robust_up_to, found })
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let found = self.found.as_ref();
+        vec![
+            cell(self.label),
+            cell(self.class()),
+            cell(self.robust_up_to),
+            cell(self.nonrobust_from()),
+            cell(found.map(|found| found.exact)),
+            cell(self.witness().map(|witness| witness.margin)),
+            cell(found.map(|found| found.verdicts)),
+            cell(found.map(|found| found.branches)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::header;
+
+    #[test]
+    fn a_scan_says_less() {
+        let radius = Radius { node: NodeId(1), label: None, robust_up_to: Some(4), found: None };
+        let header = header().scan(true);
+        let line = serde_json::to_string(&radius.line(&header)).unwrap();
+        assert_eq!(line, r#"{"node":1,"robust_up_to":4}"#);
+        assert_eq!(Radius::of_line(serde_json::from_str(&line).unwrap(), &header).unwrap(), radius);
+        assert_eq!(radius.cells(), ["", "", "4", "", "", "", "", ""]);
+        assert_eq!(radius.cells().len(), Radius::COLUMNS.len());
+    }
+
+    #[test]
+    fn radii_read_back() {
+        let text = r#"{"node":1,"label":1,"robust_up_to":0,"nonrobust_from":1,"exact":true,"class":1,"witness":[{"node":1,"attribute":1,"to":0}],"witness_class":0,"witness_margin":-0.08489189628581635,"verdicts":5,"branches":0}"#;
+        let radius = Radius::of_line(serde_json::from_str(text).unwrap(), &header()).unwrap();
+        assert!(radius.is_exact());
+        assert_eq!((radius.nonrobust_from(), radius.class()), (Some(1), Some(ClassId(1))));
+        assert_eq!(serde_json::to_string(&radius.line(&header())).unwrap(), text);
+    }
+}

@@ -1,0 +1,192 @@
+//! How nodes are certified.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::SettingsError;
+use crate::budget::{Budget, LocalBudget};
+use crate::graph::Graph;
+use crate::ids::NodeId;
+
+/// How a verdict is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Engine {
+    /// The paper's dual bound, evaluated once, and the witness that falls out of it.
+    #[default]
+    Fast,
+    /// Additive bounds with optimised parameters.
+    Tight,
+    /// Branch and bound until every node is decided, or out of time.
+    Complete,
+}
+
+impl Engine {
+    /// All engines, from the fastest to the strongest.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Tight, Self::Complete];
+
+    /// `fast`, `tight` or `complete`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Tight => "tight",
+            Self::Complete => "complete",
+        }
+    }
+}
+
+impl FromStr for Engine {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<Self, SettingsError> {
+        let found = Self::ALL.into_iter().find(|engine| engine.name() == text);
+        found.ok_or_else(|| SettingsError::value("engine", text, "choose fast, tight or complete"))
+    }
+}
+
+/// Whose margins are certified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum TargetClass {
+    /// The class that the model predicts on the graph as it is.
+    #[default]
+    Predicted,
+    /// The node's label: a misclassified node is then nonrobust without any flip.
+    Label,
+}
+
+impl FromStr for TargetClass {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<Self, SettingsError> {
+        match text {
+            "predicted" => Ok(Self::Predicted),
+            "label" => Ok(Self::Label),
+            other => Err(SettingsError::value("target_class", other, "choose predicted or label")),
+        }
+    }
+}
+
+/// How nodes are certified: against what, how hard, and with how many threads.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CertifySettings {
+    /// What the attacker may change; default one flip.
+    pub budget: Budget,
+    /// Whose margins are certified.
+    pub target_class: TargetClass,
+    /// The strongest engine that is tried; each target goes from the fastest to this one until it is decided.
+    pub engine: Engine,
+    /// The most time that one target may take under one budget; one that is not decided by then stays undecided.
+    pub time_limit: Option<Duration>,
+    /// The time after which no target gets more than the `fast` engine.
+    pub total_time_limit: Option<Duration>,
+    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it.
+    pub threads: usize,
+}
+
+/// Most threads that may be asked for.
+const MOST_THREADS: usize = 1024;
+
+impl CertifySettings {
+    /// The predicted classes under `budget`, the `fast` engine, no time limits, as many threads as cores.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            target_class: TargetClass::default(),
+            engine: Engine::default(),
+            time_limit: None,
+            total_time_limit: None,
+            threads: 0,
+        }
+    }
+
+    /// Checks everything against the graph and the nodes that are to be certified.
+    ///
+    /// # Errors
+    /// If the budget does not fit the graph, a node does not exist, or has no label where that is to be certified.
+    pub fn validate(&self, graph: &Graph, nodes: &[NodeId]) -> Result<(), SettingsError> {
+        if self.threads > MOST_THREADS {
+            return Err(SettingsError::value("threads", self.threads, format!("give at most {MOST_THREADS}")));
+        }
+        self.budget.validate(graph)?;
+        self.check_nodes(graph, nodes)
+    }
+
+    /// Checks that `nodes` can be certified.
+    ///
+    /// # Errors
+    /// If one does not exist, or has no label where that is to be certified.
+    pub fn check_nodes(&self, graph: &Graph, nodes: &[NodeId]) -> Result<(), SettingsError> {
+        if let Some(&node) = nodes.iter().find(|node| node.index() >= graph.nodes()) {
+            return Err(SettingsError::NoSuchNode { node, nodes: graph.nodes() });
+        }
+        if self.target_class == TargetClass::Label {
+            if !graph.has_labels() {
+                return Err(SettingsError::NoLabels);
+            }
+            let mut without = nodes.iter().filter(|&&node| graph.label(node).is_none());
+            if let Some(&first) = without.next() {
+                return Err(SettingsError::WithoutLabel { first, count: 1 + without.count() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a scan, the paper's measure of a radius, is asked for with the engine that it is about.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn validate_scan(&self) -> Result<(), SettingsError> {
+        if self.engine == Engine::Fast { Ok(()) } else { Err(SettingsError::Scan { engine: self.engine }) }
+    }
+}
+
+impl Default for CertifySettings {
+    fn default() -> Self {
+        Self::new(Budget::new(1, LocalBudget::Count(1)))
+    }
+}
+
+/// A time limit in seconds.
+///
+/// # Errors
+/// If it is negative, not a number, or longer than anyone can wait.
+pub fn time_limit(option: &'static str, seconds: f64) -> Result<Duration, SettingsError> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| SettingsError::value(option, seconds, "give a number of seconds such as 10"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::ClassId;
+
+    #[test]
+    fn nodes_are_checked() {
+        let graph = Graph::new(3, 2, &[], &[]).unwrap();
+        let labelled = graph.clone().with_labels(vec![Some(ClassId(0)), None, None]).unwrap();
+        let mut settings = CertifySettings::default();
+        assert!(settings.validate(&graph, &[NodeId(2)]).is_ok());
+        assert!(matches!(settings.validate(&graph, &[NodeId(3)]), Err(SettingsError::NoSuchNode { .. })));
+        settings.target_class = TargetClass::Label;
+        assert!(matches!(settings.validate(&graph, &[]), Err(SettingsError::NoLabels)));
+        assert!(settings.validate(&labelled, &[NodeId(0)]).is_ok());
+        let error = settings.validate(&labelled, &[NodeId(0), NodeId(1), NodeId(2)]).unwrap_err();
+        assert!(error.to_string().starts_with("2 nodes have no label, the first is node 1"), "{error}");
+    }
+
+    #[test]
+    fn names_read_back() {
+        for engine in Engine::ALL {
+            assert_eq!(engine.name().parse::<Engine>().unwrap(), engine);
+        }
+        assert!("slow".parse::<Engine>().unwrap_err().to_string().contains("complete"));
+        assert_eq!("label".parse::<TargetClass>().unwrap(), TargetClass::Label);
+        assert!(time_limit("time_limit", -1.0).is_err() && time_limit("time_limit", f64::NAN).is_err());
+    }
+}

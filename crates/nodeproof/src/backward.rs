@@ -1,0 +1,102 @@
+//! The one walk over the layers from the logits back to the attributes, whatever is carried.
+//!
+//! A number that depends on `Z = P h W + b` with coefficients (or derivatives) λ depends on the activations h of the level
+//! below with `Pᵀ λ Wᵀ`: each node's λ goes *through the weight*, and is then *spread* over the nodes that it gathers from.
+
+use crate::dense::{add_scaled, dot, par_fill};
+use crate::matrix::Matrix;
+use crate::rounding::{magnitude, magnitude_dot};
+use crate::slice::Hop;
+
+/// A kind of coefficient that can be carried back through the layers.
+pub(crate) trait CarriedBack {
+    /// What is carried for each unit of a node.
+    type Number: Clone + Default;
+
+    /// Whether a node's coefficients have no effect.
+    fn is_zero(&self, _above: &[Self::Number]) -> bool {
+        false
+    }
+
+    /// `Σ_units λ_unit W_unit` over one row of the weight.
+    fn through_weight(&self, above: &[Self::Number], weight: &[f64]) -> Self::Number;
+
+    /// `below += p · back` at node `n` of the level below.
+    fn spread(&self, n: usize, below: &mut [Self::Number], p: f64, back: &[Self::Number]);
+}
+
+/// Adds `Pᵀ λ Wᵀ` to `below`, where λ are the rows of `above`; `back` is scratch space.
+pub(crate) fn layer<C: CarriedBack>(
+    carried: &C,
+    hop: &impl Hop,
+    weight: &Matrix,
+    above: &Matrix<C::Number>,
+    back: &mut Vec<C::Number>,
+    below: &mut Matrix<C::Number>,
+) {
+    for row in 0..above.rows() {
+        let above = above.row(row);
+        if carried.is_zero(above) {
+            continue;
+        }
+        back.clear();
+        back.extend((0..weight.rows()).map(|input| carried.through_weight(above, weight.row(input))));
+        hop.row(row).for_each(|(n, p)| carried.spread(n, below.row_mut(n), p, back));
+    }
+}
+
+/// Adds `Pᵀ λ` to `below`: the way back through a layer whose weight was applied before the propagation, as the first
+/// layer's is.
+pub(crate) fn spread<C: CarriedBack>(
+    carried: &C,
+    hop: &impl Hop,
+    above: &Matrix<C::Number>,
+    below: &mut Matrix<C::Number>,
+) {
+    for row in 0..above.rows() {
+        hop.row(row).for_each(|(n, p)| carried.spread(n, below.row_mut(n), p, above.row(row)));
+    }
+}
+
+/// `λ Wᵀ` for each row of λ, in parallel.
+pub(crate) fn through_weight(weight: &Matrix, above: &Matrix) -> Matrix {
+    par_fill(above.rows(), weight.rows(), |row, back| {
+        for (input, back) in back.iter_mut().enumerate() {
+            *back = Coefficients.through_weight(above.row(row), weight.row(input));
+        }
+    })
+}
+
+/// The coefficients or derivatives themselves, rounded as they come.
+pub(crate) struct Coefficients;
+
+impl CarriedBack for Coefficients {
+    type Number = f64;
+
+    #[inline]
+    fn through_weight(&self, above: &[f64], weight: &[f64]) -> f64 {
+        dot(above, weight)
+    }
+
+    #[inline]
+    fn spread(&self, _: usize, below: &mut [f64], p: f64, back: &[f64]) {
+        add_scaled(below, p, back);
+    }
+}
+
+/// Bounds on the magnitude of coefficients, of all partial sums on the way to them, and of whatever underflows there.
+pub(crate) struct Magnitudes;
+
+impl CarriedBack for Magnitudes {
+    type Number = f64;
+
+    #[inline]
+    fn through_weight(&self, above: &[f64], weight: &[f64]) -> f64 {
+        magnitude_dot(above, weight)
+    }
+
+    #[inline]
+    fn spread(&self, _: usize, below: &mut [f64], p: f64, back: &[f64]) {
+        below.iter_mut().zip(back).for_each(|(below, &back)| *below += magnitude(p * back));
+    }
+}

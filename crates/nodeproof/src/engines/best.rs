@@ -1,0 +1,63 @@
+//! The best attack so far.
+
+use super::attack::AttackMargin;
+use crate::certificate::Witness;
+use crate::flip::Flip;
+use crate::graph::Graph;
+use crate::ids::ClassId;
+use crate::slice::{Slice, SlicedFlip};
+
+/// The flips with the smallest margin found so far.
+pub(crate) struct BestAttack {
+    class: ClassId,
+    /// The margin, rounded up.
+    margin: f64,
+    flips: Vec<SlicedFlip>,
+    /// Whether the margin is not positive in exact arithmetic, whatever rounding leaves of it.
+    settled: bool,
+}
+
+impl BestAttack {
+    pub(crate) fn new(clean: AttackMargin) -> Self {
+        Self { class: clean.class, margin: clean.margin.upper(), flips: Vec::new(), settled: false }
+    }
+
+    /// The smallest margin found, rounded up.
+    pub(crate) fn margin(&self) -> f64 {
+        self.margin
+    }
+
+    /// Whether the flips are a witness.
+    pub(crate) fn succeeds(&self) -> bool {
+        self.margin < 0.0 || self.settled
+    }
+
+    /// Whether the class is not even the predicted one without any flip.
+    pub(crate) fn succeeds_without_flips(&self) -> bool {
+        self.flips.is_empty() && self.succeeds()
+    }
+
+    /// Keeps `flips` if they lead to a smaller margin.
+    pub(crate) fn improve(&mut self, found: AttackMargin, flips: impl Iterator<Item = SlicedFlip>) {
+        if found.margin.upper() < self.margin && !self.settled {
+            self.class = found.class;
+            self.margin = found.margin.upper();
+            self.flips.clear();
+            self.flips.extend(flips);
+        }
+    }
+
+    /// Keeps `flips`, with which the margin over `class` is not positive in exact arithmetic.
+    pub(crate) fn settle(&mut self, class: ClassId, flips: Vec<SlicedFlip>) {
+        if !self.succeeds() {
+            *self = Self { class, margin: 0.0, flips, settled: true };
+        }
+    }
+
+    /// The flips as a witness.
+    pub(crate) fn witness(&self, slice: &Slice, graph: &Graph) -> Witness {
+        let mut flips: Vec<Flip> = self.flips.iter().map(|&flip| slice.flip(graph, flip)).collect();
+        flips.sort_unstable();
+        Witness::new(flips, self.class, self.margin)
+    }
+}

@@ -1,0 +1,188 @@
+//! The `complete` engine: branch and bound over what the `tight` one leaves open.
+//!
+//! It splits the admissible sets into subproblems (a flip is in or out; a concave unit is linear or 0), drops those whose
+//! bound is positive, and excludes flips that no counterexample of a subproblem can have.
+
+mod branch;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::time::Instant;
+
+use super::attack::Attack;
+use super::best::BestAttack;
+use super::tight::{self, Listing, Surroundings};
+use crate::certificate::Bound;
+use crate::exact::compare_logits;
+use crate::flip::Flip;
+use crate::ids::ClassId;
+use crate::prepare::Shard;
+use crate::settings::Engine;
+use crate::slice::{Slice, SlicedFlip};
+
+use branch::{Search, attempt};
+
+/// Subproblems that are looked at for one class before it is the next one's turn.
+const TURN: usize = 16;
+
+/// Most steps of climbing where a bound is wanted as high as it gets.
+const CLIMB: usize = 200;
+
+/// When to give up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Whether to branch.
+    pub(crate) branch: bool,
+    /// No subproblem is begun after this.
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Patience {
+    fn is_spent(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
+/// What was done about a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The strongest engine that was tried; the fast one if there was no time, or no hope.
+    pub(crate) engine: Engine,
+    /// Subproblems that were looked at.
+    pub(crate) branches: u64,
+}
+
+/// Decides one target after the other, with scratch space of its own.
+pub(crate) struct Decider<'a> {
+    shared: &'a Shard<'a>,
+    listing: Listing,
+}
+
+/// Tries flips on the network itself, and remembers the best.
+pub(crate) struct Attacks<'b, 'a> {
+    pub(crate) shared: &'a Shard<'a>,
+    pub(crate) slice: &'b Slice,
+    pub(crate) y: ClassId,
+    pub(crate) attack: &'b mut Attack<'a>,
+    pub(crate) best: &'b mut BestAttack,
+}
+
+impl Attacks<'_, '_> {
+    /// Tries flips; true if they are a witness.
+    fn attempt(&mut self, flips: impl Iterator<Item = SlicedFlip> + Clone) -> bool {
+        let found = self.attack.margin(self.slice, self.y, flips.clone());
+        self.best.improve(found, flips);
+        self.best.succeeds()
+    }
+
+    /// Whether the margin of y over k under flips is positive, in exact arithmetic; otherwise remembers them, without
+    /// those that it does not take.
+    fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {
+        let mut flips: Vec<SlicedFlip> = flips.collect();
+        if self.exactly(k, &flips) == Ordering::Greater {
+            return true;
+        }
+        for i in (0..flips.len()).rev() {
+            let flip = flips.remove(i);
+            if self.exactly(k, &flips) == Ordering::Greater {
+                flips.insert(i, flip);
+            }
+        }
+        self.best.settle(k, flips);
+        false
+    }
+
+    /// How the margin of y over k under flips compares with 0.
+    fn exactly(&self, k: ClassId, flips: &[SlicedFlip]) -> Ordering {
+        let network = self.shared.network;
+        let flips: Vec<Flip> = flips.iter().map(|&flip| self.slice.flip(network.graph(), flip)).collect();
+        compare_logits(network, self.slice.target(), &flips, self.y, k)
+    }
+}
+
+impl<'a> Decider<'a> {
+    pub(crate) fn new(shared: &'a Shard<'a>) -> Self {
+        Self { shared, listing: Listing::default() }
+    }
+
+    /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, and tries the
+    /// flips that attain it. Nothing happens with other than one hidden layer, or where numbers may overflow.
+    pub(crate) fn tighten(&mut self, slice: &Slice, margins: &mut [Option<Bound>], mut attacks: Attacks<'_, 'a>) {
+        let around = Surroundings::new(self.shared, slice);
+        if !self.shared.overflow_error.is_finite() || !around.has_relu() || !around.is_shallow() {
+            return;
+        }
+        let listing = &mut self.listing;
+        for (k, margin) in margins.iter_mut().enumerate() {
+            let Some(known) = margin.as_mut().filter(|known| known.value() < attacks.best.margin()) else { continue };
+            let pair = (attacks.y, ClassId(k as u32));
+            let error = tight::rounding_error(&around, pair);
+            let highest = tight::highest(&around, listing, pair, CLIMB, |evaluation, flips| {
+                attempt(&mut attacks, flips, &[], evaluation, error);
+            });
+            *known = known.max(Bound::AtLeast(highest - error));
+        }
+    }
+
+    /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
+    pub(crate) fn decide(
+        &mut self,
+        slice: &Slice,
+        margins: &mut [Option<Bound>],
+        mut attacks: Attacks<'_, 'a>,
+        patience: Patience,
+    ) -> Decision {
+        let mut decision = Decision { engine: Engine::Fast, branches: 0 };
+        if !self.shared.overflow_error.is_finite() {
+            return decision;
+        }
+        let y = attacks.y;
+        let around = Surroundings::new(self.shared, slice);
+        let listing = &mut self.listing;
+        let mut searches: Vec<Search> = Vec::new();
+        let mut open: Vec<usize> =
+            (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
+        let value = |k: usize| margins[k].map_or(0.0, Bound::value);
+        open.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
+        for k in open {
+            if patience.is_spent() {
+                break;
+            }
+            let pair = (y, ClassId(k as u32));
+            let Some(search) = Search::begin(&around, listing, pair, &mut attacks) else {
+                continue;
+            };
+            decision.engine = Engine::Tight;
+            margins[k] = margins[k].map(|known| known.max(search.lower()));
+            if attacks.best.succeeds() {
+                return decision;
+            }
+            if !search.is_closed() {
+                searches.push(search);
+            }
+        }
+        if !patience.branch {
+            return decision;
+        }
+        while !searches.is_empty() && !patience.is_spent() {
+            for search in &mut searches {
+                for _ in 0..TURN {
+                    if search.is_closed() || attacks.best.succeeds() || patience.is_spent() {
+                        break;
+                    }
+                    search.branch(listing, &mut attacks);
+                    decision.engine = Engine::Complete;
+                    decision.branches += 1;
+                }
+                let k = search.pair().1.index();
+                margins[k] = margins[k].map(|known| known.max(search.lower()));
+                if attacks.best.succeeds() {
+                    return decision;
+                }
+            }
+            searches.retain(|search| !search.is_closed());
+        }
+        decision
+    }
+}

@@ -1,0 +1,225 @@
+//! The dual of networks with one hidden layer and default slopes (Lemma 11 of `docs/maths.md`; its rounding: Lemma 32d).
+//!
+//! With `u = W¹_y − W¹_k`, s and r the slope and offset of the lines, t the target (the paper's v is −u):
+//!
+//! ```text
+//! g = b¹_y − b¹_k + Σ_j u_j Σ_m P_tm s_mj Z_mj + Σ_{u_j < 0} u_j Σ_m P_tm r_mj − Σ selected gains,
+//! gain of adding d at n = z_n · W⁰_d,   of removing it −z_n · W⁰_d,   z_n = −u ∘ y_n,   y_n = Σ_m P_tm P_mn s_m.
+//! ```
+//!
+//! Everything but u is the same for all classes, and y_n is close to a multiple of the mean ȳ of targets of the same
+//! class. So for each ordered pair of classes the search visits attributes by `−(u ∘ ȳ) · W⁰_d`.
+//!
+//! *Rounding.* The lines hold for the exact pre-activation x up to `ε_mj`, the error of lo and hi: if x leaves [lo, hi]
+//! by ε, relu(x) exceeds the upper line by at most ε. All other terms are sums of products of magnitudes at most
+//! `reach · weight + bias` (see `FirstLayerError`), so with `U = Σ_j |u_j| weight_j` and `V = Σ_j |u_j| bias_j`
+//!
+//! ```text
+//! |error| ≤ 3 Σ_m P_tm (γ_m + γ) (reach_m · U + V) + 3 γ Q Σ_m P_tm max P · U + γ (|b_y| + |b_k|):
+//! ```
+//!
+//! thrice for ε, the sum of s Z and the sum of r; and thrice for Q gains, their sum and what the search leaves out, since
+//! it leaves out only what the rounded product of norms puts below a gain that was selected. Underflow of the products
+//! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
+
+use super::{TargetDerivative, Term};
+use crate::dense::{Matrix, add_scaled, dot};
+use crate::ids::ClassId;
+use crate::prepare::Shard;
+use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
+use crate::search::{PairTables, Row, Search, sort_rows};
+use crate::selection::Selection;
+use crate::slice::{Hop, Slice, SlicedFlip};
+
+/// The dual of one target after the other.
+pub(crate) struct OneHidden<'a> {
+    shared: &'a Shard<'a>,
+    tables: &'a PairTables,
+    search: Search<'a>,
+    selection: Selection<SlicedFlip>,
+    /// y_n, a row for each node of level 0.
+    y: Matrix,
+    rows: Vec<Row>,
+    /// `Σ_m P_tm s_mj Z_mj` and `Σ_m P_tm r_mj`.
+    sloped: Vec<f64>,
+    offset: Vec<f64>,
+    magnitudes: Magnitudes,
+    u: Vec<f64>,
+    z: Vec<f64>,
+    /// F_n, and whether it was touched at all.
+    flipped: Matrix,
+    touched: Vec<bool>,
+}
+
+/// The sums of the rounding bound that do not depend on the classes.
+#[derive(Default)]
+struct Magnitudes {
+    gamma: f64,
+    /// The factor of U.
+    weights: f64,
+    /// The factor of V.
+    biases: f64,
+    /// What underflow can take from the selected gains.
+    floor: f64,
+}
+
+impl<'a> OneHidden<'a> {
+    pub(super) fn new(shared: &'a Shard<'a>, tables: &'a PairTables) -> Self {
+        let units = shared.network.attribute_weight().columns();
+        Self {
+            shared,
+            tables,
+            search: shared.search(),
+            selection: Selection::new(0),
+            y: Matrix::default(),
+            rows: Vec::new(),
+            sloped: vec![0.0; units],
+            offset: vec![0.0; units],
+            magnitudes: Magnitudes::default(),
+            u: vec![0.0; units],
+            z: vec![0.0; units],
+            flipped: Matrix::default(),
+            touched: Vec::new(),
+        }
+    }
+
+    pub(super) fn shared(&self) -> &'a Shard<'a> {
+        self.shared
+    }
+
+    pub(super) fn selection(&self) -> &Selection<SlicedFlip> {
+        &self.selection
+    }
+
+    /// Computes what is the same for all other classes.
+    pub(super) fn begin(&mut self, slice: &Slice, y: ClassId) {
+        let Shard { region, bounds, lines, .. } = self.shared;
+        let (clean, lines) = (&bounds.clean[0], &lines[0]);
+        self.y.reset(slice.level(0).len(), self.sloped.len());
+        self.sloped.fill(0.0);
+        self.offset.fill(0.0);
+        let flips = self.shared.limits.flips_within(slice.level(0));
+        let gamma = gamma_after(slice.level(1).len() + self.sloped.len() + flips + 32);
+        let first_error = &bounds.first_error;
+        let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
+        for (m, p) in slice.hop(1).row(0) {
+            let place = region.level(1).place(slice.level(1)[m]);
+            let slopes = lines.upper.row(place);
+            for ((sum, &s), &z) in self.sloped.iter_mut().zip(slopes).zip(clean.row(place)) {
+                *sum += p * (s * z);
+            }
+            add_scaled(&mut self.offset, p, lines.offset.row(place));
+            for (n, inner) in slice.hop(0).row(m) {
+                add_scaled(self.y.row_mut(n), p * inner, slopes);
+                largest = largest.max(inner);
+            }
+            let factor = 3.0 * p * (first_error.gammas[place] + gamma);
+            weights += factor * first_error.reach[place];
+            biases += factor;
+            total += p;
+        }
+        weights += 3.0 * gamma * flips as f64 * total * largest;
+        let units = self.sloped.len() as f64;
+        let floor = flips as f64 * FLOOR * (1.0 + first_error.weight.iter().sum::<f64>() + units * total * largest);
+        self.magnitudes = Magnitudes { gamma, weights: weights + FLOOR, biases: biases + FLOOR, floor };
+        self.rows.clear();
+        let mean = self.tables.mean(y);
+        let row = |position: usize| Row::with_mean(position as u32, self.y.row(position), mean);
+        self.rows.extend((0..self.y.rows()).map(row));
+        sort_rows(&mut self.rows);
+    }
+
+    pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
+        let last = &self.shared.network.layers()[1];
+        for (j, u) in self.u.iter_mut().enumerate() {
+            *u = last.weight().get(j, y.index()) - last.weight().get(j, k.index());
+        }
+        let (queries, u) = (&self.y, &self.u);
+        let query = |position: usize, z: &mut [f64]| {
+            for ((z, y), u) in z.iter_mut().zip(queries.row(position)).zip(u) {
+                *z = -u * y;
+            }
+        };
+        let table = self.tables.of(y, k);
+        self.search.run(table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+        let (bias_y, bias_k) = (last.bias()[y.index()], last.bias()[k.index()]);
+        let offsets: f64 = u.iter().zip(&self.offset).map(|(u, r)| u.min(0.0) * r).sum();
+        Approximate {
+            value: (bias_y - bias_k) + dot(u, &self.sloped) + offsets - self.selection.total(),
+            error: self.error(bias_y, bias_k),
+        }
+    }
+
+    /// With c the weight of a term, `A = Σ c u`, `A⁻ = Σ c u 1[u < 0]` and `F_n = Σ c σ u ∘ W⁰_d` over all flips (n, d):
+    ///
+    /// ```text
+    /// by s_m:  P_tm (A ∘ Z_m + Σ_n P_mn F_n),   by r_m:  P_tm A⁻,   by Z_m:  P_tm A ∘ s_m,
+    /// by W⁰_d: c σ u ∘ y_n,   by u: c (Σ_m P_tm (s_m ∘ Z_m + r_m 1[u < 0]) + Σ σ y_n ∘ W⁰_d).
+    /// ```
+    pub(super) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
+        let Shard { network, bounds, lines, .. } = self.shared;
+        let (first, last) = (network.attribute_weight(), network.layers()[1].weight());
+        let units = self.sloped.len();
+        let mut by = TargetDerivative::zeros(network.model(), self.shared.places(slice));
+        let (mut all, mut negative) = (vec![0.0; units], vec![0.0; units]);
+        let mut by_u = vec![0.0; units];
+        self.flipped.reset(slice.level(0).len(), units);
+        self.touched.clear();
+        self.touched.resize(slice.level(0).len(), false);
+        for Term { other, weight, flips } in terms {
+            by_u.copy_from_slice(&self.sloped);
+            for j in 0..units {
+                let u = last.get(j, y.index()) - last.get(j, other.index());
+                self.u[j] = u;
+                all[j] += weight * u;
+                if u < 0.0 {
+                    negative[j] += weight * u;
+                    by_u[j] += self.offset[j];
+                }
+            }
+            for &(position, attribute) in flips {
+                let sign = self.shared.sign(slice, (position, attribute));
+                let (y, w) = (self.y.row(position as usize), first.row(attribute as usize));
+                let flipped = self.flipped.row_mut(position as usize);
+                self.touched[position as usize] = true;
+                by.attributes.push(attribute);
+                for j in 0..units {
+                    by_u[j] += sign * y[j] * w[j];
+                    let factor = weight * sign * self.u[j];
+                    flipped[j] += factor * w[j];
+                    by.by_attributes.push(factor * y[j]);
+                }
+            }
+            for (j, by_u) in by_u.iter().enumerate() {
+                by.deeper.weights[0].row_mut(j)[y.index()] += weight * by_u;
+                by.deeper.weights[0].row_mut(j)[other.index()] -= weight * by_u;
+            }
+            by.deeper.biases[0][y.index()] += weight;
+            by.deeper.biases[0][other.index()] -= weight;
+        }
+        for (m, p) in slice.hop(1).row(0) {
+            let place = by.places[m] as usize;
+            let (slopes, z) = (lines[0].chords(place).0, bounds.clean[0].row(place));
+            let by_slope = by.lines[0].slope.row_mut(m);
+            for (n, inner) in slice.hop(0).row(m).filter(|&(n, _)| self.touched[n]) {
+                add_scaled(by_slope, p * inner, self.flipped.row(n));
+            }
+            for j in 0..units {
+                by_slope[j] += p * all[j] * z[j];
+                by.by_clean.row_mut(m)[j] += p * all[j] * slopes[j];
+            }
+            add_scaled(by.lines[0].offset.row_mut(m), p, &negative);
+        }
+        by
+    }
+
+    fn error(&self, bias_y: f64, bias_k: f64) -> f64 {
+        let first = &self.shared.bounds.first_error;
+        let Magnitudes { gamma, weights, biases, floor } = self.magnitudes;
+        let mut error = gamma * (magnitude(bias_y) + magnitude(bias_k)) + floor;
+        for ((&u, weight), bias) in self.u.iter().zip(&first.weight).zip(&first.bias) {
+            error += magnitude(u) * (weights * weight + biases * bias + FLOOR);
+        }
+        error
+    }
+}

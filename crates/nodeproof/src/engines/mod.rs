@@ -1,0 +1,7 @@
+//! The engines, from the fastest to the strongest, and the attacks that they try.
+
+pub(crate) mod attack;
+pub(crate) mod best;
+pub(crate) mod complete;
+pub(crate) mod fast;
+mod tight;

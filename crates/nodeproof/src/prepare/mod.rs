@@ -1,0 +1,70 @@
+//! What is computed before any target is looked at: once for a network and its targets ([`Prepared`]), and once more for each
+//! budget and the targets that are asked about under it ([`Shard`]).
+
+mod shard;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+
+use crate::bounds::Bounds;
+use crate::budget::Limits;
+use crate::dense::Matrix;
+use crate::ids::NodeId;
+use crate::network::Network;
+use crate::relax::Slopes;
+use crate::search::AttributeTables;
+use crate::slice::Region;
+
+pub(crate) use shard::{Order, Shard};
+
+/// What does not depend on the budget: the pre-activations of all nodes that some target sees, and tables about attributes.
+#[derive(Debug)]
+pub(crate) struct Prepared<'a> {
+    network: &'a Network<'a>,
+    slopes: &'a Slopes,
+    region: Arc<Region>,
+    clean: Arc<Vec<Matrix>>,
+    tables: AttributeTables,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn new(network: &'a Network<'a>, targets: &[NodeId], slopes: &'a Slopes, pool: &ThreadPool) -> Self {
+        let region = Arc::new(network.region(targets));
+        let pairs = network.model().hidden_layers() == 1 && *slopes == Slopes::Default;
+        let sums = || network.attribute_sums(region.level(0).nodes());
+        let (clean, tables) =
+            pool.install(|| (network.pre_activations(&region, &sums()), AttributeTables::new(network, pairs)));
+        Self { network, slopes, clean: Arc::new(clean), tables, region }
+    }
+
+    /// What `targets`, of those that were prepared for, share under a budget; `None` if `observer`, told `(done, total)`
+    /// steps, breaks off.
+    pub(crate) fn shard<'p>(
+        &'p self,
+        limits: &'p Limits,
+        targets: &[NodeId],
+        pool: &ThreadPool,
+        observer: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Option<Shard<'p>> {
+        let (region, clean) = self.restricted(targets);
+        let bounds = Bounds::compute(self.network, limits, &region, clean, pool, observer)?;
+        Some(pool.install(|| Shard::new(self.network, limits, region, bounds, &self.tables, self.slopes)))
+    }
+
+    /// The region of `targets` and the pre-activations there.
+    fn restricted(&self, targets: &[NodeId]) -> (Arc<Region>, Arc<Vec<Matrix>>) {
+        if targets.len() == self.region.targets().nodes().len() {
+            return (Arc::clone(&self.region), Arc::clone(&self.clean));
+        }
+        let region = self.network.region(targets);
+        let rows = |(i, clean): (usize, &Matrix)| {
+            let (level, all) = (region.level(i + 1).nodes(), self.region.level(i + 1));
+            let rows = level.iter().flat_map(|&node| clean.row(all.place(node)).iter().copied());
+            Matrix::from_values(level.len(), clean.columns(), rows.collect())
+        };
+        let clean = self.clean.iter().enumerate().map(rows).collect();
+        (Arc::new(region), Arc::new(clean))
+    }
+}

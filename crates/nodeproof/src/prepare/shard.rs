@@ -1,0 +1,88 @@
+//! What all targets share under one budget.
+
+use std::sync::Arc;
+
+use crate::bounds::Bounds;
+use crate::budget::Limits;
+use crate::network::Network;
+use crate::relax::{Lines, Slopes};
+use crate::rounding::cannot_overflow;
+use crate::search::{AttributeTables, PairTables, Search, Table};
+use crate::slice::{Region, Slice, SlicedFlip};
+
+/// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
+#[derive(Debug)]
+pub(crate) struct Shard<'a> {
+    pub(crate) network: &'a Network<'a>,
+    pub(crate) limits: &'a Limits,
+    pub(crate) region: Arc<Region>,
+    pub(crate) bounds: Bounds,
+    pub(crate) lines: Vec<Lines>,
+    pub(crate) order: Order,
+    pub(crate) tables: &'a AttributeTables,
+    /// Added to every error: infinite where numbers may overflow.
+    pub(crate) overflow_error: f64,
+}
+
+/// Attributes in the order in which the search visits them.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// One table for each ordered pair of classes, for one hidden layer with default slopes.
+    Pairs(PairTables),
+    /// One table for everything.
+    Common(Table),
+}
+
+impl<'a> Shard<'a> {
+    pub(crate) fn new(
+        network: &'a Network<'a>,
+        limits: &'a Limits,
+        region: Arc<Region>,
+        bounds: Bounds,
+        tables: &'a AttributeTables,
+        slopes: &Slopes,
+    ) -> Self {
+        let given = |layer: usize| match slopes {
+            Slopes::Default => None,
+            Slopes::Given(slopes) => Some(&slopes[layer]),
+        };
+        let lines = bounds.hidden.iter().enumerate();
+        let lines: Vec<Lines> =
+            lines.map(|(i, hidden)| Lines::new(hidden, region.level(i + 1).nodes(), given(i))).collect();
+        let order = match &tables.pair_norms {
+            Some(norms) => {
+                let (logits, slopes) = (&bounds.clean[1], &lines[0].upper);
+                Order::Pairs(PairTables::new(network, limits, &region, logits, slopes, (&tables.rough, norms)))
+            }
+            None => Order::Common(Table::by_norm(network.attribute_weight(), limits)),
+        };
+        let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
+        Self { network, limits, region, bounds, lines, order, tables, overflow_error }
+    }
+
+    /// The logits of a target on the graph as it is.
+    pub(crate) fn logits(&self, target: crate::ids::NodeId) -> &[f64] {
+        self.bounds.clean[self.bounds.clean.len() - 1].row(self.region.targets().place(target.0))
+    }
+
+    /// The place of each node of `slice` in the region, for the levels from 1 up to that of the last hidden layer, or
+    /// level 1 alone without hidden layers.
+    pub(crate) fn places(&self, slice: &Slice) -> Vec<Vec<u32>> {
+        let level = |level: usize| {
+            let nodes = slice.level(level).iter();
+            nodes.map(|&node| self.region.level(level).place(node) as u32).collect()
+        };
+        (1..=self.bounds.hidden.len().max(1)).map(level).collect()
+    }
+
+    /// +1 for a flip that adds its attribute, −1 for one that removes it.
+    pub(crate) fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
+        let node = slice.level(0)[position as usize] as usize;
+        if self.network.graph().attributes().contains(node, attribute) { -1.0 } else { 1.0 }
+    }
+
+    /// Searches flips with the largest gains.
+    pub(crate) fn search(&self) -> Search<'_> {
+        Search::new(self.network, self.limits, &self.tables.rough)
+    }
+}

@@ -1,0 +1,298 @@
+//! The front of all engines.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use rayon::ThreadPool;
+
+use super::schedule::{each_target, pool};
+use super::worker::{Effort, Worker};
+use super::{CertifyError, Finish};
+use crate::budget::Budget;
+use crate::certificate::Certificate;
+use crate::graph::Graph;
+use crate::ids::NodeId;
+use crate::model::Model;
+use crate::network::Network;
+use crate::prepare::Prepared;
+use crate::relax::Slopes;
+use crate::settings::{CertifySettings, Engine, TargetClass};
+
+/// What a [`Certifier`] tells while it works, always from the calling thread.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// Preparations for all nodes together, such as bounds, have come this far.
+    Preparing {
+        /// Steps done.
+        done: usize,
+        /// Steps in all.
+        total: usize,
+    },
+    /// One more node is done; they come in the order in which they were asked for.
+    Certified(Certificate),
+}
+
+/// What [`Certifier::look_at`] tells.
+pub(super) enum Progress<T> {
+    /// As [`Event::Preparing`].
+    Preparing { done: usize, total: usize },
+    /// What came of one more node.
+    Done(T),
+}
+
+/// Certifies nodes of a graph.
+///
+/// ```no_run
+/// use nodeproof::{Budget, Certifier, Graph, GraphOptions, Model};
+/// let (graph, _) = Graph::read("cora_ml.npz", GraphOptions::new().binarise(true))?;
+/// let model = Model::read("model.safetensors")?;
+/// let nodes: Vec<_> = graph.node_ids().collect();
+/// let certificates = Certifier::new(&graph, &model)?.budget(Budget::new(12, "1%".parse()?)).certify(&nodes)?;
+/// let robust = certificates.iter().filter(|certificate| certificate.is_robust()).count();
+/// println!("{robust} of {} nodes are robust", nodes.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Certifier<'a> {
+    pub(super) network: Network<'a>,
+    pub(super) settings: CertifySettings,
+    slopes: Slopes,
+}
+
+impl<'a> Certifier<'a> {
+    /// A certifier with the default settings: a budget of one flip, the predicted classes, the `fast` engine with default
+    /// slopes, no time limits and as many threads as cores.
+    ///
+    /// # Errors
+    /// If the model does not fit the graph.
+    pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, CertifyError> {
+        let network = Network::new(graph, model)?;
+        Ok(Self { network, settings: CertifySettings::default(), slopes: Slopes::default() })
+    }
+
+    /// Sets everything but the slopes.
+    pub fn settings(mut self, settings: CertifySettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets what the attacker may change.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.settings.budget = budget;
+        self
+    }
+
+    /// Sets whose margins are certified.
+    pub fn target_class(mut self, target_class: TargetClass) -> Self {
+        self.settings.target_class = target_class;
+        self
+    }
+
+    /// Sets the slopes of the lower lines.
+    pub fn slopes(mut self, slopes: Slopes) -> Self {
+        self.slopes = slopes;
+        self
+    }
+
+    /// Sets the strongest engine that is tried; each target goes from the fastest to this one until it is decided.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.settings.engine = engine;
+        self
+    }
+
+    /// Sets the most time that one target may take; one that is not decided by then stays undecided, with the best bounds
+    /// that were found.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.settings.time_limit = Some(limit);
+        self
+    }
+
+    /// Sets the time after which no target gets more than the `fast` engine.
+    pub fn total_time_limit(mut self, limit: Duration) -> Self {
+        self.settings.total_time_limit = Some(limit);
+        self
+    }
+
+    /// Sets the number of threads; 0 takes as many as there are cores. Results do not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.settings.threads = threads;
+        self
+    }
+
+    /// Certifies `nodes`, in this order.
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify(&self, nodes: &[NodeId]) -> Result<Vec<Certificate>, CertifyError> {
+        let mut certificates = Vec::with_capacity(nodes.len());
+        let _ = self.certify_each(nodes, |event| {
+            if let Event::Certified(certificate) = event {
+                certificates.push(certificate);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(certificates)
+    }
+
+    /// Certifies `nodes`, in this order, and tells `observer` as it goes; the observer may break off.
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify_each(
+        &self,
+        nodes: &[NodeId],
+        mut observer: impl FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let work = |worker: &mut Worker, node| worker.certify(node);
+        self.each(nodes, work, |progress| {
+            observer(match progress {
+                Progress::Preparing { done, total } => Event::Preparing { done, total },
+                Progress::Done(certificate) => Event::Certified(certificate),
+            })
+        })
+    }
+
+    /// Has workers `work` on `nodes` under the budget of the settings.
+    pub(super) fn each<T: Send>(
+        &self,
+        nodes: &[NodeId],
+        work: impl Fn(&mut Worker, NodeId) -> T + Sync,
+        observer: impl FnMut(Progress<T>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let ready = self.ready(nodes)?;
+        self.look_at(&ready, self.settings.budget.global(), (nodes, nodes), work, observer)
+    }
+
+    /// Checks the settings and prepares for `nodes`.
+    pub(super) fn ready(&self, nodes: &[NodeId]) -> Result<Ready<'_>, CertifyError> {
+        self.settings.budget.limits(self.network.graph())?;
+        self.settings.check_nodes(self.network.graph(), nodes)?;
+        self.check_slopes()?;
+        let (started, pool) = (Instant::now(), pool(self.settings.threads)?);
+        let prepared = Prepared::new(&self.network, nodes, &self.slopes, &pool);
+        Ok(Ready { prepared, pool, started })
+    }
+
+    /// Has workers `work` on the second of the targets, which share what is prepared for the first, under the global budget
+    /// `global`, and tells `observer` of each, in order; it may break off.
+    pub(super) fn look_at<T: Send>(
+        &self,
+        ready: &Ready,
+        global: u32,
+        (all, left): (&[NodeId], &[NodeId]),
+        work: impl Fn(&mut Worker, NodeId) -> T + Sync,
+        mut observer: impl FnMut(Progress<T>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let Ready { prepared, pool, started } = ready;
+        let limits = self.settings.budget.clone().with_global(global).limits(self.network.graph())?;
+        let tell = |done, total| observer(Progress::Preparing { done, total });
+        let Some(shard) = prepared.shard(&limits, all, pool, tell) else { return Ok(Finish::Cancelled) };
+        let effort = Effort::new(&self.settings, *started);
+        Ok(each_target(&shard, effort, left, pool, work, |result| observer(Progress::Done(result))))
+    }
+
+    fn check_slopes(&self) -> Result<(), CertifyError> {
+        let Slopes::Given(slopes) = &self.slopes else { return Ok(()) };
+        let fail = |problem: String| Err(CertifyError::Slopes { problem });
+        let hidden = &self.network.layers()[..self.network.model().hidden_layers()];
+        if slopes.len() != hidden.len() {
+            return fail(format!("there are {} matrices for {} hidden layers", slopes.len(), hidden.len()));
+        }
+        for (i, (slopes, layer)) in slopes.iter().zip(hidden).enumerate() {
+            let expected = (self.network.graph().nodes(), layer.bias().len());
+            if (slopes.rows(), slopes.columns()) != expected {
+                let found = format!("{} × {}", slopes.rows(), slopes.columns());
+                return fail(format!("matrix {i} is {found}, it must be {} × {}", expected.0, expected.1));
+            }
+            if let Some(slope) = slopes.values().iter().find(|slope| !(0.0..=1.0).contains(*slope)) {
+                return fail(format!("matrix {i} holds {slope}, outside [0, 1]"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A certifier that has checked its settings and prepared for its targets.
+#[derive(Debug)]
+pub(super) struct Ready<'r> {
+    prepared: Prepared<'r>,
+    pool: ThreadPool,
+    started: Instant,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::dense::Matrix;
+    use crate::ids::AttributeId;
+    use crate::model::{Layer, Propagation};
+    use crate::settings::SettingsError;
+
+    /// A ring of nodes, each with one of two words; the network counts them.
+    pub(in crate::run) fn ring(nodes: u32) -> (Graph, Model) {
+        let edges: Vec<_> = (0..nodes).map(|node| (node, (node + 1) % nodes)).collect();
+        let ones: Vec<_> = (0..nodes).map(|node| (node, node / 5 % 2)).collect();
+        let layers = vec![
+            Layer::new(Matrix::from_values(3, 2, vec![1.0, -0.5, -0.5, 1.0, 0.1, 0.2]), vec![0.0, 0.05]),
+            Layer::new(Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 1.0]), vec![0.0; 2]),
+        ];
+        let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+        (Graph::new(nodes as usize, 3, &edges, &ones).unwrap(), model)
+    }
+
+    #[test]
+    fn results_do_not_depend_on_threads() {
+        let (graph, model) = ring(300);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let certify = |threads: usize| {
+            let certifier = Certifier::new(&graph, &model).unwrap().threads(threads);
+            let mut certificates = certifier.budget(Budget::new(2, 2.into())).certify(&nodes).unwrap();
+            certificates.iter_mut().for_each(|certificate| certificate.time = None);
+            certificates
+        };
+        let one = certify(1);
+        assert!(one.iter().any(|c| c.is_robust()) && one.iter().any(|c| !c.is_robust()));
+        assert_eq!(one, certify(2));
+        assert_eq!(one, certify(7));
+    }
+
+    #[test]
+    fn the_observer_may_break_off_at_any_time() {
+        let (graph, model) = ring(100);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let certifier = Certifier::new(&graph, &model).unwrap();
+        for stop_after in 1..=102 {
+            let (mut events, mut seen) = (0, Vec::new());
+            let finish = certifier.certify_each(&nodes, |event| {
+                events += 1;
+                if let Event::Certified(certificate) = event {
+                    seen.push(certificate.node);
+                }
+                if events == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            let expected = if stop_after <= 101 { Finish::Cancelled } else { Finish::Complete };
+            assert_eq!(finish.unwrap(), expected, "one step of preparation and 100 nodes");
+            assert_eq!(seen, nodes[..stop_after.min(101) - 1]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_certified_is_an_error() {
+        let (graph, model) = ring(10);
+        let certifier = || Certifier::new(&graph, &model).unwrap();
+        assert!(matches!(
+            certifier().certify(&[NodeId(10)]),
+            Err(CertifyError::Settings(SettingsError::NoSuchNode { .. }))
+        ));
+        let by_label = certifier().target_class(TargetClass::Label);
+        assert!(matches!(by_label.certify(&[NodeId(0)]), Err(CertifyError::Settings(SettingsError::NoLabels))));
+        let protected = Budget::new(1, 1.into()).protect_attributes([AttributeId(3)]);
+        assert!(matches!(certifier().budget(protected).certify(&[]), Err(CertifyError::Budget(_))));
+        for slopes in [vec![], vec![Matrix::zeros(10, 3)], vec![Matrix::from_values(10, 2, vec![1.5; 20])]] {
+            let given = certifier().slopes(Slopes::Given(slopes));
+            assert!(matches!(given.certify(&[NodeId(0)]), Err(CertifyError::Slopes { .. })));
+        }
+        assert_eq!(certifier().certify(&[]).unwrap(), []);
+    }
+}

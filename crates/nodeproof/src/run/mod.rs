@@ -1,0 +1,16 @@
+//! Runs: which targets are looked at under which budget, in what order and on how many threads.
+
+mod certifier;
+mod error;
+mod gap;
+mod radius;
+mod recheck;
+mod schedule;
+mod worker;
+
+pub use certifier::{Certifier, Event};
+pub use error::CertifyError;
+pub use gap::Gap;
+pub use radius::{RadiusSearch, SearchEvent};
+pub use recheck::Recheck;
+pub use schedule::Finish;

@@ -1,0 +1,146 @@
+//! One target after the other: the `fast` engine, which evaluates the dual once for every class and tries the attack that
+//! falls out of it, and the others where it leaves a target open.
+
+use std::time::{Duration, Instant};
+
+use super::Gap;
+use crate::certificate::{Certificate, Evidence, smallest};
+use crate::engines::attack::Attack;
+use crate::engines::best::BestAttack;
+use crate::engines::complete::{Attacks, Decider, Patience};
+use crate::engines::fast::Dual;
+use crate::ids::{ClassId, NodeId};
+use crate::network::largest;
+use crate::prepare::Shard;
+use crate::settings::{CertifySettings, Engine, TargetClass};
+use crate::slice::Slicer;
+
+/// Certifies one target after the other, with scratch space of its own.
+pub(super) struct Worker<'a> {
+    shard: &'a Shard<'a>,
+    slicer: Slicer<'a>,
+    dual: Dual<'a>,
+    attack: Attack<'a>,
+    decider: Decider<'a>,
+    effort: Effort,
+}
+
+/// How far to go for each target.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) target_class: TargetClass,
+    pub(super) engine: Engine,
+    /// Most time for one target.
+    time_limit: Option<Duration>,
+    /// After this no target gets more than the `fast` engine.
+    deadline: Option<Instant>,
+}
+
+impl Effort {
+    /// What `settings` ask for in a run that started then.
+    pub(super) fn new(settings: &CertifySettings, started: Instant) -> Self {
+        Self {
+            target_class: settings.target_class,
+            engine: settings.engine,
+            time_limit: settings.time_limit,
+            deadline: settings.total_time_limit.and_then(|limit| started.checked_add(limit)),
+        }
+    }
+
+    /// When to give up a target that was begun at `start`.
+    fn patience(&self, start: Instant) -> Patience {
+        let own = self.time_limit.and_then(|limit| start.checked_add(limit));
+        let deadline = [own, self.deadline].into_iter().flatten().min();
+        Patience { branch: self.engine == Engine::Complete, deadline }
+    }
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(shard: &'a Shard<'a>, effort: Effort) -> Self {
+        let network = shard.network;
+        Self {
+            shard,
+            slicer: Slicer::new(network.propagation(), network.layers().len()),
+            dual: Dual::new(shard),
+            attack: Attack::new(shard),
+            decider: Decider::new(shard),
+            effort,
+        }
+    }
+
+    /// The class that is certified of a target.
+    fn class(&self, node: NodeId) -> ClassId {
+        match (self.effort.target_class, self.shard.network.graph().label(node)) {
+            (TargetClass::Label, Some(label)) => label,
+            _ => largest(self.shard.logits(node)),
+        }
+    }
+
+    /// Bound and best attack, both as good as they get without branching.
+    pub(super) fn gap(&mut self, node: NodeId) -> Gap {
+        let (classes, class) = (self.shard.logits(node).len(), self.class(node));
+        let slice = self.slicer.slice(node);
+        let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
+        self.dual.begin(slice, class);
+        let mut margins = vec![None; classes];
+        for k in (0..classes).filter(|&k| k != class.index()) {
+            margins[k] = Some(self.dual.lower_bound(slice, class, ClassId(k as u32)).lower());
+            let selection = self.dual.selection().best();
+            let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
+            best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+        }
+        if self.effort.engine != Engine::Fast {
+            let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
+            self.decider.tighten(slice, &mut margins, attacks);
+        }
+        Gap { node, lower: smallest(&margins).1, upper: finite(best.margin()) }
+    }
+
+    /// The verdict on a target: from the `fast` engine, or, where it leaves the target open, from the others.
+    pub(super) fn certify(&mut self, node: NodeId) -> Certificate {
+        let start = Instant::now();
+        let (logits, class) = (self.shard.logits(node), self.class(node));
+        let slice = self.slicer.slice(node);
+        let mut best: Option<BestAttack> = None;
+        self.dual.begin(slice, class);
+        let mut margins = vec![None; logits.len()];
+        for k in (0..logits.len()).filter(|&k| k != class.index()) {
+            let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();
+            margins[k] = Some(lower);
+            if !lower.is_positive() {
+                let no_flips = || BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
+                let best = best.get_or_insert_with(no_flips);
+                if !best.succeeds_without_flips() {
+                    let selection = self.dual.selection().best();
+                    let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
+                    best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+                }
+            }
+        }
+        let (mut engine, mut branches) = (Engine::Fast, 0);
+        if let Some(best) = &mut best
+            && !best.succeeds()
+            && self.effort.engine != Engine::Fast
+        {
+            let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
+            let decision = self.decider.decide(slice, &mut margins, attacks, self.effort.patience(start));
+            (engine, branches) = (decision.engine, decision.branches);
+        }
+        let graph = self.shard.network.graph();
+        let (_, lower) = smallest(&margins);
+        let evidence = match best {
+            Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, graph)),
+            Some(best) if !lower.is_positive() => Evidence::Open { lower, upper: finite(best.margin()) },
+            _ => Evidence::Robust,
+        };
+        let mut certificate = Certificate::new(node, class, largest(logits), evidence, margins);
+        (certificate.label, certificate.engine, certificate.branches) = (graph.label(node), engine, branches);
+        certificate.time = Some(start.elapsed());
+        certificate
+    }
+}
+
+/// The number, if it says anything.
+fn finite(x: f64) -> Option<f64> {
+    x.is_finite().then_some(x)
+}

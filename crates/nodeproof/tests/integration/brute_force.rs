@@ -1,0 +1,516 @@
+//! Every admissible set of flips of tiny problems, tried one by one: what the library says must hold for all of them.
+use std::ops::ControlFlow;
+
+use nodeproof::check::textbook::{Bounds, Textbook};
+use nodeproof::{Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Slopes};
+use proptest::prelude::*;
+
+use crate::common::exact::{Dyadic, Number};
+use crate::common::seed::config;
+use crate::common::{Dense, Problem, Sizes, Spread, TINY, World, margins, problems, problems_with_slopes};
+
+/// Most sets that are tried for one problem.
+const SETS: usize = 1500;
+/// Float margins closer to 0 than this, relative to the problem's scale, are looked at again in exact arithmetic.
+const CLOSE: f64 = 1e-10;
+
+/// The truth about one problem: per node and class the smallest margin over all admissible sets.
+struct Truth<'a> {
+    problem: &'a Problem,
+    sets: &'a [Vec<Flip>],
+    classes: Vec<ClassId>,
+    smallest: Vec<Vec<f64>>,
+    scales: Vec<f64>,
+    exact: Option<(World<Dyadic>, Vec<Vec<Dyadic>>)>,
+}
+
+impl<'a> Truth<'a> {
+    fn new(problem: &'a Problem, sets: &'a [Vec<Flip>], classes: Vec<ClassId>) -> Self {
+        let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
+        Self { problem, sets, classes, smallest, scales: problem.scales(), exact: None }
+    }
+
+    /// Whether the smallest margin is positive, decided exactly where floats cannot tell.
+    fn positive(&mut self, node: usize, class: usize) -> bool {
+        let margin = self.smallest[node][class];
+        if margin.abs() > CLOSE * self.scales[node] {
+            return margin > 0.0;
+        }
+        let (problem, sets, classes) = (self.problem, self.sets, &self.classes);
+        let (_, exact) = self.exact.get_or_insert_with(|| {
+            let world = problem.world::<Dyadic>();
+            let smallest = world.smallest_margins(sets, classes);
+            (world, smallest)
+        });
+        exact[node][class] > Dyadic::of(0.0)
+    }
+
+    fn check(&mut self, certificate: &Certificate) {
+        let node = certificate.node.index();
+        let class = certificate.class;
+        let tolerance = CLOSE * self.scales[node];
+        assert_eq!(class, self.classes[node]);
+        let others: Vec<usize> = (0..self.smallest[node].len()).filter(|&k| k != class.index()).collect();
+
+        assert_eq!(certificate.margins.len(), self.smallest[node].len());
+        assert_eq!(certificate.margins[class.index()], None);
+        for &k in &others {
+            let lower = certificate.margins[k].expect("a bound for every other class").value();
+            let least = self.smallest[node][k];
+            assert!(lower <= least + tolerance, "node {node}, class {k}: bound {lower}, but the margin can be {least}");
+        }
+        let margin = certificate.margin();
+        assert_eq!(certificate.margins[certificate.worst_class.index()], Some(margin));
+        let truth = others.iter().map(|&k| self.smallest[node][k]).fold(f64::INFINITY, f64::min);
+
+        match &certificate.evidence {
+            Evidence::Robust => {
+                assert!(margin.is_positive());
+                for k in others {
+                    assert!(self.positive(node, k), "node {node} is called robust, but class {k} can overtake");
+                }
+            }
+            Evidence::Witness(witness) => {
+                let limits = self.problem.budget().limits(&self.problem.graph()).unwrap();
+                assert!(limits.admits(&self.problem.graph(), &witness.flips), "{witness:?} is not admissible");
+                let mut flips = witness.flips.clone();
+                flips.sort_unstable();
+                assert!(self.sets.contains(&flips), "{witness:?} is not admissible, by the problem's description");
+                assert_ne!(witness.class, class);
+                let world = self.problem.world::<Dyadic>();
+                let with = margins(&world.logits(&flips)[node], class);
+                let margin = &with[witness.class.index()];
+                let tie = certificate.engine != Engine::Fast && witness.margin == 0.0;
+                assert!(*margin < Dyadic::of(0.0) || tie, "{witness:?} does not flip node {node}");
+                assert!(margin.at_most(witness.margin), "{witness:?} states another margin");
+                assert!(witness.margin < 0.0 || tie, "{witness:?} is no witness");
+                if self.problem.hidden_layers() == 0 {
+                    // A linear model: a flip with a gain is one without which a margin, that of the class for which it
+                    // was selected, is larger.
+                    for left_out in 0..flips.len() {
+                        let mut fewer = flips.clone();
+                        fewer.remove(left_out);
+                        let without = margins(&world.logits(&fewer)[node], class);
+                        let gains = without.iter().zip(&with).any(|(without, with)| without > with);
+                        assert!(gains, "{:?} in {witness:?} gains nothing", flips[left_out]);
+                    }
+                }
+            }
+            Evidence::Open { lower, upper } => {
+                assert_eq!(*lower, margin);
+                let (lower, upper) = (lower.value(), upper.unwrap_or(f64::INFINITY));
+                assert!(lower <= truth + tolerance, "lower {lower}, truth {truth}");
+                assert!(upper >= truth - tolerance, "upper {upper}, truth {truth}");
+            }
+            other => panic!("unknown verdict {other:?}"),
+        }
+    }
+}
+
+fn check(problem: &Problem, sets: &[Vec<Flip>], slopes: Slopes) -> Vec<Certificate> {
+    check_with(problem, sets, Engine::Fast, slopes)
+}
+
+fn check_with(problem: &Problem, sets: &[Vec<Flip>], engine: Engine, slopes: Slopes) -> Vec<Certificate> {
+    let certificates = problem.certify_with(engine, slopes);
+    assert_eq!(certificates.len(), problem.nodes);
+    let logits = problem.world::<f64>().logits(&[]);
+    let scales = problem.scales();
+    for certificate in &certificates {
+        let (node, row) = (certificate.node.index(), &logits[certificate.node.index()]);
+        let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert!(
+            row[certificate.predicted.index()] >= largest - CLOSE * scales[node],
+            "node {node} is predicted otherwise"
+        );
+        let label = ClassId(problem.labels[node]);
+        assert_eq!(certificate.class, if problem.certify_labels { label } else { certificate.predicted });
+    }
+    let mut truth = Truth::new(problem, sets, certificates.iter().map(|certificate| certificate.class).collect());
+    certificates.iter().for_each(|certificate| truth.check(certificate));
+    certificates
+}
+
+proptest! {
+    #![proptest_config(config(5000))]
+
+    #[test]
+    fn verdicts_hold_for_every_admissible_set(problem in problems(TINY)) {
+        let (problem, sets) = problem.enumerable(SETS);
+        check(&problem, &sets, Slopes::Default);
+    }
+
+    #[test]
+    fn verdicts_with_given_slopes_hold_for_every_admissible_set(
+        (problem, slopes) in problems_with_slopes(Sizes { hidden_layers: (1, 3), ..TINY })
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 2);
+        check(&problem, &sets, Slopes::Given(slopes));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(complete_cases()))]
+
+    #[test]
+    fn the_complete_engine_decides_every_node(problem in problems(TINY)) {
+        let (problem, sets) = problem.enumerable(SETS);
+        for certificate in check_with(&problem, &sets, Engine::Complete, Slopes::Default) {
+            let decided = !matches!(certificate.evidence, Evidence::Open { .. });
+            prop_assert!(decided, "node {}: {:?}", certificate.node, certificate.evidence);
+        }
+    }
+
+    #[test]
+    fn the_tight_engine_decides_what_the_fast_one_does(problem in problems(TINY)) {
+        let (problem, sets) = problem.enumerable(SETS / 2);
+        let fast = problem.certify(Slopes::Default);
+        for (tight, fast) in check_with(&problem, &sets, Engine::Tight, Slopes::Default).iter().zip(&fast) {
+            if !matches!(fast.evidence, Evidence::Open { .. }) {
+                prop_assert_eq!(&tight.evidence, &fast.evidence);
+            }
+            for (tight, fast) in tight.margins.iter().flatten().zip(fast.margins.iter().flatten()) {
+                prop_assert!(!tight.is_below(*fast), "{tight:?} < {fast:?}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(1500))]
+
+    #[test]
+    fn the_smallest_margin_lies_within_every_gap(problem in problems(TINY)) {
+        let (problem, sets) = problem.enumerable(SETS / 2);
+        let (graph, model) = (problem.graph(), problem.model());
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let [fast, tight] = [Engine::Fast, Engine::Tight].map(|engine| {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(problem.budget());
+            let certifier = certifier.target_class(problem.target_class()).engine(engine).threads(1);
+            certifier.gaps(&nodes, |_| ControlFlow::Continue(())).unwrap().unwrap()
+        });
+        let classes: Vec<ClassId> = problem.certify(Slopes::Default).iter().map(|certificate| certificate.class).collect();
+        let smallest = problem.world::<f64>().smallest_margins(&sets, &classes);
+        for (node, scale) in problem.scales().into_iter().enumerate() {
+            let others = (0..smallest[node].len()).filter(|&k| k != classes[node].index());
+            let truth = others.map(|k| smallest[node][k]).fold(f64::INFINITY, f64::min);
+            for gap in [fast[node], tight[node]] {
+                let (lower, upper) = (gap.lower.value(), gap.upper.unwrap_or(f64::INFINITY));
+                prop_assert!(lower <= truth + CLOSE * scale && upper >= truth - CLOSE * scale, "{gap:?}, {truth}");
+            }
+            prop_assert!(tight[node].lower.value() >= fast[node].lower.value());
+            prop_assert!(tight[node].upper <= fast[node].upper);
+        }
+    }
+}
+
+/// Tiny problems for the complete engine: 20,000 where there is time.
+fn complete_cases() -> u32 {
+    if std::env::var_os("NODEPROOF_THOROUGH").is_some() { 20_000 } else { 3_000 }
+}
+
+proptest! {
+    #![proptest_config(config(2000))]
+
+    #[test]
+    fn bounds_hold_and_those_of_the_first_layer_are_attained(
+        problem in problems(Sizes { hidden_layers: (1, 3), ..TINY })
+    ) {
+        let (problem, sets) = problem.enumerable(SETS);
+        let (graph, model) = (problem.graph(), problem.model());
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = problem.budget().limits(&graph).unwrap();
+        let textbook = Textbook::new(&network, &limits);
+        for layer in 0..problem.hidden_layers() {
+            // Pre-activations of a layer are the logits of the network that ends there.
+            let cut = Problem { layers: problem.layers[..=layer].to_vec(), ..problem.clone() };
+            let (world, scales) = (cut.world::<f64>(), cut.scales());
+            let mut lo = vec![vec![f64::INFINITY; cut.layers[layer].outputs]; problem.nodes];
+            let mut hi = vec![vec![f64::NEG_INFINITY; cut.layers[layer].outputs]; problem.nodes];
+            for flips in &sets {
+                for (node, row) in world.logits(flips).iter().enumerate() {
+                    for (unit, &value) in row.iter().enumerate() {
+                        lo[node][unit] = lo[node][unit].min(value);
+                        hi[node][unit] = hi[node][unit].max(value);
+                    }
+                }
+            }
+            for target in graph.node_ids() {
+                let Bounds { nodes, lo: lower, hi: upper } = &textbook.bounds(target)[layer];
+                for (row, node) in nodes.iter().enumerate() {
+                    let tolerance = 1e-12 * scales[node.index()];
+                    for unit in 0..lower.columns() {
+                        let (least, most) = (lo[node.index()][unit], hi[node.index()][unit]);
+                        let (lower, upper) = (lower.get(row, unit), upper.get(row, unit));
+                        prop_assert!(lower <= least + tolerance && upper >= most - tolerance);
+                        if layer == 0 {
+                            prop_assert!(lower >= least - tolerance && upper <= most + tolerance, "not attained");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_textbook_is_below_the_truth(
+        (problem, slopes) in problems_with_slopes(TINY)
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 2);
+        let (graph, model) = (problem.graph(), problem.model());
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = problem.budget().limits(&graph).unwrap();
+        let textbook = Textbook::new(&network, &limits);
+        let classes: Vec<_> = problem.labels.iter().map(|&label| ClassId(label)).collect();
+        let smallest = problem.world::<f64>().smallest_margins(&sets, &classes);
+        let clean = problem.world::<f64>().logits(&sets[sets.len() - 1]);
+        let scales = problem.scales();
+        for node in graph.node_ids() {
+            let i = node.index();
+            for given in [None, Some(&slopes[..])] {
+                for (lower, least) in textbook.lower_bounds(node, classes[i], given).iter().zip(&smallest[i]) {
+                    prop_assert!(*lower <= least + 1e-12 * scales[i], "{lower} > {least}");
+                    // A linear model has nothing to relax.
+                    let linear = problem.hidden_layers() == 0;
+                    prop_assert!(!linear || *lower >= least - 1e-12 * scales[i], "{lower} < {least}");
+                }
+            }
+            for (a, b) in textbook.logits(node, &sets[sets.len() - 1]).iter().zip(&clean[i]) {
+                prop_assert!((a - b).abs() <= 1e-12 * scales[i]);
+            }
+        }
+    }
+}
+
+/// Verdicts of all three kinds come up often, so that the properties above are not empty.
+#[test]
+fn random_problems_are_not_all_alike() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::new(config(256));
+    let mut counts = [[0; 3]; 4];
+    let (mut largest, mut active_at_zero) = (0, 0);
+    for _ in 0..1000 {
+        let problem = problems(TINY).new_tree(&mut runner).unwrap().current();
+        let (problem, sets) = problem.enumerable(SETS);
+        largest = largest.max(sets.len());
+        for certificate in problem.certify(Slopes::Default) {
+            let kind = match certificate.evidence {
+                Evidence::Robust => 0,
+                Evidence::Witness(_) => 1,
+                _ => 2,
+            };
+            counts[problem.hidden_layers()][kind] += 1;
+        }
+        let (graph, model) = (problem.graph(), problem.model());
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = problem.budget().limits(&graph).unwrap();
+        for bounds in Textbook::new(&network, &limits).bounds(NodeId(0)) {
+            let pairs = bounds.lo.values().iter().zip(bounds.hi.values());
+            active_at_zero += pairs.filter(|&(&lo, &hi)| lo == 0.0 && hi > 0.0).count();
+        }
+    }
+    println!("robust, nonrobust, undecided by hidden layers: {counts:?}; lo == 0: {active_at_zero}; sets: {largest}");
+    assert!(counts.iter().all(|kinds| kinds[0] >= 50 && kinds[1] >= 50), "{counts:?}");
+    assert!(counts[1..].iter().all(|kinds| kinds[2] >= 15), "{counts:?}");
+    assert!(active_at_zero >= 20 && largest > SETS / 2);
+}
+
+fn dense(inputs: usize, outputs: usize, weight: &[f64], bias: &[f64]) -> Dense {
+    Dense { inputs, outputs, weight: weight.to_vec(), bias: bias.to_vec() }
+}
+
+fn certified(problem: &Problem) -> Certificate {
+    let sets = problem.admissible_sets(100_000).unwrap();
+    check(problem, &sets, Slopes::Default).swap_remove(0)
+}
+
+/// The smallest margin of node 0 against class 1.
+fn truth(problem: &Problem) -> f64 {
+    let classes = vec![ClassId(0); problem.nodes];
+    problem.world::<f64>().smallest_margins(&problem.admissible_sets(100_000).unwrap(), &classes)[0][1]
+}
+
+/// The paper's claim that its linear program has binary optima is false: the relaxation is −¼ here, the truth ¼.
+#[test]
+fn the_relaxation_is_not_integral() {
+    let hidden = dense(1, 2, &[-1.0, 1.0], &[0.5, -0.5]);
+    let problem =
+        Problem { global: 1, ..Problem::one_node(1, vec![hidden, dense(2, 2, &[1.0, 0.0, 1.0, 0.0], &[-0.25, 0.0])]) };
+    assert_eq!(truth(&problem), 0.25);
+    let certificate = certified(&problem);
+    let margin = certificate.margins[1].unwrap().value();
+    assert!((margin + 0.25).abs() < 1e-12, "{margin}");
+    assert!(matches!(certificate.evidence, Evidence::Open { .. }), "{:?}", certificate.evidence);
+}
+
+/// A unit with `lo == 0 < hi`: whoever takes it for dead sees a margin of ½ and a robust node.
+#[test]
+fn a_unit_that_starts_at_zero_is_alive() {
+    let problem = Problem {
+        global: 1,
+        ..Problem::one_node(1, vec![dense(1, 1, &[1.0], &[0.0]), dense(1, 2, &[0.0, 1.0], &[0.5, 0.0])])
+    };
+    assert_eq!(truth(&problem), -0.5);
+    let certificate = certified(&problem);
+    assert!((certificate.margins[1].unwrap().value() + 0.5).abs() < 1e-12);
+    assert!(matches!(certificate.evidence, Evidence::Witness(_)), "{:?}", certificate.evidence);
+}
+
+/// The same one layer further up, where the bound comes from intervals.
+#[test]
+fn a_deeper_unit_that_starts_at_zero_is_alive() {
+    let layers = vec![dense(1, 1, &[1.0], &[0.0]), dense(1, 1, &[1.0], &[0.0]), dense(1, 2, &[0.0, 1.0], &[0.5, 0.0])];
+    let problem = Problem { global: 1, ..Problem::one_node(1, layers) };
+    assert_eq!(truth(&problem), -0.5);
+    assert!(matches!(certified(&problem).evidence, Evidence::Witness(_)));
+}
+
+/// Four flips allowed, one possible: it is charged once.
+#[test]
+fn a_budget_larger_than_the_flips_charges_what_there_is() {
+    for global in [1, 2, 4, 1000] {
+        let problem = Problem {
+            global,
+            local: 5,
+            ..Problem::one_node(1, vec![dense(1, 1, &[1.0], &[0.0]), dense(1, 2, &[0.0, 1.0], &[1.5, 0.0])])
+        };
+        assert_eq!(truth(&problem), 0.5);
+        let certificate = certified(&problem);
+        assert!((certificate.margins[1].unwrap().value() - 0.5).abs() < 1e-12, "Q = {global}: {certificate:?}");
+        assert!(certificate.is_robust());
+    }
+}
+
+/// Attribute 0 decides, attribute 1 does nothing at all, attribute 2 helps the defender, attribute 3 moves both classes
+/// alike, node 1 is not connected.
+#[test]
+fn a_witness_holds_only_flips_that_gain() {
+    for hidden_layers in 0..=3 {
+        let mut layers = vec![dense(4, 2, &[0.0, 2.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0], &[1.0, 0.0])];
+        layers.extend((0..hidden_layers).map(|_| dense(2, 2, &[1.0, 0.0, 0.0, 1.0], &[0.0, 0.0])));
+        let problem = Problem { nodes: 2, labels: vec![0, 0], global: 6, local: 4, ..Problem::one_node(4, layers) };
+        let certificate = certified(&problem);
+        let Evidence::Witness(witness) = certificate.evidence else { panic!("{:?}", certificate.evidence) };
+        assert_eq!(witness.flips, [Flip { node: NodeId(0), attribute: 0.into(), to: 1 }]);
+        assert_eq!(witness.class, ClassId(1));
+    }
+}
+
+/// A label that the model does not predict falls without a flip, and the witness says so.
+#[test]
+fn a_misclassified_node_needs_no_flip() {
+    let problem = Problem::one_node(1, vec![dense(1, 2, &[0.0, 0.0], &[0.0, 1.0])]);
+    let certificate = certified(&problem);
+    let Evidence::Witness(witness) = certificate.evidence else { panic!("{:?}", certificate.evidence) };
+    assert!(witness.flips.is_empty());
+    assert!((witness.margin + 1.0).abs() < 1e-12);
+}
+
+/// The paper's bounds of deeper layers, as printed: without ReLU and bias.
+fn uncorrected(problem: &Problem, bounds: &[Bounds]) -> Vec<Bounds> {
+    let world = problem.world::<f64>();
+    let mut all = vec![bounds[0].clone()];
+    for (layer, correct) in bounds.iter().enumerate().skip(1) {
+        let before = &all[layer - 1];
+        let weight = &world.layers[layer].0;
+        let mut lo = Matrix::zeros(correct.nodes.len(), correct.lo.columns());
+        let mut hi = lo.clone();
+        for (row, node) in correct.nodes.iter().enumerate() {
+            for &(n, p) in &world.propagation[node.index()] {
+                let position = before.nodes.iter().position(|other| other.index() == n).unwrap();
+                for (input, weights) in weight.iter().enumerate() {
+                    let (least, most) = (before.lo.get(position, input), before.hi.get(position, input));
+                    for (unit, &w) in weights.iter().enumerate() {
+                        lo.row_mut(row)[unit] += p * (least * w.max(0.0) - most * (-w).max(0.0));
+                        hi.row_mut(row)[unit] += p * (most * w.max(0.0) - least * (-w).max(0.0));
+                    }
+                }
+            }
+        }
+        all.push(Bounds { nodes: correct.nodes.clone(), lo, hi });
+    }
+    all
+}
+
+/// Lower bounds on the margins of node 0 from [`uncorrected`] bounds.
+fn uncorrected_lower_bounds(problem: &Problem) -> Vec<f64> {
+    let (graph, model) = (problem.graph(), problem.model());
+    let network = Network::new(&graph, &model).unwrap();
+    let limits = problem.budget().limits(&graph).unwrap();
+    let textbook = Textbook::new(&network, &limits);
+    let bounds = uncorrected(problem, &textbook.bounds(NodeId(0)));
+    textbook.dual(NodeId(0), ClassId(problem.labels[0]), &bounds, None)
+}
+
+/// Margin 0.5 − relu(z) with z in [0, 1], whatever the two hidden layers are that make it.
+fn a_false_certificate(first: Dense, second: Dense) {
+    let last = dense(1, 2, &[0.0, 1.0], &[0.5, 0.0]);
+    let problem = Problem { global: 1, ..Problem::one_node(1, vec![first, second, last]) };
+    assert!(uncorrected_lower_bounds(&problem)[1] > 0.0, "the paper's bounds call this node robust");
+    assert_eq!(truth(&problem), -0.5, "it is not");
+    let certificate = certified(&problem);
+    assert!(!certificate.is_robust());
+    assert!(certificate.margins[1].unwrap().value() <= -0.5);
+}
+
+/// The first unit is dead, its pre-activation −1: without the ReLU, z seems to lie in [−1, 0].
+#[test]
+fn deeper_bounds_without_the_relu_give_false_certificates() {
+    a_false_certificate(dense(1, 2, &[0.0, 1.0], &[-1.0, 0.0]), dense(2, 1, &[1.0, 1.0], &[0.0]));
+}
+
+/// z = 1 − x: without the bias, it seems to lie in [−1, 0].
+#[test]
+fn deeper_bounds_without_the_bias_give_false_certificates() {
+    a_false_certificate(dense(1, 1, &[1.0], &[0.0]), dense(1, 1, &[-1.0], &[1.0]));
+}
+
+/// Holds the complete engine's verdicts against all sets; none may be undecided.
+fn decided(problem: &Problem) {
+    let sets = problem.admissible_sets(100_000).unwrap();
+    for certificate in check_with(problem, &sets, Engine::Complete, Slopes::Default) {
+        assert!(!matches!(certificate.evidence, Evidence::Open { .. }), "{:?}", certificate.evidence);
+    }
+}
+
+/// Sets under which a split unit is on are not lost.
+#[test]
+fn both_phases_of_a_unit_are_searched() {
+    let p = [(0, 0, 1.0), (0, 1, 1.0), (0, 2, 0.5), (1, 0, 0.5), (1, 1, 0.5), (1, 2, 1.0)];
+    let more = [(2, 0, 0.5), (2, 1, 0.5), (2, 2, 0.5), (2, 3, 1.0), (3, 2, 2.0)];
+    let first = [-1.0, 2.0, -0.5, 1.0, 1.0, -1.0, 0.5, 0.5, -1.0, 2.0, -1.0, -0.5];
+    let layers = vec![
+        dense(3, 4, &first, &[-1.0, 1.0, 0.0, -0.5]),
+        dense(4, 2, &[2.0, 0.5, 0.5, -0.5, 0.5, -0.5, -0.5, 1.0], &[0.5, 0.5]),
+    ];
+    decided(&Problem {
+        nodes: 4,
+        ones: vec![(0, 1), (0, 2), (2, 1), (3, 0), (3, 1), (3, 2)],
+        labels: vec![0; 4],
+        certify_labels: false,
+        spread: Spread::Custom([&p[..], &more[..]].concat()),
+        global: 2,
+        local: 2,
+        local_at: vec![(3, 1)],
+        ..Problem::one_node(3, layers)
+    });
+}
+
+/// A node with one flip fixed and room for one more gets no third.
+#[test]
+fn fixed_flips_use_up_the_local_budget() {
+    let first = [0.0, 0.5, -0.5, -0.5, 0.0, -0.5, -0.5, 0.0, 0.0, -0.5, -0.5, -0.5, -0.5, 0.0, 0.5, 0.0, 0.0, -0.5];
+    let layers =
+        vec![dense(6, 3, &first, &[0.5, -0.5, 0.5]), dense(3, 2, &[-0.5, 0.5, 0.0, 0.0, 0.0, 0.5], &[1.0, 0.0])];
+    decided(&Problem {
+        nodes: 2,
+        ones: vec![(0, 0), (0, 1), (0, 2), (0, 4), (0, 5)],
+        labels: vec![0; 2],
+        certify_labels: false,
+        spread: Spread::Custom(vec![(0, 0, 1.0), (0, 1, 1.0), (1, 1, 1.0)]),
+        global: 9,
+        local: 2,
+        ..Problem::one_node(6, layers)
+    });
+}

@@ -1,0 +1,515 @@
+//! Tiny random problems, every admissible set of flips, and a forward pass that shares no code with the library.
+
+pub mod arrays;
+pub mod exact;
+pub mod nasty;
+pub mod seed;
+
+use std::fmt;
+
+use nodeproof::{
+    Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions, Layer, LocalBudget, Matrix,
+    Model, NodeId, Propagation, Slopes, SparseMatrix, TargetClass,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use exact::Number;
+
+/// The propagation of a [`Problem`].
+#[derive(Clone, PartialEq)]
+pub enum Spread {
+    Symmetric,
+    RowNormalised,
+    /// Triplets of any non-negative matrix.
+    Custom(Vec<(u32, u32, f64)>),
+}
+
+/// One layer of a [`Problem`].
+#[derive(Clone, PartialEq)]
+pub struct Dense {
+    pub inputs: usize,
+    pub outputs: usize,
+    pub weight: Vec<f64>,
+    pub bias: Vec<f64>,
+}
+
+/// A graph, a model and a budget, all small. Its `Debug` output is a Rust expression: paste it into a test to replay.
+#[derive(Clone, PartialEq)]
+pub struct Problem {
+    pub nodes: usize,
+    pub attributes: usize,
+    pub edges: Vec<(u32, u32)>,
+    pub keep_self_loops: bool,
+    pub ones: Vec<(u32, u32)>,
+    pub labels: Vec<u32>,
+    pub certify_labels: bool,
+    pub spread: Spread,
+    pub layers: Vec<Dense>,
+    pub global: u32,
+    pub local: u32,
+    pub direction: Direction,
+    pub local_at: Vec<(u32, u32)>,
+    pub protected_nodes: Vec<u32>,
+    pub protected_attributes: Vec<u32>,
+}
+
+impl fmt::Debug for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symmetric => write!(f, "Spread::Symmetric"),
+            Self::RowNormalised => write!(f, "Spread::RowNormalised"),
+            Self::Custom(triplets) => write!(f, "Spread::Custom(vec!{})", flat(triplets)),
+        }
+    }
+}
+
+impl fmt::Debug for Dense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (weight, bias) = (flat(&self.weight), flat(&self.bias));
+        write!(
+            f,
+            "Dense {{ inputs: {}, outputs: {}, weight: vec!{weight}, bias: vec!{bias} }}",
+            self.inputs, self.outputs
+        )
+    }
+}
+
+impl fmt::Debug for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "Problem {{ nodes: {}, attributes: {},", self.nodes, self.attributes)?;
+        writeln!(f, "    edges: vec!{}, keep_self_loops: {},", flat(&self.edges), self.keep_self_loops)?;
+        writeln!(f, "    ones: vec!{}, labels: vec!{},", flat(&self.ones), flat(&self.labels))?;
+        writeln!(f, "    certify_labels: {}, spread: {:?},", self.certify_labels, self.spread)?;
+        writeln!(f, "    layers: vec!{},", flat(&self.layers))?;
+        let direction = self.direction;
+        writeln!(f, "    global: {}, local: {}, direction: Direction::{direction:?},", self.global, self.local)?;
+        writeln!(
+            f,
+            "    local_at: vec!{}, protected_nodes: vec!{},",
+            flat(&self.local_at),
+            flat(&self.protected_nodes)
+        )?;
+        write!(f, "    protected_attributes: vec!{} }}", flat(&self.protected_attributes))
+    }
+}
+
+/// On one line, whatever the formatter asks for.
+fn flat(value: &impl fmt::Debug) -> String {
+    format!("{value:?}")
+}
+
+impl Problem {
+    /// One isolated node with `attributes` attributes, none set, propagation [1], and these layers; no flips allowed.
+    pub fn one_node(attributes: usize, layers: Vec<Dense>) -> Self {
+        Self {
+            nodes: 1,
+            attributes,
+            edges: vec![],
+            keep_self_loops: false,
+            ones: vec![],
+            labels: vec![0],
+            certify_labels: true,
+            spread: Spread::RowNormalised,
+            layers,
+            global: 0,
+            local: attributes as u32,
+            direction: Direction::Both,
+            local_at: vec![],
+            protected_nodes: vec![],
+            protected_attributes: vec![],
+        }
+    }
+
+    pub fn graph(&self) -> Graph {
+        let options = GraphOptions::new().keep_self_loops(self.keep_self_loops);
+        let graph = Graph::with_options(self.nodes, self.attributes, &self.edges, &self.ones, options).unwrap();
+        graph.with_labels(self.labels.iter().map(|&label| Some(ClassId(label))).collect()).unwrap()
+    }
+
+    pub fn model(&self) -> Model {
+        let layers = self.layers.iter().map(|layer| {
+            Layer::new(Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone())
+        });
+        Model::new(layers.collect(), self.propagation()).unwrap()
+    }
+
+    fn propagation(&self) -> Propagation {
+        match &self.spread {
+            Spread::Symmetric => Propagation::SymmetricGcn,
+            Spread::RowNormalised => Propagation::RowNormalised,
+            Spread::Custom(triplets) => {
+                Propagation::Custom(SparseMatrix::from_triplets(self.nodes, self.nodes, triplets))
+            }
+        }
+    }
+
+    pub fn budget(&self) -> Budget {
+        let mut budget = Budget::new(self.global, LocalBudget::Count(self.local)).direction(self.direction);
+        for &(node, count) in &self.local_at {
+            budget = budget.local_at(NodeId(node), count);
+        }
+        let attributes = self.protected_attributes.iter().map(|&attribute| attribute.into());
+        budget.protect_nodes(self.protected_nodes.iter().map(|&node| node.into())).protect_attributes(attributes)
+    }
+
+    pub fn target_class(&self) -> TargetClass {
+        if self.certify_labels { TargetClass::Label } else { TargetClass::Predicted }
+    }
+
+    pub fn hidden_layers(&self) -> usize {
+        self.layers.len() - 1
+    }
+
+    /// What the library says of all nodes.
+    pub fn certify(&self, slopes: Slopes) -> Vec<Certificate> {
+        self.certify_with(Engine::Fast, slopes)
+    }
+
+    /// What an engine of the library says of all nodes.
+    pub fn certify_with(&self, engine: Engine, slopes: Slopes) -> Vec<Certificate> {
+        let (graph, model) = (self.graph(), self.model());
+        let nodes: Vec<_> = graph.node_ids().collect();
+        let certifier = Certifier::new(&graph, &model).unwrap().budget(self.budget());
+        let certifier = certifier.target_class(self.target_class()).slopes(slopes).engine(engine).threads(1);
+        certifier.certify(&nodes).unwrap()
+    }
+
+    /// The attributes as a dense matrix.
+    pub fn x(&self) -> Vec<Vec<bool>> {
+        let mut x = vec![vec![false; self.attributes]; self.nodes];
+        for &(node, attribute) in &self.ones {
+            x[node as usize][attribute as usize] = true;
+        }
+        x
+    }
+
+    /// Every flip that is allowed on its own and, per node, how many are allowed together: from the description of the
+    /// problem, not from the library's `Limits`.
+    pub fn allowed(&self) -> (Vec<Flip>, Vec<usize>) {
+        let mut local = vec![self.local as usize; self.nodes];
+        for &(node, count) in &self.local_at {
+            local[node as usize] = count as usize;
+        }
+        for &node in &self.protected_nodes {
+            local[node as usize] = 0;
+        }
+        let x = self.x();
+        let mut flips = Vec::new();
+        for (node, row) in x.iter().enumerate() {
+            for (attribute, &one) in row.iter().enumerate() {
+                let wrong_way =
+                    (self.direction == Direction::AddOnly && one) || (self.direction == Direction::DeleteOnly && !one);
+                if !wrong_way && local[node] > 0 && !self.protected_attributes.contains(&(attribute as u32)) {
+                    flips.push(Flip {
+                        node: (node as u32).into(),
+                        attribute: (attribute as u32).into(),
+                        to: (!one).into(),
+                    });
+                }
+            }
+        }
+        (flips, local)
+    }
+
+    /// Every admissible set of flips, the empty one first; `None` if there are more than `cap`.
+    pub fn admissible_sets(&self, cap: usize) -> Option<Vec<Vec<Flip>>> {
+        let (flips, local) = self.allowed();
+        let mut sets = vec![vec![]];
+        // Each set is extended by every flip behind its last one that the budget still has room for.
+        let mut next = 0;
+        let mut first_flip = vec![0];
+        while next < sets.len() {
+            if sets[next].len() < self.global as usize {
+                for (i, &flip) in flips.iter().enumerate().skip(first_flip[next]) {
+                    let at_node = sets[next].iter().filter(|other: &&Flip| other.node == flip.node).count();
+                    if at_node < local[flip.node.index()] {
+                        let mut set = sets[next].clone();
+                        set.push(flip);
+                        sets.push(set);
+                        first_flip.push(i + 1);
+                        if sets.len() > cap {
+                            return None;
+                        }
+                    }
+                }
+            }
+            next += 1;
+        }
+        Some(sets)
+    }
+
+    /// The same problem with the global budget lowered until there are at most `cap` admissible sets, and those.
+    pub fn enumerable(mut self, cap: usize) -> (Self, Vec<Vec<Flip>>) {
+        loop {
+            if let Some(sets) = self.admissible_sets(cap) {
+                return (self, sets);
+            }
+            self.global = (self.global - 1).min(cap as u32);
+        }
+    }
+
+    /// The numbers of the problem as the library stores them, in another arithmetic.
+    pub fn world<T: Number>(&self) -> World<T> {
+        let propagation = self.propagation().matrix(&self.graph()).unwrap();
+        let row = |m| {
+            let (columns, values) = propagation.row(m);
+            columns.iter().zip(values).map(|(&n, &p)| (n as usize, T::of(p))).collect()
+        };
+        let layer = |layer: &Dense| {
+            let rows = layer.weight.chunks(layer.outputs).map(|row| row.iter().map(|&w| T::of(w)).collect());
+            (rows.collect(), layer.bias.iter().map(|&b| T::of(b)).collect())
+        };
+        World {
+            propagation: (0..self.nodes).map(row).collect(),
+            layers: self.layers.iter().map(layer).collect(),
+            x: self.x(),
+        }
+    }
+
+    /// Per node the largest magnitude that any intermediate result can have, and at least 1: tolerances are relative
+    /// to it.
+    pub fn scales(&self) -> Vec<f64> {
+        let mut world = self.world::<f64>();
+        for (weight, bias) in &mut world.layers {
+            weight.iter_mut().flatten().chain(bias).for_each(|value| *value = value.abs());
+        }
+        world.x.iter_mut().flatten().for_each(|x| *x = true);
+        world.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
+    }
+}
+
+/// A problem in the arithmetic of `T`.
+pub struct World<T> {
+    /// Per node the nodes that it aggregates, with their factors.
+    pub propagation: Vec<Vec<(usize, T)>>,
+    /// Weight, by input, and bias of each layer.
+    pub layers: Vec<(Vec<Vec<T>>, Vec<T>)>,
+    pub x: Vec<Vec<bool>>,
+}
+
+impl<T: Number> World<T> {
+    /// The logits of all nodes once `flips` are made.
+    pub fn logits(&self, flips: &[Flip]) -> Vec<Vec<T>> {
+        let mut x = self.x.clone();
+        for flip in flips {
+            let entry = &mut x[flip.node.index()][flip.attribute.index()];
+            *entry = !*entry;
+        }
+        let (zero, one) = (T::of(0.0), T::of(1.0));
+        let number = |&x: &bool| if x { one.clone() } else { zero.clone() };
+        let mut values: Vec<Vec<T>> = x.iter().map(|row| row.iter().map(number).collect()).collect();
+        for (i, (weight, bias)) in self.layers.iter().enumerate() {
+            let transformed: Vec<Vec<T>> = values
+                .iter()
+                .map(|row| {
+                    let mut sums = vec![zero.clone(); bias.len()];
+                    for (value, weights) in row.iter().zip(weight) {
+                        if *value > zero {
+                            for (sum, w) in sums.iter_mut().zip(weights) {
+                                *sum = sum.plus(&value.times(w));
+                            }
+                        }
+                    }
+                    sums
+                })
+                .collect();
+            let last = i + 1 == self.layers.len();
+            let aggregate = |entries: &Vec<(usize, T)>| {
+                let mut sums = bias.clone();
+                for (n, p) in entries {
+                    for (sum, value) in sums.iter_mut().zip(&transformed[*n]) {
+                        *sum = sum.plus(&p.times(value));
+                    }
+                }
+                if !last {
+                    sums.iter_mut().filter(|sum| **sum < zero).for_each(|sum| *sum = zero.clone());
+                }
+                sums
+            };
+            values = self.propagation.iter().map(aggregate).collect();
+        }
+        values
+    }
+
+    /// Per node t and class k the smallest `logit_y − logit_k` over `sets`, where y = `classes[t]`.
+    pub fn smallest_margins(&self, sets: &[Vec<Flip>], classes: &[ClassId]) -> Vec<Vec<T>> {
+        let mut smallest: Vec<Vec<T>> = Vec::new();
+        for flips in sets {
+            let logits = self.logits(flips);
+            let margins = logits.iter().zip(classes).map(|(row, class)| margins(row, *class));
+            if smallest.is_empty() {
+                smallest = margins.collect();
+                continue;
+            }
+            for (least, margin) in smallest.iter_mut().flatten().zip(margins.flatten()) {
+                if margin < *least {
+                    *least = margin;
+                }
+            }
+        }
+        smallest
+    }
+}
+
+/// `logit_class − logit_k` for every k.
+pub fn margins<T: Number>(logits: &[T], class: ClassId) -> Vec<T> {
+    logits.iter().map(|logit| logits[class.index()].minus(logit)).collect()
+}
+
+/// How large problems may be.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub nodes: usize,
+    pub attributes: usize,
+    pub hidden_layers: (usize, usize),
+    pub units: usize,
+    /// Largest global budget, now and then exceeded by far.
+    pub global: u32,
+}
+
+/// What [`problems`] draws at most.
+pub const SMALL: Sizes = Sizes { nodes: 12, attributes: 6, hidden_layers: (0, 3), units: 4, global: 8 };
+/// Small enough to try every set of flips.
+pub const TINY: Sizes = Sizes { nodes: 5, attributes: 4, hidden_layers: (0, 3), units: 4, global: 8 };
+/// Large enough for searches to stop early and for long lists of flips.
+pub const MEDIUM: Sizes = Sizes { nodes: 30, attributes: 40, hidden_layers: (0, 2), units: 9, global: 150 };
+
+/// Where a weight, bias or propagation value comes from.
+#[derive(Debug, Clone, Copy)]
+struct Draw {
+    /// 0: zero; 1: a whole number; else a quarter or any number, as the problem's [`Kind`] says.
+    sort: u8,
+    quarters: i8,
+    any: f64,
+}
+
+/// Which numbers a problem is made of.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// −1, 0 and 1: ties everywhere.
+    Signs,
+    /// Quarters: sums are exact, ties and `lo == 0` are common.
+    Quarters,
+    /// Anything in (−2, 2).
+    Any,
+    /// Both.
+    Mixed,
+}
+
+impl Draw {
+    fn value(self, kind: Kind) -> f64 {
+        match (self.sort, kind) {
+            (0, _) => 0.0,
+            (_, Kind::Signs) => f64::from(self.quarters.signum()),
+            (1, Kind::Quarters | Kind::Mixed) => f64::from(self.quarters / 4),
+            (2 | 3, Kind::Mixed) | (_, Kind::Quarters) => f64::from(self.quarters) / 4.0,
+            _ => self.any,
+        }
+    }
+}
+
+fn draws(count: usize) -> impl Strategy<Value = Vec<Draw>> {
+    let draw = (0u8..8, -8i8..=8, -2.0..2.0).prop_map(|(sort, quarters, any)| Draw { sort, quarters, any });
+    vec(draw, count)
+}
+
+/// Random problems. Sizes and values are drawn independently and cut to fit, so that each shrinks on its own.
+pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
+    let shape = (
+        1..=sizes.nodes,
+        1..=sizes.attributes,
+        sizes.hidden_layers.0..=sizes.hidden_layers.1,
+        vec(1..=sizes.units, 3),
+        2usize..=4,
+    );
+    let kind = prop_oneof![
+        1 => Just(Kind::Signs), 2 => Just(Kind::Quarters), 2 => Just(Kind::Any), 2 => Just(Kind::Mixed)
+    ];
+    let (n, d) = (0u32..sizes.nodes as u32, 0u32..sizes.attributes as u32);
+    // Weights and biases of the widest network.
+    let wide = sizes.units.max(4);
+    let numbers =
+        (kind, draws((sizes.attributes + 1 + 3 * (wide + 1)) * wide), prop_oneof![2 => Just(0i8), 1 => 1i8..=8]);
+    let graph = (
+        vec((n.clone(), n.clone()), 0..=sizes.nodes + 2),
+        any::<bool>(),
+        vec((n.clone(), d.clone()), 0..=2 * sizes.nodes),
+        vec(0u32..4, sizes.nodes),
+        prop_oneof![4 => Just(false), 1 => Just(true)],
+    );
+    let entries = vec((n.clone(), n.clone()), 0..=2 * sizes.nodes);
+    let spread = (0u8..5, entries, draws(2 * sizes.nodes));
+    let direction = prop_oneof![
+        4 => Just(Direction::Both), 1 => Just(Direction::AddOnly), 1 => Just(Direction::DeleteOnly)
+    ];
+    let budget = (
+        prop_oneof![8 => 0..=sizes.global, 1 => Just(1000)],
+        1..=sizes.attributes as u32,
+        direction,
+        vec((n.clone(), 0..=sizes.attributes as u32), 0..=2),
+        prop_oneof![3 => Just(vec![]), 1 => vec(n, 1..=2)],
+        prop_oneof![3 => Just(vec![]), 1 => vec(d, 1..=2)],
+    );
+    (shape, numbers, graph, spread, budget).prop_map(|(shape, numbers, graph, spread, budget)| {
+        let (nodes, attributes, hidden_layers, units, classes) = shape;
+        let (kind, values, confidence) = numbers;
+        let mut widths = vec![attributes];
+        widths.extend_from_slice(&units[..hidden_layers]);
+        widths.push(classes);
+        let mut values = values.into_iter().map(|draw| draw.value(kind));
+        let mut layers: Vec<Dense> = widths
+            .windows(2)
+            .map(|width| {
+                let weight = values.by_ref().take(width[0] * width[1]).collect();
+                Dense { inputs: width[0], outputs: width[1], weight, bias: values.by_ref().take(width[1]).collect() }
+            })
+            .collect();
+        // Without this hardly any node is robust under a large budget.
+        layers[hidden_layers].bias[0] += f64::from(confidence);
+        let (n, d) = (nodes as u32, attributes as u32);
+        let pairs = |pairs: Vec<(u32, u32)>, columns| pairs.into_iter().map(|(a, b)| (a % n, b % columns)).collect();
+        let (edges, keep_self_loops, ones, labels, certify_labels) = graph;
+        let spread = match spread {
+            (0 | 1, ..) => Spread::Symmetric,
+            (2, ..) => Spread::RowNormalised,
+            (_, entries, factors) => {
+                let factors = factors.into_iter().map(|draw| draw.value(kind).abs() / 2.0);
+                Spread::Custom(entries.into_iter().zip(factors).map(|((a, b), p)| (a % n, b % n, p)).collect())
+            }
+        };
+        let (global, local, direction, local_at, protected_nodes, protected_attributes) = budget;
+        Problem {
+            nodes,
+            attributes,
+            edges: pairs(edges, n),
+            keep_self_loops,
+            ones: pairs(ones, d),
+            labels: labels.into_iter().take(nodes).map(|label| label % classes as u32).collect(),
+            certify_labels,
+            spread,
+            layers,
+            global,
+            local: local.min(d),
+            direction,
+            local_at: local_at.into_iter().map(|(node, count)| (node % n, count)).collect(),
+            protected_nodes: protected_nodes.into_iter().map(|node| node % n).collect(),
+            protected_attributes: protected_attributes.into_iter().map(|attribute| attribute % d).collect(),
+        }
+    })
+}
+
+/// A problem, and slopes for each of its hidden layers.
+pub fn problems_with_slopes(sizes: Sizes) -> impl Strategy<Value = (Problem, Vec<Matrix>)> {
+    let slope = prop_oneof![1 => Just(0.0), 1 => Just(1.0), 4 => 0.0..=1.0];
+    (problems(sizes), vec(slope, 3 * sizes.nodes * sizes.units)).prop_map(move |(problem, pool)| {
+        let hidden = &problem.layers[..problem.hidden_layers()];
+        let mut pool = pool.into_iter();
+        let slopes = hidden.iter().map(|layer| {
+            let values = pool.by_ref().take(problem.nodes * layer.outputs).collect();
+            Matrix::from_values(problem.nodes, layer.outputs, values)
+        });
+        let slopes = slopes.collect();
+        (problem, slopes)
+    })
+}

@@ -1,0 +1,14 @@
+//! What the library promises, held against truths that share no code with it. One program, so that it links once.
+
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+mod attack;
+mod brute_force;
+mod common;
+mod golden;
+mod left_out;
+mod linear_program;
+mod overflow;
+mod readme;
+mod rounding;
+mod textbook;
