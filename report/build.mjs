@@ -66,8 +66,8 @@ function licenceSection(packages) {
 }
 
 function licenceFile(packages) {
-  const parts = packages.map(({ name, version, license, text }) => `${name} ${version} (${license})\n\n${text}\n`);
-  return `The page of nodeproof report contains these packages.\n\n${parts.join(`\n${"-".repeat(80)}\n\n`)}`;
+  const entries = packages.map(({ name, version, license, text }) => `${name} ${version} (${license})\n\n${text}\n`);
+  return `The page of nodeproof report contains these packages.\n\n${entries.join(`\n${"-".repeat(80)}\n\n`)}`;
 }
 
 function escape(text) {

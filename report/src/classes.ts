@@ -2,20 +2,22 @@
 
 import * as Plot from "@observablehq/plot";
 import { max, min } from "d3-array";
+import { inShort, rank } from "./bounds";
 import { figure, plot } from "./charts";
+import type { Bound } from "./data";
 import { h, named } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { atLeast, short, SOME_MARGIN } from "./words";
+import { short } from "./words";
 
-interface Bound {
+/** The margin to a class is at least this. */
+interface ClassBound {
   class: number;
-  /** null where numbers overflowed. */
-  value: number | null;
+  bound: Bound;
 }
 
 export function classMargins(findings: Findings, model: ModelFindings, position: number): HTMLElement | null {
-  const bounds = (model.margins(position) ?? []).flatMap((value, number): Bound[] =>
-    value === null ? [] : [{ class: number, value: value === "?" ? null : value }],
+  const bounds = (model.margins(position) ?? []).flatMap((bound, number): ClassBound[] =>
+    bound === null ? [] : [{ class: number, bound }],
   );
   if (bounds.length === 0) return null;
   return h(
@@ -26,12 +28,8 @@ export function classMargins(findings: Findings, model: ModelFindings, position:
   );
 }
 
-function chart(findings: Findings, bounds: Bound[], width: number): Element {
-  const drawn = bounds.filter(({ value }) => value !== null);
-  const [low, high] = [
-    Math.min(0, min(drawn, ({ value }) => value ?? 0) ?? 0),
-    Math.max(0, max(drawn, ({ value }) => value ?? 0) ?? 0),
-  ];
+function chart(findings: Findings, bounds: ClassBound[], width: number): Element {
+  const [low, high] = [Math.min(0, min(bounds, length) ?? 0), Math.max(0, max(bounds, length) ?? 0)];
   const marginLeft = Math.min(150, width * 0.4);
   const space = ((high - low || 1) * LABEL_WIDTH) / Math.max(LABEL_WIDTH, width - marginLeft - 2 * LABEL_WIDTH);
   return plot({
@@ -50,26 +48,26 @@ function chart(findings: Findings, bounds: Bound[], width: number): Element {
       grid: true,
     },
     y: {
-      domain: bounds.map((bound) => bound.class),
+      domain: bounds.map(({ class: number }) => number),
       label: null,
       tickSize: 0,
       tickFormat: (number: number) => short(findings.className(number), 20),
     },
     marks: [
-      Plot.barX(drawn, {
+      Plot.barX(bounds, {
         y: "class",
-        x: "value",
-        fill: ({ value }: Bound) => ((value ?? 0) > 0 ? "var(--robust)" : "var(--nonrobust)"),
+        x: length,
+        fill: ({ bound }: ClassBound) => (rank(bound) > 0 ? "var(--robust)" : "var(--nonrobust)"),
         insetTop: 4,
         insetBottom: 4,
       }),
       Plot.ruleX([0], { stroke: "currentColor", strokeWidth: 1.5 }),
       Plot.text(
-        bounds.filter(({ value }) => (value ?? 0) >= 0),
+        bounds.filter((bound) => length(bound) >= 0),
         { ...LABEL, text: boundInShort, textAnchor: "start", dx: 5 },
       ),
       Plot.text(
-        bounds.filter(({ value }) => (value ?? 0) < 0),
+        bounds.filter((bound) => length(bound) < 0),
         { ...LABEL, text: boundInShort, textAnchor: "end", dx: -5 },
       ),
     ],
@@ -78,13 +76,18 @@ function chart(findings: Findings, bounds: Bound[], width: number): Element {
 
 /** Room for a number beside a bar. */
 const LABEL_WIDTH = 52;
-const LABEL = { y: "class", x: ({ value }: Bound) => value ?? 0, fill: "currentColor" } as const;
+const LABEL = { y: "class", x: length, fill: "currentColor" } as const;
 
-function boundInShort({ value }: Bound): string {
-  return value === null ? "?" : atLeast(value);
+/** The length of a bar: none where no number is known. */
+function length({ bound }: ClassBound): number {
+  return typeof bound === "number" ? bound : 0;
 }
 
-function table(findings: Findings, bounds: Bound[]): HTMLElement {
+function boundInShort({ bound }: ClassBound): string {
+  return inShort(bound);
+}
+
+function table(findings: Findings, bounds: ClassBound[]): HTMLElement {
   return h(
     "details",
     { class: "numbers" },
@@ -120,8 +123,8 @@ function table(findings: Findings, bounds: Bound[]): HTMLElement {
   );
 }
 
-function status({ value }: Bound): string {
-  if (value === null) return "unknown: numbers overflowed";
-  if (value === SOME_MARGIN) return "holds, by how much was not asked";
-  return value > 0 ? "holds" : "not proven to hold";
+function status({ bound }: ClassBound): string {
+  if (bound === "unknown") return "unknown: numbers overflowed";
+  if (bound === "positive") return "holds, by how much is not known";
+  return bound > 0 ? "holds" : "not proven to hold";
 }

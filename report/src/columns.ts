@@ -1,9 +1,10 @@
 /** The columns of the table of nodes: what they show, how they sort, and what goes into CSV. */
 
+import { inShort, rank } from "./bounds";
 import { verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
 import { radiusInShort, type Findings, type ModelFindings } from "./findings";
-import { atLeast, count, percent, VERDICTS } from "./words";
+import { count, percent, VERDICTS } from "./words";
 
 export interface Column {
   title: string;
@@ -65,10 +66,7 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
         return verdict ? verdictTag(verdict) : "–";
       },
     },
-    {
-      ...numeric("margin", 84, model, (position) => model.margin(position), atLeast),
-      show: (position) => marginInShort(model, position),
-    },
+    marginColumn(model),
     {
       ...numeric(
         "radius",
@@ -85,11 +83,27 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
   return columns.filter(({ title }) => !missing.includes(title));
 }
 
-/** The smallest lower bound; “?” where numbers overflowed. */
-function marginInShort(model: ModelFindings, position: number): string {
-  const least = model.margin(position);
-  if (least !== null) return atLeast(least);
-  return model.margins(position) ? "?" : "–";
+/** The smallest lower bounds; those of which nothing is known go last. */
+function marginColumn(model: ModelFindings): Column {
+  const known = (position: number) => {
+    const bound = model.margin(position);
+    return bound === "unknown" ? null : bound;
+  };
+  return {
+    title: "margin",
+    model,
+    width: 84,
+    numeric: true,
+    key: (position) => {
+      const bound = known(position);
+      return bound === null ? null : rank(bound);
+    },
+    show: (position) => {
+      const bound = model.margin(position);
+      return bound === null ? "–" : inShort(bound);
+    },
+    text: (position) => known(position) ?? "",
+  };
 }
 
 /** Whether the model gives the node another class than its label; null where one of them is not known. */

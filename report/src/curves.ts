@@ -89,7 +89,7 @@ function lastDrawn(models: ModelFindings[], budgets: number[]): number {
   const ends = known.flatMap(({ curve, position }) =>
     [curve.robust, curve.nonrobust].map((counts) => settledFrom(counts, position.length / 100)),
   );
-  const longest = Math.max(...known.map(({ max_budget }) => max_budget));
+  const longest = Math.max(...known.map(({ budget }) => budget.global));
   return Math.min(longest, Math.max(...ends, ...budgets, 1) + 2);
 }
 
@@ -102,7 +102,7 @@ function settledFrom(counts: number[], tolerance: number): number {
 function stepsOf(model: ModelFindings, end: number): Step[] {
   const { radii } = model;
   if (!radii) return [];
-  const last = Math.min(end, radii.max_budget);
+  const last = Math.min(end, radii.budget.global);
   return Array.from({ length: last + 2 }, (_, flips) => {
     const at = Math.min(flips, last);
     const of = radii.position.length;
@@ -236,19 +236,19 @@ function undecided(robust: number, nonrobust: number): number {
 /** The shares at one Q: on one line a model, or with its letter on a line each where there is little room. */
 function summary({ model, robust, nonrobust }: Step, several: boolean, narrow: boolean): string {
   const rest = undecided(robust, nonrobust);
-  const parts = [`${percent(robust)} robust`, `${percent(nonrobust)} nonrobust`];
-  if (rest > 0) parts.push(`${percent(rest)} undecided`);
-  if (!several) return parts.join("\n");
+  const shares = [`${percent(robust)} robust`, `${percent(nonrobust)} nonrobust`];
+  if (rest > 0) shares.push(`${percent(rest)} undecided`);
+  if (!several) return shares.join("\n");
   return narrow
-    ? parts.map((part) => `${model.letter}  ${part}`).join("\n")
-    : `${modelLabel(model, true, 20)}: ${parts.join(", ")}`;
+    ? shares.map((share) => `${model.letter}  ${share}`).join("\n")
+    : `${modelLabel(model, true, 20)}: ${shares.join(", ")}`;
 }
 
 function caption(models: ModelFindings[], several: boolean, end: number): Child[] {
-  const limits = [...new Set(models.map(({ radii }) => radii?.local_count ?? 0))];
-  const budget = `if up to Q attributes are flipped in all, at most ${limits.join(" or ")} at one node. `;
+  const limits = [...new Set(models.flatMap(({ radii }) => radii?.budget.local_in_words ?? []))];
+  const budget = `under at most Q flips, ${limits.join("; or ")}. `;
   const scanned = models.some(({ radii }) => radii?.scan);
-  const tail = models.some(({ radii }) => (radii?.max_budget ?? 0) > end)
+  const tail = models.some(({ radii }) => (radii?.budget.global ?? 0) > end)
     ? ` Beyond Q = ${end} each curve changes by less than 1%; the numbers go on. `
     : "";
   const rest = scanned ? "Where only robust nodes were looked for, of the rest nothing is known. " : "";

@@ -1,7 +1,7 @@
 /** What `nodeproof report` writes into the page, as JSON. Positions are indices into the columns of `nodes`. */
 export interface Report {
   format: "nodeproof-report";
-  version: 1;
+  version: 2;
   /** Version of the program. */
   nodeproof: string;
   /** What the page is called; hostile text is possible here as in every other string. */
@@ -42,14 +42,18 @@ export interface Model {
   purity: (number | null)[];
 }
 
+/** What an attacker may change. The words are the program's own, not those of a stranger's file. */
+export interface Budget {
+  global: number; // Q, flips in all; of radii the most that were tried
+  in_words: string; // “at most 12 flips, 28 at one node (1% of 2879 attributes), only additions”
+  local_in_words: string; // the same without the number of flips in all
+}
+
+/** A lower bound on a margin: a number; positive, by how much is not known; or nothing, since numbers overflowed. */
+export type Bound = number | "positive" | "unknown";
+
 export interface Certificates {
-  budget: {
-    global: number; // Q, flips in all
-    local: string; // as given, "1%" or "5"
-    local_count: number; // q, flips at one node
-    direction: "both" | "add-only" | "delete-only";
-    notes: string[]; // further restrictions in words, e.g. "no flips at 12 protected nodes"
-  };
+  budget: Budget;
   engine: "fast" | "tight" | "complete"; // strongest that was asked for
   target: "predicted" | "label"; // whose margins are certified
   /** Columns, one entry per certified node; `position` says which node. */
@@ -57,34 +61,28 @@ export interface Certificates {
   predicted: number[]; // class
   class: number[]; // the class that is certified
   verdict: (0 | 1 | 2)[]; // 0 robust, 1 nonrobust, 2 undecided
-  /** Lower bound on the margin to each class; null for the class itself; the string "?" where numbers overflowed and nothing is known;
-      5e-324 stands for "positive, by how much was not asked". */
-  margins: (number | null | "?")[][];
+  margins: (Bound | null)[][]; // for each class; null for the one that is certified
+  bounds: ([lower: Bound, upper: number | null] | null)[]; // undecided only: the smallest margin lies between
   /** Flips [position of the node, attribute, new value 0 or 1] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
   witness: ([number, number, 0 | 1][] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
-  bounds: ([number, number] | null)[]; // undecided only: the smallest margin lies between
 }
 
 export interface Radii {
+  budget: Budget;
   engine: "fast" | "tight" | "complete";
   target: "predicted" | "label"; // whose class withstands the flips
-  direction: "both" | "add-only" | "delete-only";
-  notes: string[]; // further restrictions in words, as in the budget of certificates
   scan: boolean; // true: only robust_up_to is known (nonrobust_from all null)
-  max_budget: number; // the largest Q that was tried
-  local: string;
-  local_count: number;
   position: number[];
   class: (number | null)[];
   robust_up_to: (number | null)[]; // proven robust up to this Q; null: not even without flips
-  nonrobust_from: (number | null)[]; // a witness is known from this Q on; null: none up to max_budget
+  nonrobust_from: (number | null)[]; // a witness is known from this Q on; null: none up to the largest that was tried
   exact: boolean[];
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
   witness: ([number, number, 0 | 1][] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
-  /** For Q = 0, 1, …, max_budget: number of nodes proven robust, and proven nonrobust. */
+  /** For Q = 0, 1, … up to the largest that was tried: number of nodes proven robust, and proven nonrobust. */
   curve: { robust: number[]; nonrobust: number[] };
 }

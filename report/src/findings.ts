@@ -1,7 +1,8 @@
 /** The data of the report, made ready to be asked: everything by position, whatever order the columns came in. */
 
 import { ascending, mean } from "d3-array";
-import type { Certificates, Model, Radii, Report } from "./data";
+import { smallest } from "./bounds";
+import type { Bound, Certificates, Model, Radii, Report } from "./data";
 import { isBlank, VERDICTS, type Verdict } from "./words";
 
 export type Flip = [position: number, attribute: number, to: 0 | 1];
@@ -63,20 +64,13 @@ export class ModelFindings {
     return this.certificates?.margins[this.row(position)] ?? null;
   }
 
-  /** The smallest lower bound; null where nothing is known. */
-  margin(position: number): number | null {
-    const margins = this.margins(position);
-    if (!margins) return null;
-    let least = Infinity;
-    for (const margin of margins) {
-      if (margin === "?") return null;
-      if (margin !== null && margin < least) least = margin;
-    }
-    return least === Infinity ? null : least;
+  /** The smallest lower bound; null for a node without a certificate. */
+  margin(position: number): Bound | null {
+    return smallest(this.margins(position) ?? []);
   }
 
   /** Between what the smallest margin of an undecided node lies. */
-  bounds(position: number): [number, number] | null {
+  bounds(position: number): Certificates["bounds"][number] {
     return this.certificates?.bounds[this.row(position)] ?? null;
   }
 

@@ -4,7 +4,7 @@ import type { Certificates, Radii } from "./data";
 import { modelLetter, verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { budgetInWords, count, directionInWords, plural } from "./words";
+import { plural } from "./words";
 
 export function guarantee(findings: Findings): HTMLElement {
   return h(
@@ -42,6 +42,8 @@ function verdictMeanings(findings: Findings): HTMLElement {
     ),
     h("dt", {}, verdictTag("undecided")),
     h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
+    h("dt", {}, h("strong", {}, "flip")),
+    h("dd", {}, "One attribute of one node that is added or removed; only one of the two where the budget says so."),
     h("dt", {}, h("strong", {}, "radius")),
     h("dd", {}, "The largest number of flips in all under which a node is robust; with “≥” where it may be larger."),
   );
@@ -70,35 +72,24 @@ function terms(findings: ModelFindings, several: boolean): HTMLElement {
 }
 
 function certificateTerms({ budget, target, engine }: Certificates): Child[] {
-  const share = budget.local.endsWith("%") ? ` (${budget.local} of all attributes)` : "";
   return [
-    h(
-      "li",
-      {},
-      `Verdicts: ${budgetInWords(budget)}${share}; ${directionInWords(budget.direction)}. `,
-      restrictions(budget.notes),
-    ),
-    h("li", {}, targetInWords(target), ` Strongest engine that was asked for: `, h("code", {}, engine), "."),
+    h("li", {}, `Verdicts: ${budget.in_words}.`),
+    h("li", {}, targetInWords(target), " Strongest engine that was asked for: ", h("code", {}, engine), "."),
   ];
 }
 
-function radiusTerms({ local_count, max_budget, engine, direction, notes, target, scan }: Radii): Child[] {
+function radiusTerms({ budget, engine, target, scan }: Radii): Child[] {
   return [
     h(
       "li",
       {},
-      `Radii: up to ${plural(max_budget, "flip")} in all were tried, at most ${count(local_count)} at one node; ${directionInWords(direction)}; engine `,
+      `Radii: up to ${plural(budget.global, "flip")} were tried, ${budget.local_in_words}, with the `,
       h("code", {}, engine),
-      ". ",
-      restrictions(notes),
+      " engine. ",
       target === "label" && "They are of the label, not of the predicted class. ",
       scan && "Only robustness was asked, so no radius has an upper end.",
     ),
   ];
-}
-
-function restrictions(notes: string[]): Child {
-  return notes.length > 0 && ["Also: ", notes.map((note, index) => [index > 0 && "; ", named(note)]), ". "];
 }
 
 function targetInWords(target: Certificates["target"]): string {

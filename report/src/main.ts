@@ -14,8 +14,8 @@ import { themeSwitch } from "./theme";
 import { short } from "./words";
 
 function start(report: Report): void {
-  if (report.format !== "nodeproof-report" || report.version !== 1)
-    throw new Error("its data are not those of a nodeproof report, version 1");
+  if (report.format !== "nodeproof-report" || report.version !== 2)
+    throw new Error("its data are not those of a nodeproof report, version 2");
   document.title = short(report.title, 120);
   const findings = new Findings(report);
   const view = new NodeView(findings);

@@ -5,7 +5,7 @@ import { bin, max, min, quantile, range, sum, tickStep } from "d3-array";
 import { figure, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { count, plural, SOME_MARGIN, VERDICTS, type Verdict } from "./words";
+import { count, plural, VERDICTS, type Verdict } from "./words";
 
 interface Bar {
   from: number;
@@ -53,9 +53,9 @@ function marginsOf(findings: Findings, model: ModelFindings): Margins {
     const verdict = model.verdict(position);
     if (!verdict) continue;
     const margin = model.margin(position);
-    if (margin === null) margins.unknown++;
-    else if (margin === SOME_MARGIN) margins.positive++;
-    else margins.byVerdict[verdict].push(margin);
+    if (typeof margin === "number") margins.byVerdict[verdict].push(margin);
+    else if (margin === "positive") margins.positive++;
+    else margins.unknown++;
   }
   return margins;
 }
@@ -176,7 +176,7 @@ function remarks({ byVerdict, positive, unknown }: Margins, thresholds: number[]
   );
   return [
     positive > 0 &&
-      `Not drawn: ${plural(positive, "robust node")} whose margin is proven positive, by how much was not asked. `,
+      `Not drawn: ${plural(positive, "robust node")} whose margin is proven positive, by how much is not known. `,
     unknown > 0 && `Not drawn: ${plural(unknown, "node")} of which nothing is known, since numbers overflowed. `,
     outside > 0 && `The bars at the ends include ${plural(outside, "node")} further out. `,
   ];

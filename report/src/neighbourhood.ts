@@ -109,12 +109,12 @@ function badge(radius: number, flips: number): SVGElement {
 }
 
 function spotInWords(findings: Findings, predicted: number | null, position: number, flips: number): string {
-  const parts = [
+  const words = [
     short(findings.fullName(position), 80),
     predicted === null ? "no prediction in this report" : `predicted ${short(findings.className(predicted))}`,
     ...(flips > 0 ? [plural(flips, "flip")] : []),
   ];
-  return parts.join(", ");
+  return words.join(", ");
 }
 
 function classLegend(findings: Findings, model: ModelFindings, drawn: Set<number>): HTMLElement {
@@ -137,14 +137,14 @@ function drawnNote(findings: Findings, surroundings: Surroundings, drawn: Set<nu
   const [complete, beyond] = [surroundings.isComplete(), surroundings.at(2).length];
   const cutNear = drawnAt(1) < degree;
   const cutFar = surroundings.reach > 1 && (drawnAt(2) < beyond || !complete);
-  const parts = [
+  const cut = [
     ...(cutNear ? [`${count(drawnAt(1))} of ${plural(degree, "neighbour")}`] : []),
     ...(cutFar
       ? [`${count(drawnAt(2))} of ${complete ? "" : "at least "}${plural(beyond, "node")} two steps away`]
       : []),
   ];
   return [
-    parts.length > 0 ? `Drawn: ${parts.join(" and ")}.` : "",
+    cut.length > 0 ? `Drawn: ${cut.join(" and ")}.` : "",
     "Colour and number stand for the predicted class.",
     layers > 2 ? `The model sees ${layers} steps far; two are drawn.` : "",
   ]

@@ -1,15 +1,17 @@
 /** One node in full: what each model says of it, its neighbourhood, margins and witness. */
 
+import { atLeast, inShort } from "./bounds";
 import { modelLetter, verdictTag } from "./charts";
 import { classMargins } from "./classes";
 import { isWrong } from "./columns";
 import { byId, h, named, type Child } from "./dom";
+import type { Bound, Certificates } from "./data";
 import type { Evidence, Findings, ModelFindings, Radius } from "./findings";
 import { neighbourhood } from "./neighbourhood";
 import { Surroundings } from "./surroundings";
 import type { NodeTable } from "./table";
 import { witness } from "./witness";
-import { atLeast, budgetInWords, capital, count, margin, percent, plural, SOME_MARGIN, type Verdict } from "./words";
+import { capital, count, margin, percent, plural, type Verdict } from "./words";
 
 const FRAGMENT = /^#node-(\d+)$/;
 
@@ -93,7 +95,7 @@ function nodePage(findings: Findings, position: number): HTMLElement[] {
     h(
       "div",
       { class: single ? "columns single" : "columns" },
-      findings.models.map((model) => modelPart(findings, model, position, single)),
+      findings.models.map((model) => modelView(findings, model, position, single)),
     ),
   ];
 }
@@ -109,26 +111,26 @@ function facts(findings: Findings, position: number): Child[] {
   ];
 }
 
-function modelPart(findings: Findings, model: ModelFindings, position: number, single: boolean): HTMLElement {
+function modelView(findings: Findings, model: ModelFindings, position: number, single: boolean): HTMLElement {
   const evidence = model.evidence(position);
   const surroundings = new Surroundings(findings, position, Math.min(3, model.model.layers));
   return h(
     "article",
-    { class: "model-part" },
+    { class: "model-view" },
     !single && h("h3", { class: "model-name" }, modelLetter(model), named(model.model.name)),
-    h("div", { class: "outcome" }, verdictPart(findings, model, position)),
+    h("div", { class: "outcome" }, verdictView(findings, model, position)),
     h(
       "div",
       { class: "drawing" },
       h("h4", {}, "Neighbourhood"),
       neighbourhood(findings, model, position, evidence?.flips ?? []),
     ),
-    evidence && h("div", {}, witnessPart(findings, model, position, surroundings, evidence)),
-    marginsPart(findings, model, position),
+    evidence && h("div", {}, witnessView(findings, model, position, surroundings, evidence)),
+    marginsView(findings, model, position),
   );
 }
 
-function verdictPart(findings: Findings, model: ModelFindings, position: number): Child[] {
+function verdictView(findings: Findings, model: ModelFindings, position: number): Child[] {
   const verdict = model.verdict(position);
   const [predicted, purity] = [model.predicted(position), model.purity(position)];
   const radius = model.radius(position);
@@ -157,22 +159,24 @@ function verdictPart(findings: Findings, model: ModelFindings, position: number)
 function verdictInWords(findings: Findings, model: ModelFindings, position: number): Child[] {
   const { certificates } = model;
   if (!certificates) return [];
-  const budget = budgetInWords(certificates.budget);
+  const allowed = `Allowed: ${certificates.budget.in_words}.`;
   const evidence = model.evidence(position);
   switch (model.verdict(position)) {
     case "robust":
       return [
-        `Proven: no admissible set of flips changes the class (${budget}). `,
+        "Proven: no admissible set of flips changes the class. ",
         leastMargin(model.margin(position)),
+        ` ${allowed}`,
       ];
     case "nonrobust":
       if (evidence?.flips.length === 0) return withoutFlips(findings, model, position, evidence);
-      return [`${flipsInWords(evidence)} (allowed: ${budget}).`];
+      return [`${flipsInWords(evidence)}. ${allowed}`];
     default:
       return [
-        `Its certificate neither proves nor refutes it (${budget}). `,
+        "Its certificate neither proves nor refutes it. ",
         undecidedBounds(model.bounds(position)),
         settledByRadius(model.radius(position), certificates.budget.global),
+        ` ${allowed}`,
       ];
   }
 }
@@ -201,20 +205,21 @@ function settledByRadius(radius: Radius | null, global: number): string {
   return radius?.upTo != null && radius.upTo < global ? " Its radius settles it: nonrobust." : "";
 }
 
-function leastMargin(value: number | null): string {
-  if (value === null) return "";
-  return value === SOME_MARGIN
-    ? "Every margin stays positive; by how much was not asked."
-    : `Every margin stays at least ${atLeast(value)}.`;
+function leastMargin(bound: Bound | null): string {
+  if (typeof bound === "number") return `Every margin stays at least ${atLeast(bound)}.`;
+  return bound === "positive" ? "Every margin stays positive; by how much is not known." : "";
 }
 
-function undecidedBounds(bounds: [number, number] | null): string {
-  if (!bounds || bounds.some((bound) => Math.abs(bound) > 1e300)) return "Numbers overflowed, and nothing is known.";
-  return `The smallest margin lies between ${atLeast(bounds[0])} and ${margin(bounds[1])}.`;
+function undecidedBounds(bounds: Certificates["bounds"][number]): string {
+  if (!bounds || bounds[0] === "unknown") return "Numbers overflowed, and nothing is known.";
+  const [lower, upper] = [inShort(bounds[0]), bounds[1]];
+  return upper === null
+    ? `The smallest margin is at least ${lower}.`
+    : `The smallest margin lies between ${lower} and ${margin(upper)}.`;
 }
 
 function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string {
-  const most = radii?.max_budget ?? 0;
+  const most = radii?.budget.global ?? 0;
   if (from === null)
     return upTo === null
       ? "Nothing is proven, not even without flips."
@@ -222,14 +227,14 @@ function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string
         ? "None: the class does not hold even without flips."
         : `At most ${upTo}: ${plural(upTo + 1, "flip")} can change the class.`;
   if (from === 0 && upTo === 0) return "0: a single flip can change the class.";
-  const holds = from === 0 ? "Holds without flips" : `Withstands any ${plural(from, "flip")}`;
+  const holds = ["Holds without flips", "Withstands any single flip"][from] ?? `Withstands any ${plural(from, "flip")}`;
   if (upTo === null)
     return from >= most ? `${holds}, the most that was tried.` : `${holds}; beyond that nothing is known.`;
   if (upTo === from) return `${holds}; ${count(from + 1)} can change the class.`;
   return `${holds}; ${plural(upTo + 1, "flip")} can change the class; what lies between is undecided.`;
 }
 
-function witnessPart(
+function witnessView(
   findings: Findings,
   model: ModelFindings,
   position: number,
@@ -252,7 +257,7 @@ function witnessTitle(verdict: Verdict | null, { source, flips }: Evidence): str
   return verdict === "robust" ? `Beyond the budget: a witness of ${size}` : `Witness of ${size}`;
 }
 
-function marginsPart(findings: Findings, model: ModelFindings, position: number): Child {
+function marginsView(findings: Findings, model: ModelFindings, position: number): Child {
   const margins = classMargins(findings, model, position);
   const certified = model.certified(position);
   return (

@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { figure, modelLabel, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
-import { budgetInWords, capital, count, decimal, percent, plural, VERDICTS } from "./words";
+import { capital, count, decimal, percent, plural, VERDICTS } from "./words";
 
 export function header(findings: Findings): HTMLElement[] {
   const { title, graph } = findings.report;
@@ -50,8 +50,8 @@ function modelCard(findings: Findings, model: ModelFindings, several: boolean): 
 }
 
 function budgetLine({ certificates, radii }: ModelFindings): string {
-  if (certificates) return capital(`${budgetInWords(certificates.budget)}.`);
-  return `No certificates in this report, only radii, up to ${plural(radii?.max_budget ?? 0, "flip")}.`;
+  if (certificates) return capital(`${certificates.budget.in_words}.`);
+  return `No certificates in this report, only radii, up to ${plural(radii?.budget.global ?? 0, "flip")}.`;
 }
 
 function verdictFigures(model: ModelFindings): Child {

@@ -1,13 +1,8 @@
 /** Numbers and names as people read them. */
 
-import type { Certificates } from "./data";
-
 export const VERDICTS = ["robust", "nonrobust", "undecided"] as const;
 export type Verdict = (typeof VERDICTS)[number];
 export const VERDICT_MARK: Record<Verdict, string> = { robust: "✓", nonrobust: "✕", undecided: "?" };
-
-/** A positive margin of unknown size, as the engine `complete` leaves it. */
-export const SOME_MARGIN = 5e-324;
 
 const whole = new Intl.NumberFormat("en-GB");
 const percentage = new Intl.NumberFormat("en-GB", {
@@ -42,17 +37,10 @@ export function decimal(number: number): string {
 
 /** A margin with three significant digits and a true minus sign; tiny and huge ones in powers of ten. */
 export function margin(value: number): string {
-  if (value === SOME_MARGIN) return "> 0";
   const size = Math.abs(value);
   const digits =
     size === 0 ? "0" : size < 1e-3 || size >= 1e5 ? value.toExponential(1) : value.toFixed(size < 10 ? 3 : 1);
   return digits.replace("-", "−").replace("e-", "e−").replace("e+", "e");
-}
-
-/** A lower bound on a margin, rounded so that it stays one. */
-export function atLeast(value: number): string {
-  const [size, digits] = [Math.abs(value), Math.abs(value) < 10 ? 1e3 : 10];
-  return margin(size >= 1e-3 && size < 1e5 ? Math.floor(value * digits) / digits : value);
 }
 
 export function plural(number: number, one: string, many = `${one}s`): string {
@@ -82,19 +70,4 @@ export function short(text: string, length = 40): string {
 /** Whether a name has anything that can be seen. */
 export function isBlank(text: string): boolean {
   return !/[\p{L}\p{N}\p{P}\p{S}]/u.test(text);
-}
-
-/** A budget in words: “at most 5 attributes flipped in all, at most 2 at one node, added only”. */
-export function budgetInWords({ global, local_count, direction, notes }: Certificates["budget"]): string {
-  const how = { both: "", "add-only": ", added only", "delete-only": ", removed only" }[direction];
-  const more = notes.length > 0 ? ", with exceptions that are listed under “What is guaranteed”" : "";
-  return `at most ${plural(global, "attribute")} flipped in all, at most ${count(local_count)} at one node${how}${more}`;
-}
-
-export function directionInWords(direction: "both" | "add-only" | "delete-only"): string {
-  return {
-    both: "attributes may be added and removed",
-    "add-only": "attributes may only be added",
-    "delete-only": "attributes may only be removed",
-  }[direction];
 }

@@ -111,16 +111,21 @@ function purityOf(nodes, predicted, position) {
   return [...seen].filter((node) => predicted[node] === predicted[position]).length / seen.size;
 }
 
+function makeBudget(global) {
+  const local = "2 at one node (1% of 200 attributes)";
+  return { global, in_words: `at most ${global} flips, ${local}`, local_in_words: local };
+}
+
 function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudget, radii, certificates, undecided }) {
   const positions = Array.from({ length: nodes.subjects }, (_, position) => position);
   const predicted = classes.map((number) => (random() < 0.88 ? number : Math.floor(random() * CLASSES.length)));
   const hardness = positions.map((position) => strength * (0.4 + random()) * Math.log2(2 + nodes.degree[position]));
   const radius = hardness.map((value) => Math.min(maxBudget, Math.max(0, Math.floor(value * 4 - 2 + random() * 3))));
   const verdict = radius.map((value) => (random() < undecided ? 2 : value >= budget ? 0 : 1));
+  const size = positions.map((position) => Math.abs(hardness[position] * 0.3 + 0.02) * (0.2 + random()));
   const least = positions.map((position) => {
-    const size = Math.abs(hardness[position] * 0.3 + 0.02);
-    if (verdict[position] === 0) return random() < 0.1 ? 5e-324 : size;
-    return -size * (0.2 + random());
+    if (verdict[position] !== 0) return -size[position];
+    return random() < 0.1 ? "positive" : size[position];
   });
   const other = (position) => (predicted[position] + 1 + Math.floor(random() * (CLASSES.length - 1))) % CLASSES.length;
   const rival = positions.map(other);
@@ -128,7 +133,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     CLASSES.map((_, number) => {
       if (number === predicted[position]) return null;
       if (number === rival[position]) return least[position];
-      return Math.abs(least[position]) + 0.1 + random() * 2;
+      return size[position] + 0.1 + random() * 2;
     }),
   );
   const flips = (position, number) => makeFlips(random, nodes, position, number);
@@ -147,7 +152,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     certificates: !certificates
       ? null
       : {
-          budget: { global: budget, local: "1%", local_count: 2, direction: "both", notes: [] },
+          budget: makeBudget(budget),
           engine: "complete",
           target: "predicted",
           position: positions,
@@ -165,14 +170,10 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     radii: !radii
       ? null
       : {
+          budget: makeBudget(maxBudget),
           engine: "complete",
           target: "predicted",
-          direction: "both",
-          notes: [],
           scan: false,
-          max_budget: maxBudget,
-          local: "1%",
-          local_count: 2,
           position: positions,
           class: predicted.slice(0, nodes.subjects),
           robust_up_to: radius,
@@ -204,7 +205,7 @@ export function makeReport({ size = 300, drawnOnly = 40, seed = 1, models = [{}]
   const graph = makeNodes(random, size, drawnOnly);
   return {
     format: "nodeproof-report",
-    version: 1,
+    version: 2,
     nodeproof: "0.1.0",
     title,
     graph: {

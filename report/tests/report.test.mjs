@@ -59,7 +59,7 @@ pageTest("headline numbers are those of the data", two, async (page) => {
     const robust = model.certificates.verdict.filter((verdict) => verdict === 0).length;
     const text = await page.locator(".card").nth(number).textContent();
     assert.ok(text.includes(`${((100 * robust) / 300).toFixed(1)}%`), text);
-    assert.ok(text.includes("At most 5 attributes flipped in all, at most 2 at one node."), text);
+    assert.ok(text.includes("At most 5 flips, 2 at one node (1% of 200 attributes)."), text);
     const judged = two.nodes.part.flatMap((part, position) => (part === 0 && position < 300 ? [position] : []));
     const right = judged.filter(
       (position) => two.nodes.label[position] === model.certificates.predicted[position],
@@ -212,9 +212,9 @@ pageTest(
 
 pageTest("two models stand side by side in the node view", two, async (page) => {
   await page.locator(".rows tbody tr[data-place]").first().click();
-  const parts = await page.$$eval(".model-part", (all) => all.map((part) => part.textContent));
-  assert.equal(parts.length, 2);
-  assert.ok(parts[1].includes(two.models[1].name));
+  const views = await page.$$eval(".model-view", (all) => all.map((view) => view.textContent));
+  assert.equal(views.length, 2);
+  assert.ok(views[1].includes(two.models[1].name));
 });
 
 pageTest(

@@ -1,6 +1,6 @@
 //! How many nodes are proven robust, and nonrobust, under each global budget.
 
-use crate::results::Radii;
+use nodeproof_problem::results::Radii;
 
 /// Counts of nodes by global budget Q.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Shares {
     /// The counts of `radii`: a node is robust up to its `robust_up_to`, and nonrobust from its `nonrobust_from` on.
     pub fn of(radii: &Radii) -> Self {
         let records = radii.records.iter().map(|record| (radii.proven(record), record.nonrobust_from()));
-        Self::count(records, radii.budget.budget.global())
+        Self::count(records, radii.max_budget())
     }
 
     /// Counts nodes, given up to where each is robust and from where nonrobust.

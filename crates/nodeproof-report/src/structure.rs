@@ -1,6 +1,6 @@
 //! Where a node stands in the graph: its degree, and how much of its surroundings agree with it.
 
-use nodeproof::{Graph, NodeId};
+use nodeproof_problem::{ClassId, Graph, NodeId};
 
 /// Number of neighbours of `node`, itself not counted.
 pub fn degree(graph: &Graph, node: NodeId) -> usize {
@@ -11,7 +11,7 @@ pub fn degree(graph: &Graph, node: NodeId) -> usize {
 #[derive(Debug)]
 pub struct Purity<'a> {
     graph: &'a Graph,
-    classes: &'a [Option<u32>],
+    classes: &'a [Option<ClassId>],
     /// For each node the last round in which it was counted.
     seen: Vec<u32>,
     round: u32,
@@ -22,7 +22,7 @@ impl<'a> Purity<'a> {
     ///
     /// # Panics
     /// If there are not as many classes as nodes.
-    pub fn new(graph: &'a Graph, classes: &'a [Option<u32>]) -> Self {
+    pub fn new(graph: &'a Graph, classes: &'a [Option<ClassId>]) -> Self {
         assert_eq!(classes.len(), graph.nodes(), "one class a node");
         Self { graph, classes, seen: vec![0; graph.nodes()], round: 0 }
     }
@@ -51,8 +51,6 @@ impl<'a> Purity<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     /// 0 – 1 – 2 – 3, and 4 alone.
@@ -68,7 +66,7 @@ mod tests {
     #[test]
     fn purity_looks_two_hops_far() {
         let graph = path();
-        let classes = [0, 0, 1, 0, 1].map(Some);
+        let classes = [0, 0, 1, 0, 1].map(|class| Some(ClassId(class)));
         let mut purity = Purity::new(&graph, &classes);
         let all: Vec<f64> = graph.node_ids().map(|node| purity.of(node).unwrap()).collect();
         assert_eq!(all, [2.0 / 3.0, 0.75, 0.25, 2.0 / 3.0, 1.0]);
@@ -78,7 +76,7 @@ mod tests {
     #[test]
     fn an_unknown_prediction_leaves_purity_unknown() {
         let graph = path();
-        let classes = [Some(0), Some(0), Some(1), None, Some(1)];
+        let classes = [Some(0), Some(0), Some(1), None, Some(1)].map(|class| class.map(ClassId));
         let mut purity = Purity::new(&graph, &classes);
         let known: Vec<bool> = graph.node_ids().map(|node| purity.of(node).is_some()).collect();
         assert_eq!(known, [true, false, false, false, true]);

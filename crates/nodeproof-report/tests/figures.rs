@@ -260,7 +260,7 @@ fn look(png: &[u8]) -> (u32, u32, f64) {
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut pixels).unwrap();
     let inked =
-        pixels[..info.buffer_size()].chunks_exact(3).filter(|pixel| pixel.iter().any(|&part| part < 250)).count();
+        pixels[..info.buffer_size()].chunks_exact(3).filter(|pixel| pixel.iter().any(|&value| value < 250)).count();
     (info.width, info.height, inked as f64 / f64::from(info.width * info.height))
 }
 

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use nodeproof::{AttributeId, ClassId, Direction, Engine, Graph, NodeId, TargetClass};
+use nodeproof_problem::results::{Certificates, Header, Radii};
+use nodeproof_problem::{
+    AttributeId, Bound, Certificate, ClassId, Engine, Evidence, Flip, Graph, NodeId, Radius, TargetClass, Verdict,
+    Witness,
+};
 use serde::{Serialize, Serializer};
 
 use super::surroundings::Surroundings;
-use super::{ModelResults, Page};
-use crate::results::{Certificates, FlipRecord, Radii, Record, ResultBudget, VerdictName};
+use super::{ModelResults, Page, certificate_flips, radius_flips};
 use crate::shares::Shares;
 use crate::structure::{self, Purity};
 
@@ -23,7 +26,7 @@ pub(super) struct Report {
     nodeproof: &'static str,
     title: String,
     graph: GraphFacts,
-    attributes: BTreeMap<u32, String>,
+    attributes: BTreeMap<AttributeId, String>,
     nodes: Nodes,
     models: Vec<ModelData>,
 }
@@ -42,9 +45,9 @@ struct GraphFacts {
 #[derive(Debug, Serialize)]
 struct Nodes {
     subjects: usize,
-    id: Vec<u32>,
+    id: Vec<NodeId>,
     name: Vec<String>,
-    label: Vec<Option<u32>>,
+    label: Vec<Option<ClassId>>,
     part: Option<Vec<u8>>,
     degree: Vec<usize>,
     neighbours: Vec<Vec<u32>>,
@@ -64,10 +67,8 @@ struct ModelData {
 #[derive(Debug, Serialize)]
 struct BudgetFacts {
     global: u32,
-    local: String,
-    local_count: u32,
-    direction: Direction,
-    notes: Vec<String>,
+    in_words: String,
+    local_in_words: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,35 +77,36 @@ struct CertificateColumns {
     engine: Engine,
     target: TargetClass,
     position: Vec<u32>,
-    predicted: Vec<u32>,
-    class: Vec<u32>,
+    predicted: Vec<ClassId>,
+    class: Vec<ClassId>,
     verdict: Vec<u8>,
-    margins: Vec<Vec<Margin>>,
-    witness: Vec<Option<Vec<FlipCell>>>,
-    witness_class: Vec<Option<u32>>,
-    witness_margin: Vec<Option<f64>>,
-    bounds: Vec<Option<(f64, f64)>>,
+    margins: Vec<Vec<Option<BoundCell>>>,
+    bounds: Vec<Option<(BoundCell, Option<f64>)>>,
+    #[serde(flatten)]
+    witnesses: WitnessColumns,
 }
 
 #[derive(Debug, Serialize)]
 struct RadiusColumns {
+    budget: BudgetFacts,
     engine: Engine,
     target: TargetClass,
-    direction: Direction,
-    notes: Vec<String>,
     scan: bool,
-    max_budget: u32,
-    local: String,
-    local_count: u32,
     position: Vec<u32>,
-    class: Vec<Option<u32>>,
+    class: Vec<Option<ClassId>>,
     robust_up_to: Vec<Option<u32>>,
     nonrobust_from: Vec<Option<u32>>,
     exact: Vec<bool>,
-    witness: Vec<Option<Vec<FlipCell>>>,
-    witness_class: Vec<Option<u32>>,
-    witness_margin: Vec<Option<f64>>,
+    #[serde(flatten)]
+    witnesses: WitnessColumns,
     curve: Curve,
+}
+
+#[derive(Debug, Serialize)]
+struct WitnessColumns {
+    witness: Vec<Option<Vec<FlipCell>>>,
+    witness_class: Vec<Option<ClassId>>,
+    witness_margin: Vec<Option<f64>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,17 +116,17 @@ struct Curve {
 }
 
 /// Position of the node, attribute, new value.
-type FlipCell = (u32, u32, u8);
+type FlipCell = (u32, AttributeId, u8);
 
-/// A lower bound; `?` where numbers overflowed.
+/// A lower bound: a number, `positive` or `unknown`.
 #[derive(Debug)]
-struct Margin(Option<f64>);
+struct BoundCell(Bound);
 
-impl Serialize for Margin {
+impl Serialize for BoundCell {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Some(margin) if margin <= f64::MIN => serializer.serialize_str("?"),
-            margin => margin.serialize(serializer),
+            Bound::Unknown => serializer.serialize_str("unknown"),
+            bound => bound.serialize(serializer),
         }
     }
 }
@@ -134,11 +136,10 @@ impl Report {
     pub(super) fn new(page: &Page) -> Self {
         let graph = page.graph;
         let shown = Surroundings::new(graph, subjects(page), flips(page).map(|flip| flip.node));
-        let attributes =
-            flips(page).map(|flip| (flip.attribute, name(&graph.attribute_name(AttributeId(flip.attribute)))));
+        let attributes = flips(page).map(|flip| (flip.attribute, name(&graph.attribute_name(flip.attribute))));
         Self {
             format: "nodeproof-report",
-            version: 1,
+            version: 2,
             nodeproof: env!("CARGO_PKG_VERSION"),
             title: name(&page.title),
             graph: GraphFacts::new(page),
@@ -150,8 +151,8 @@ impl Report {
 }
 
 /// Nodes with results.
-fn subjects(page: &Page) -> Vec<u32> {
-    let of_model = |model: &ModelResults| -> Vec<u32> {
+fn subjects(page: &Page) -> Vec<NodeId> {
+    let of_model = |model: &ModelResults| -> Vec<NodeId> {
         let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
         certified.chain(model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node))).collect()
     };
@@ -159,18 +160,11 @@ fn subjects(page: &Page) -> Vec<u32> {
 }
 
 /// Flips that the report tells of.
-fn flips<'a>(page: &'a Page) -> impl Iterator<Item = &'a FlipRecord> {
+fn flips<'a>(page: &'a Page) -> impl Iterator<Item = &'a Flip> {
     page.models.iter().flat_map(|model| {
-        let certified =
-            model.certificates.iter().flat_map(|file| file.records.iter().filter_map(|record| record.witness.as_ref()));
-        let kept = model.radii.as_ref().filter(|radii| keeps_witnesses(radii));
-        certified.flatten().chain(kept.into_iter().flat_map(radius_flips))
+        let certified = model.certificates.iter().flat_map(certificate_flips);
+        certified.chain(model.radii.iter().filter(|radii| keeps_witnesses(radii)).flat_map(radius_flips))
     })
-}
-
-fn radius_flips(radii: &Radii) -> impl Iterator<Item = &FlipRecord> {
-    let found = radii.records.iter().filter_map(|record| record.found.as_ref());
-    found.filter_map(|found| found.witness.as_ref()).flatten()
 }
 
 fn keeps_witnesses(radii: &Radii) -> bool {
@@ -188,7 +182,7 @@ fn name(text: &str) -> String {
 impl GraphFacts {
     fn new(page: &Page) -> Self {
         let graph = page.graph;
-        let of_models = page.models.iter().flat_map(|model| model.headers().map(|(_, model)| model.classes));
+        let of_models = page.models.iter().flat_map(|model| model.headers().map(|header| header.model.classes));
         let classes = of_models.max().unwrap_or(0).max(graph.classes());
         Self {
             name: name(&page.graph_name),
@@ -205,12 +199,12 @@ impl GraphFacts {
 impl Nodes {
     fn new(page: &Page, shown: Surroundings) -> Self {
         let graph = page.graph;
-        let ids = || shown.nodes.iter().map(|&node| NodeId(node));
+        let ids = || shown.nodes.iter().copied();
         let part = page.split.map(|split| ids().map(|node| u8::from(split.is_labelled(node))).collect());
         Self {
             subjects: shown.subjects,
             name: ids().map(|node| name(&graph.node_name(node))).collect(),
-            label: ids().map(|node| graph.label(node).map(|label| label.0)).collect(),
+            label: ids().map(|node| graph.label(node)).collect(),
             part,
             degree: ids().map(|node| structure::degree(graph, node)).collect(),
             id: shown.nodes,
@@ -221,7 +215,7 @@ impl Nodes {
 
 impl ModelData {
     fn new(results: &ModelResults, graph: &Graph, shown: &Surroundings) -> Self {
-        let header = results.headers().next().map(|(_, model)| model.clone());
+        let header = results.headers().next().map(|header| header.model.clone());
         let (fingerprint, layers, propagation) =
             header.map_or_else(Default::default, |model| (model.fingerprint, model.layers, model.propagation));
         let predicted = predictions(results, graph.nodes());
@@ -233,96 +227,98 @@ impl ModelData {
             propagation,
             certificates: results.certificates.as_ref().map(|file| CertificateColumns::new(file, shown)),
             radii: results.radii.as_ref().map(|file| RadiusColumns::new(file, shown)),
-            purity: shown.nodes[..shown.subjects].iter().map(|&node| purity.of(NodeId(node))).collect(),
+            purity: shown.nodes[..shown.subjects].iter().map(|&node| purity.of(node)).collect(),
         }
     }
 }
 
 /// The predicted class of each node, where it is on file.
-fn predictions(results: &ModelResults, nodes: usize) -> Vec<Option<u32>> {
+fn predictions(results: &ModelResults, nodes: usize) -> Vec<Option<ClassId>> {
     let mut predicted = vec![None; nodes];
-    if let Some(radii) = results.radii.as_ref().filter(|radii| radii.target_class == TargetClass::Predicted) {
+    if let Some(radii) = results.radii.as_ref().filter(|radii| radii.header.target_class == TargetClass::Predicted) {
         for record in &radii.records {
-            predicted[record.node as usize] = record.class();
+            predicted[record.node.index()] = record.class();
         }
     }
     for record in results.certificates.iter().flat_map(|file| &file.records) {
-        predicted[record.node as usize] = Some(record.predicted);
+        predicted[record.node.index()] = Some(record.predicted);
     }
     predicted
 }
 
 impl BudgetFacts {
-    fn new(of: &ResultBudget) -> Self {
-        let budget = &of.budget;
+    fn new(header: &Header) -> Self {
+        let (budget, attributes) = (&header.budget, header.graph.attributes);
         Self {
             global: budget.global(),
-            local: of.local.clone(),
-            local_count: of.local_count,
-            direction: budget.allowed(),
-            notes: of.exceptions(),
+            in_words: budget.in_words(attributes),
+            local_in_words: budget.local_in_words(attributes),
         }
     }
 }
 
-fn flip_cells(flips: &[FlipRecord], shown: &Surroundings) -> Vec<FlipCell> {
-    flips.iter().map(|flip| (shown.position(flip.node), flip.attribute, flip.to)).collect()
+impl WitnessColumns {
+    /// One entry a record; without flips if they are not kept.
+    fn new<'w>(
+        witnesses: impl Iterator<Item = Option<&'w Witness>> + Clone,
+        keeps_flips: bool,
+        shown: &Surroundings,
+    ) -> Self {
+        let cell = |flip: &Flip| (shown.position(flip.node), flip.attribute, flip.to);
+        let cells = |witness: &Witness| witness.flips.iter().map(cell).collect();
+        Self {
+            witness: witnesses.clone().map(|witness| witness.filter(|_| keeps_flips).map(cells)).collect(),
+            witness_class: witnesses.clone().map(|witness| witness.map(|witness| witness.class)).collect(),
+            witness_margin: witnesses.map(|witness| witness.map(|witness| witness.margin)).collect(),
+        }
+    }
 }
 
 impl CertificateColumns {
     fn new(file: &Certificates, shown: &Surroundings) -> Self {
-        fn column<T>(file: &Certificates, cell: impl Fn(&Record) -> T) -> Vec<T> {
+        fn column<T>(file: &Certificates, cell: impl Fn(&Certificate) -> T) -> Vec<T> {
             file.records.iter().map(cell).collect()
         }
+        let bounds = |record: &Certificate| match record.evidence {
+            Evidence::Open { lower, upper } => Some((BoundCell(lower), upper)),
+            _ => None,
+        };
         Self {
-            budget: BudgetFacts::new(&file.budget),
-            engine: file.engine,
-            target: file.target_class,
+            budget: BudgetFacts::new(&file.header),
+            engine: file.header.engine,
+            target: file.header.target_class,
             position: column(file, |record| shown.position(record.node)),
             predicted: column(file, |record| record.predicted),
             class: column(file, |record| record.class),
-            verdict: column(file, |record| match record.verdict {
-                VerdictName::Robust => 0,
-                VerdictName::Nonrobust => 1,
-                VerdictName::Undecided => 2,
+            verdict: column(file, |record| match record.verdict() {
+                Verdict::Robust => 0,
+                Verdict::Nonrobust => 1,
+                Verdict::Undecided => 2,
             }),
-            margins: column(file, |record| record.margins.iter().map(|&margin| Margin(margin)).collect()),
-            witness: column(file, |record| record.witness.as_deref().map(|flips| flip_cells(flips, shown))),
-            witness_class: column(file, |record| record.witness_class),
-            witness_margin: column(file, |record| record.witness_margin),
-            bounds: column(file, |record| record.lower.zip(record.upper)),
+            margins: column(file, |record| record.margins.iter().map(|margin| margin.map(BoundCell)).collect()),
+            bounds: column(file, bounds),
+            witnesses: WitnessColumns::new(file.records.iter().map(Certificate::witness), true, shown),
         }
     }
 }
 
 impl RadiusColumns {
     fn new(file: &Radii, shown: &Surroundings) -> Self {
-        let keeps_witnesses = keeps_witnesses(file);
-        let records = || file.records.iter();
-        let found = || records().map(|record| record.found.as_ref());
-        let witness = found().map(|found| {
-            let flips = found.and_then(|found| found.witness.as_deref()).filter(|_| keeps_witnesses);
-            flips.map(|flips| flip_cells(flips, shown))
-        });
+        fn column<T>(file: &Radii, cell: impl Fn(&Radius) -> T) -> Vec<T> {
+            file.records.iter().map(cell).collect()
+        }
         let Shares { robust, nonrobust, .. } = Shares::of(file);
-        let BudgetFacts { global, local, local_count, direction, notes } = BudgetFacts::new(&file.budget);
         Self {
-            engine: file.engine,
-            target: file.target_class,
-            direction,
-            notes,
-            scan: file.scan,
-            max_budget: global,
-            local,
-            local_count,
-            position: records().map(|record| shown.position(record.node)).collect(),
-            class: records().map(|record| record.class()).collect(),
-            robust_up_to: records().map(|record| file.proven(record)).collect(),
-            nonrobust_from: records().map(|record| record.nonrobust_from()).collect(),
-            exact: records().map(|record| record.is_exact()).collect(),
-            witness: witness.collect(),
-            witness_class: found().map(|found| found.and_then(|found| found.witness_class)).collect(),
-            witness_margin: found().map(|found| found.and_then(|found| found.witness_margin)).collect(),
+            budget: BudgetFacts::new(&file.header),
+            engine: file.header.engine,
+            target: file.header.target_class,
+            scan: file.header.scan,
+            position: column(file, |record| shown.position(record.node)),
+            class: column(file, Radius::class),
+            robust_up_to: column(file, |record| file.proven(record)),
+            nonrobust_from: column(file, Radius::nonrobust_from),
+            exact: column(file, Radius::is_exact),
+            witnesses: WitnessColumns::new(file.records.iter().map(Radius::witness), keeps_witnesses(file), shown),
             curve: Curve { robust, nonrobust },
         }
     }

@@ -6,9 +6,8 @@
 mod data;
 mod surroundings;
 
-use nodeproof::{Graph, Split};
-
-use crate::results::{Certificates, FlipRecord, GraphHeader, ModelHeader, Radii, ResultBudget};
+use nodeproof_problem::results::{Certificates, GraphHeader, Header, Radii};
+use nodeproof_problem::{Flip, Graph, NodeId, Split};
 
 /// The page, with a placeholder where the data go.
 const TEMPLATE: &str = include_str!("../../assets/report.html");
@@ -23,18 +22,18 @@ struct ModelResults {
 }
 
 impl ModelResults {
-    fn headers(&self) -> impl Iterator<Item = (&GraphHeader, &ModelHeader)> {
-        let certificates = self.certificates.iter().map(|certificates| (&certificates.graph, &certificates.model));
-        certificates.chain(self.radii.iter().map(|radii| (&radii.graph, &radii.model)))
+    fn headers(&self) -> impl Iterator<Item = &Header> {
+        let certificates = self.certificates.iter().map(|certificates| &certificates.header);
+        certificates.chain(self.radii.iter().map(|radii| &radii.header))
     }
 
     /// In what certificates and radii differ, but for the number of flips in all.
     fn difference(&self) -> Option<&'static str> {
-        let (certificates, radii) = self.certificates.as_ref().zip(self.radii.as_ref())?;
-        let local = |budget: &ResultBudget| budget.budget.clone().with_global(0);
+        let (certificates, radii) = (&self.certificates.as_ref()?.header, &self.radii.as_ref()?.header);
+        let local = |header: &Header| header.budget.clone().with_global(0);
         if certificates.target_class != radii.target_class {
             Some("classes")
-        } else if local(&certificates.budget) != local(&radii.budget) {
+        } else if local(certificates) != local(radii) {
             Some("budgets")
         } else {
             None
@@ -42,12 +41,20 @@ impl ModelResults {
     }
 
     /// The flips of all witnesses.
-    fn flips(&self) -> impl Iterator<Item = &FlipRecord> {
-        let certified =
-            self.certificates.iter().flat_map(|file| &file.records).filter_map(|record| record.witness.as_ref());
-        let found = self.radii.iter().flat_map(|file| &file.records).filter_map(|record| record.found.as_ref());
-        certified.chain(found.filter_map(|found| found.witness.as_ref())).flatten()
+    fn flips(&self) -> impl Iterator<Item = &Flip> {
+        let certified = self.certificates.iter().flat_map(certificate_flips);
+        certified.chain(self.radii.iter().flat_map(radius_flips))
     }
+}
+
+/// The flips of all witnesses of `certificates`.
+fn certificate_flips(certificates: &Certificates) -> impl Iterator<Item = &Flip> {
+    certificates.records.iter().filter_map(|record| record.witness()).flat_map(|witness| &witness.flips)
+}
+
+/// The flips of all witnesses of `radii`.
+fn radius_flips(radii: &Radii) -> impl Iterator<Item = &Flip> {
+    radii.records.iter().filter_map(|record| record.witness()).flat_map(|witness| &witness.flips)
 }
 
 /// Why results cannot be shown together.
@@ -55,7 +62,7 @@ impl ModelResults {
 #[non_exhaustive]
 pub enum PageError {
     /// There is nothing to show.
-    #[error("there is nothing to report; give certificates or radii")]
+    #[error("there is nothing to show; give certificates or radii")]
     Nothing,
     /// The results are about another graph.
     #[error(
@@ -82,12 +89,12 @@ pub enum PageError {
         what: &'static str,
     },
     /// A flip that leaves an attribute as it is.
-    #[error("the results of “{model}” have a flip of node {node} that changes nothing; make them anew")]
+    #[error("the results of “{model}” have a flip of node {node} that changes nothing; create them again")]
     NoFlip {
         /// What the model is called.
         model: String,
         /// The node of the flip.
-        node: u32,
+        node: NodeId,
     },
     /// Certificates and radii of different models under one name.
     #[error("the certificates and the radii of “{model}” are of different models; give them different names")]
@@ -96,12 +103,12 @@ pub enum PageError {
         model: String,
     },
     /// A node comes up twice in one file.
-    #[error("the results of “{model}” have node {node} twice; make them anew")]
+    #[error("the results of “{model}” have node {node} twice; create them again")]
     Twice {
         /// What the model is called.
         model: String,
         /// The node.
-        node: u32,
+        node: NodeId,
     },
     /// The data cannot be written as JSON.
     #[error("cannot write the data of the report: {0}")]
@@ -162,20 +169,20 @@ impl<'a> Page<'a> {
         }
         for model in &self.models {
             let name = || model.name.clone();
-            for (graph, _) in model.headers() {
-                if *graph != expected {
-                    let (expected, found) = (expected.fingerprint, graph.fingerprint.clone());
+            for header in model.headers() {
+                if header.graph != expected {
+                    let (expected, found) = (expected.fingerprint, header.graph.fingerprint.clone());
                     return Err(PageError::OtherGraph { model: name(), expected, found });
                 }
             }
-            let mut models = model.headers().map(|(_, model)| &model.fingerprint);
+            let mut models = model.headers().map(|header| &header.model.fingerprint);
             if models.next().is_some_and(|first| models.any(|other| other != first)) {
                 return Err(PageError::OtherModel { model: name() });
             }
             if let Some(what) = model.difference() {
                 return Err(PageError::OtherBudget { model: name(), what });
             }
-            if let Some(flip) = model.flips().find(|flip| !self.is_flip(flip)) {
+            if let Some(flip) = model.flips().find(|flip| !flip.is_of(self.graph)) {
                 return Err(PageError::NoFlip { model: name(), node: flip.node });
             }
             let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
@@ -188,15 +195,8 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Page<'_> {
-    /// Whether `flip` changes the graph.
-    fn is_flip(&self, flip: &FlipRecord) -> bool {
-        self.graph.attributes().contains(flip.node as usize, flip.attribute) == (flip.to == 0)
-    }
-}
-
 /// The first node that comes up again.
-fn repeated(mut nodes: impl Iterator<Item = u32>) -> Option<u32> {
+fn repeated(mut nodes: impl Iterator<Item = NodeId>) -> Option<NodeId> {
     let mut seen = std::collections::HashSet::new();
     nodes.find(|&node| !seen.insert(node))
 }

@@ -1,6 +1,6 @@
 //! The nodes of a report: those with results, and those that are drawn around them.
 
-use nodeproof::Graph;
+use nodeproof_problem::{Graph, NodeId};
 
 /// Neighbours that are kept of one node.
 const NEIGHBOURS: usize = 64;
@@ -11,7 +11,7 @@ const DRAWN: usize = 20_000;
 #[derive(Debug)]
 pub(super) struct Surroundings {
     /// Node at each position.
-    pub(super) nodes: Vec<u32>,
+    pub(super) nodes: Vec<NodeId>,
     /// Position of each node, or [`u32::MAX`].
     positions: Vec<u32>,
     /// Nodes with results; they come first.
@@ -23,7 +23,7 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// `subjects` in increasing order, nodes with `flips`, and what lies within two hops of a subject, as far as there is
     /// room.
-    pub(super) fn new(graph: &Graph, mut subjects: Vec<u32>, flipped: impl Iterator<Item = u32>) -> Self {
+    pub(super) fn new(graph: &Graph, mut subjects: Vec<NodeId>, flipped: impl Iterator<Item = NodeId>) -> Self {
         subjects.sort_unstable();
         subjects.dedup();
         let count = subjects.len();
@@ -52,58 +52,52 @@ impl Surroundings {
         found
     }
 
-    fn add(&mut self, node: u32) {
-        let position = &mut self.positions[node as usize];
+    fn add(&mut self, node: NodeId) {
+        let position = &mut self.positions[node.index()];
         if *position == u32::MAX {
             *position = self.nodes.len() as u32;
             self.nodes.push(node);
         }
     }
 
-    fn positions_of(&self, nodes: impl Iterator<Item = u32>) -> Vec<u32> {
-        nodes.map(|node| self.positions[node as usize]).filter(|&position| position != u32::MAX).collect()
+    fn positions_of(&self, nodes: impl Iterator<Item = NodeId>) -> Vec<u32> {
+        nodes.map(|node| self.position(node)).filter(|&position| position != u32::MAX).collect()
     }
 
-    /// The position of a node that is there.
-    pub(super) fn position(&self, node: u32) -> u32 {
-        self.positions[node as usize]
+    /// The position of a node, [`u32::MAX`] if it is not there.
+    pub(super) fn position(&self, node: NodeId) -> u32 {
+        self.positions[node.index()]
     }
 }
 
 /// The first neighbours of `node`, itself left out.
-fn neighbours(graph: &Graph, node: u32) -> impl Iterator<Item = u32> {
-    graph.adjacency().row(node as usize).iter().copied().filter(move |&other| other != node).take(NEIGHBOURS)
+fn neighbours(graph: &Graph, node: NodeId) -> impl Iterator<Item = NodeId> {
+    let others = graph.adjacency().row(node.index()).iter().map(|&other| NodeId(other));
+    others.filter(move |&other| other != node).take(NEIGHBOURS)
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]
     fn what_is_drawn_lies_within_two_hops() {
         let path: Vec<(u32, u32)> = (0..9).map(|node| (node, node + 1)).collect();
         let graph = Graph::new(10, 1, &path, &[]).unwrap();
-        let found = Surroundings::new(&graph, vec![3, 2, 3], [9].into_iter());
-        assert_eq!((found.subjects, &found.nodes[..3]), (2, &[2, 3, 9][..]));
-        assert_eq!(
-            {
-                let mut nodes = found.nodes.clone();
-                nodes.sort_unstable();
-                nodes
-            },
-            [0, 1, 2, 3, 4, 5, 7, 8, 9]
-        );
-        let own = found.position(4) as usize;
-        assert_eq!(found.neighbours[own], [found.position(3), found.position(5)]);
+        let found = Surroundings::new(&graph, [3, 2, 3].map(NodeId).to_vec(), [NodeId(9)].into_iter());
+        assert_eq!((found.subjects, &found.nodes[..3]), (2, &[2, 3, 9].map(NodeId)[..]));
+        let mut nodes = found.nodes.clone();
+        nodes.sort_unstable();
+        assert_eq!(nodes, [0, 1, 2, 3, 4, 5, 7, 8, 9].map(NodeId));
+        let [before, own, after] = [3, 4, 5].map(|node| found.position(NodeId(node)));
+        assert_eq!(found.neighbours[own as usize], [before, after]);
     }
 
     #[test]
     fn a_hub_keeps_some_of_its_neighbours() {
         let star: Vec<(u32, u32)> = (1..200).map(|node| (0, node)).collect();
         let graph = Graph::new(200, 1, &star, &[]).unwrap();
-        let found = Surroundings::new(&graph, vec![0], std::iter::empty());
+        let found = Surroundings::new(&graph, vec![NodeId(0)], std::iter::empty());
         assert_eq!((found.nodes.len(), found.neighbours[0].len()), (NEIGHBOURS + 1, NEIGHBOURS));
     }
 }

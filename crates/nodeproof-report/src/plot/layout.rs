@@ -267,8 +267,8 @@ impl<'a> Layout<'a> {
         let texts: Vec<String> = markers.iter().map(|marker| marker_text(marker, page)).collect();
         let widths: Vec<f64> = texts.iter().map(|text| font::width(text, SMALL_SIZE) + 3.0).collect();
         let centres = spread(&places, &widths, self.frame.left, page - PAD);
-        let parts = markers.iter().zip(texts).zip(centres);
-        parts
+        let placed = markers.iter().zip(texts).zip(centres);
+        placed
             .map(|((marker, text), x)| {
                 let mut label = label(text, (x, self.frame.top - 2.5), Anchor::Middle, SMALL_SIZE);
                 label.colour = marker.colour;
@@ -283,8 +283,8 @@ impl<'a> Layout<'a> {
         let (markers, places) = self.placed_markers(false);
         let heights = vec![SMALL_SIZE + 1.0; places.len()];
         let centres = spread(&places, &heights, self.frame.top, self.frame.bottom);
-        let parts = markers.iter().zip(centres);
-        parts
+        let placed = markers.iter().zip(centres);
+        placed
             .map(|(marker, y)| {
                 let at = (self.frame.right + 3.0, y + font::CAPITAL_HEIGHT * SMALL_SIZE / 2.0);
                 let mut label = label(marker_text(marker, page), at, Anchor::Start, SMALL_SIZE);

@@ -99,8 +99,8 @@ fn candidates(room: &Rect) -> Vec<Spot> {
     const STEPS: u8 = 12;
     for column in (0..=STEPS).rev() {
         for row in 0..=STEPS {
-            let part = |step: u8| f64::from(step) / f64::from(STEPS);
-            spots.push((room.left + part(column) * room.width(), room.top + part(row) * room.height()));
+            let share = |step: u8| f64::from(step) / f64::from(STEPS);
+            spots.push((room.left + share(column) * room.width(), room.top + share(row) * room.height()));
         }
     }
     spots

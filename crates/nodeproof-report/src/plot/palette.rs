@@ -40,7 +40,7 @@ pub fn series_count() -> usize {
 impl Colour {
     /// This colour mixed with white: 1 is the colour itself, 0 is white.
     pub fn tint(self, strength: f64) -> Colour {
-        let mix = |part: u8| (255.0 - (255.0 - f64::from(part)) * strength.clamp(0.0, 1.0)).round() as u8;
+        let mix = |value: u8| (255.0 - (255.0 - f64::from(value)) * strength.clamp(0.0, 1.0)).round() as u8;
         Colour(mix(self.0), mix(self.1), mix(self.2))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{Area, Curves, Figure, Fill, Line, Stroke, palette, shares_by_budget, with_areas};
 
-/// What the engine `fast`, the paper's certificate, proves of a model (dashed), over what is the case by the engine
-/// `complete` (areas): nodes between the dashed lines, hatched, are undecided with `fast`. Where `complete` decides all
-/// nodes, the areas meet.
+/// What the `fast` engine, the paper's certificate, proves of a model (dashed), over what is the case according to the
+/// `complete` engine (areas): nodes between the dashed lines, hatched, are undecided with `fast`. Where `complete` decides
+/// all nodes, the areas meet.
 pub fn truth(fast: &Curves, complete: &Curves) -> Figure {
     let last = fast.last().max(complete.last());
     let (robust, rest) = (fast.robust_points(), fast.not_nonrobust_points());
