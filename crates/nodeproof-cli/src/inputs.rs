@@ -1,4 +1,4 @@
-//! Files to graphs, models and splits.
+//! Files to graphs, models and splits, and to the question that is asked of them.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -6,11 +6,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use nodeproof::{Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split};
+use nodeproof::{
+    Certifier, CertifySettings, Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split,
+};
+use nodeproof_report::text::counted;
 
-use crate::budget::{BudgetOptions, CheckedBudget};
-use crate::cli::{ClassChoice, GraphArguments, GraphFlags, ModelArguments};
-use crate::terminal::{self, counted};
+use crate::cli::{FlipArguments, GraphArguments, GraphFlags, ModelArguments};
+use crate::{terminal, words};
 
 /// Where a graph comes from.
 #[derive(Debug, Clone)]
@@ -44,60 +46,79 @@ impl GraphSource {
     }
 }
 
-/// Everything a certifier needs.
+/// What is asked: which nodes of which graph hold what against whom.
+pub(crate) struct Question {
+    pub(crate) graph: Graph,
+    pub(crate) model: Model,
+    pub(crate) split: Option<Split>,
+    pub(crate) nodes: Vec<NodeId>,
+    pub(crate) settings: CertifySettings,
+}
+
+impl Question {
+    /// The certifier that answers it.
+    ///
+    /// # Errors
+    /// If the model or the settings do not fit the graph.
+    pub(crate) fn certifier(&self) -> anyhow::Result<Certifier<'_>> {
+        // Whether the model fits comes first: settings may need much memory for a graph that is not meant.
+        let certifier = Certifier::new(&self.graph, &self.model).map_err(words::certifying)?;
+        self.settings.validate(&self.graph, &self.nodes).map_err(words::settings)?;
+        Ok(certifier.settings(self.settings.clone()))
+    }
+}
+
+/// What is read from files before anything is asked.
 pub(crate) struct Inputs {
     pub(crate) graph: Graph,
     pub(crate) model: Model,
     pub(crate) split: Option<Split>,
-    pub(crate) budget: CheckedBudget,
 }
 
 impl Inputs {
-    /// Reads all files and checks all but whether the model fits, which the certifier does; notes what was cleaned unless `quiet`.
+    /// Reads graph, model and split; notes what was cleaned unless `quiet`.
     ///
     /// # Errors
-    /// If a file is unreadable or two of them do not fit.
+    /// If a file is unreadable.
     pub(crate) fn read(
         graph: &GraphArguments,
         model: &ModelArguments,
-        budget: &impl BudgetOptions,
+        flips: &FlipArguments,
         quiet: bool,
     ) -> anyhow::Result<Self> {
         graph.graph.check_readable("--graph")?;
         check_readable(&model.model, "--model")?;
-        let (graph, cleaning) = read_graph(&graph.graph, &graph.flags)?;
-        note_cleaning(&cleaning, quiet);
+        let graph = read_noted(graph, quiet)?;
         let (path, model) = (&model.model, read_model(&model.model)?);
         note_other_graph(path, &graph, quiet)?;
-        let split = budget.flips().split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
-        let budget = CheckedBudget::new(budget, &graph, split.as_ref())?;
-        Ok(Self { graph, model, split, budget })
+        let split = flips.split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
+        Ok(Self { graph, model, split })
     }
 
-    /// Refuses `--class label` for nodes without a label.
-    ///
-    /// # Errors
-    /// If there is such a node among `nodes`.
-    pub(crate) fn check_class(&self, class: ClassChoice, nodes: &[NodeId]) -> anyhow::Result<()> {
-        if class == ClassChoice::Predicted {
-            return Ok(());
-        }
-        if !self.graph.has_labels() {
-            bail!(
-                "--class label: the graph has no labels; add a `labels` array to its file, or certify the predicted \
-                 classes (--class predicted)"
-            );
-        }
-        let without = nodes.iter().filter(|&&node| self.graph.label(node).is_none()).count();
-        match nodes.iter().find(|&&node| self.graph.label(node).is_none()) {
-            None => Ok(()),
-            Some(node) => bail!(
-                "--class label: {} no label, the first is node {node}; leave such nodes out with --nodes, or certify \
-                 the predicted classes (--class predicted)",
-                if without == 1 { "1 node has".to_owned() } else { format!("{without} nodes have") }
-            ),
-        }
+    /// What is asked about `nodes`.
+    pub(crate) fn ask(self, nodes: Vec<NodeId>, settings: CertifySettings) -> Question {
+        let Self { graph, model, split } = self;
+        Question { graph, model, split, nodes, settings }
     }
+}
+
+/// The files that a question is read from.
+pub(crate) fn files<'a>(
+    graph: &'a GraphArguments,
+    model: &'a ModelArguments,
+    flips: &'a FlipArguments,
+) -> Vec<&'a Path> {
+    graph.graph.file().into_iter().chain([model.model.as_path()]).chain(flips.files()).collect()
+}
+
+/// Reads a graph; notes what was cleaned unless `quiet`.
+///
+/// # Errors
+/// If the file is not a graph.
+pub(crate) fn read_noted(arguments: &GraphArguments, quiet: bool) -> anyhow::Result<Graph> {
+    let (graph, cleaning) = read_graph(&arguments.graph, &arguments.flags)?;
+    note_cleaning(&cleaning, quiet);
+    Ok(graph)
 }
 
 /// Reads a graph as the flags say.
@@ -124,6 +145,10 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
                 "{} is a model, not a graph; give a graph's file (were --graph and --model swapped?)",
                 path.display()
             )
+        }
+        error @ GraphError::NotBinary { .. } => {
+            let text = format!("{}: {error} (--binarise)", path.display());
+            anyhow::Error::new(error).context(text)
         }
         error => in_file(path, error),
     })
@@ -196,13 +221,13 @@ fn note_other_graph(path: &Path, graph: &Graph, quiet: bool) -> anyhow::Result<(
 }
 
 /// Notes what was changed without being asked for, and how to have it otherwise.
-pub(crate) fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
+fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
     if cleaning.self_loops_removed > 0 {
         let loops = counted(cleaning.self_loops_removed, "self-loop");
         terminal::note(quiet, &format!("left out {loops} of the graph; --keep-self-loops keeps them"));
     }
     if cleaning.weights_ignored > 0 {
         let edges = counted(cleaning.weights_ignored, "edge");
-        terminal::note(quiet, &format!("ignored the weights of {edges}: nodeproof knows edges only as there or not"));
+        terminal::note(quiet, &format!("ignored the weights of {edges}: to nodeproof an edge has no weight"));
     }
 }

@@ -79,26 +79,33 @@ pub(crate) fn no_such_node(id: impl std::fmt::Display, graph: &Graph) -> String 
     format!("node {id} does not exist; the graph has {} nodes, so give ids from 0 to {last}", graph.nodes())
 }
 
-/// The node with this id or, failing that, this name.
+/// What stands before a name that could be taken for an id.
+const NAME: &str = "name:";
+
+/// The node with this id or, failing that, this name; with `name:` before it, the node with this name.
 ///
 /// # Errors
 /// If there is none, or several have the name.
 pub(crate) fn node(text: &str, graph: &Graph) -> anyhow::Result<NodeId> {
     let text = text.trim();
-    match text.parse::<u32>() {
-        Ok(id) if (id as usize) < graph.nodes() => Ok(NodeId(id)),
-        other => match find_name(graph.names().nodes.as_deref(), text, "node")? {
-            Some(id) => Ok(NodeId(id)),
-            None if other.is_ok() => bail!("--node: {}", no_such_node(text, graph)),
-            None if graph.names().nodes.is_some() => {
-                let close =
-                    graph.names().nodes.iter().flatten().find(|name| name.to_lowercase() == text.to_lowercase());
-                let hint = close.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default();
-                let last = graph.nodes() - 1;
-                bail!("--node: no node is called `{text}`{hint}; give its exact name, or an id from 0 to {last}")
-            }
-            None => bail!("--node: `{text}` is not an id, and the graph has no node names; give an id such as 17"),
-        },
+    let (name, id) = match text.strip_prefix(NAME) {
+        Some(name) => (name.trim(), None),
+        None => (text, text.parse::<u32>().ok()),
+    };
+    if let Some(id) = id.filter(|&id| (id as usize) < graph.nodes()) {
+        return Ok(NodeId(id));
+    }
+    let names = graph.names().nodes.as_deref();
+    match find_name(names, name, "node")? {
+        Some(id) => Ok(NodeId(id)),
+        None if id.is_some() => bail!("--node: {}", no_such_node(name, graph)),
+        None if names.is_some() => {
+            let close = names.into_iter().flatten().find(|known| known.to_lowercase() == name.to_lowercase());
+            let hint = close.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
+            let last = graph.nodes() - 1;
+            bail!("--node: no node is called `{name}`{hint}; give its exact name, or an id from 0 to {last}")
+        }
+        None => bail!("--node: `{name}` is not an id, and the graph has no node names; give an id such as 17"),
     }
 }
 
@@ -129,22 +136,26 @@ pub(crate) fn attributes(list: &str, graph: &Graph) -> anyhow::Result<Vec<Attrib
 }
 
 fn add_attributes(list: &str, graph: &Graph, place: &str, found: &mut Vec<AttributeId>) -> anyhow::Result<()> {
-    let names = graph.names().attributes.as_deref();
     for item in list.split(',').map(str::trim).filter(|item| !item.is_empty()) {
-        // A name may contain white space; only what is no name falls apart there.
-        let whole =
-            item.contains(char::is_whitespace).then(|| find_name(names, item, "attribute")).transpose()?.flatten();
-        match whole {
-            Some(id) => found.push(AttributeId(id)),
-            None => {
-                for word in item.split_whitespace() {
-                    let range = attribute_range(word, graph).with_context(|| place.to_owned())?;
-                    found.extend(range.map(AttributeId));
-                }
-            }
-        }
+        let ranges = attribute_ranges(item, graph).with_context(|| place.to_owned())?;
+        found.extend(ranges.into_iter().flatten().map(AttributeId));
     }
     Ok(())
+}
+
+/// What one item of a list names: an attribute by its name, which may contain white space, or several ids, ranges and names.
+fn attribute_ranges(item: &str, graph: &Graph) -> anyhow::Result<Vec<IdRange>> {
+    let names = graph.names().attributes.as_deref();
+    if let Some(name) = item.strip_prefix(NAME) {
+        let name = name.trim();
+        let id = find_name(names, name, "attribute")?.ok_or_else(|| no_such_attribute(name, names))?;
+        return Ok(vec![id..=id]);
+    }
+    let whole = if item.contains(char::is_whitespace) { find_name(names, item, "attribute")? } else { None };
+    match whole {
+        Some(id) => Ok(vec![id..=id]),
+        None => item.split_whitespace().map(|word| attribute_range(word, graph)).collect(),
+    }
 }
 
 fn attribute_range(word: &str, graph: &Graph) -> anyhow::Result<IdRange> {
@@ -160,8 +171,14 @@ fn attribute_range(word: &str, graph: &Graph) -> anyhow::Result<IdRange> {
             "attribute {word} does not exist; the graph has {attributes} attributes, so give ids from 0 to {}",
             attributes - 1
         ),
-        None if names.is_some() => bail!("no attribute is called `{word}`; give its exact name, or an id such as 3"),
-        None => bail!("`{word}` is not an id, and the graph has no attribute names; give ids such as 3,10-20"),
+        None => Err(no_such_attribute(word, names)),
+    }
+}
+
+fn no_such_attribute(name: &str, names: Option<&[String]>) -> anyhow::Error {
+    match names {
+        Some(_) => anyhow!("no attribute is called `{name}`; give its exact name, or an id such as 3"),
+        None => anyhow!("`{name}` is not an id, and the graph has no attribute names; give ids such as 3,10-20"),
     }
 }
 
@@ -250,6 +267,9 @@ mod tests {
     fn a_node_is_an_id_before_it_is_a_name() {
         assert_eq!(node("3", &graph()).unwrap(), NodeId(3));
         assert_eq!(node(" a ", &graph()).unwrap(), NodeId(0));
+        assert_eq!(node("name:3", &graph()).unwrap(), NodeId(3), "the name is that of node 3, too");
+        assert_eq!(node("name: a", &graph()).unwrap(), NodeId(0));
+        assert!(problem(node("name:1", &graph())).contains("no node is called `1`"));
         assert!(problem(node("b", &graph())).contains("such as 1 and 2"));
         assert!(problem(node("9", &graph())).contains("does not exist"));
         assert!(problem(node("c", &graph())).contains("no node is called `c`"));
@@ -260,6 +280,8 @@ mod tests {
         let found = |list: &str| attributes(list, &graph()).map(|list| list.iter().map(|a| a.0).collect::<Vec<_>>());
         assert_eq!(found("x,2-3,y z").unwrap(), [0, 2, 3, 1]);
         assert_eq!(found("4").unwrap(), [4], "ids come before names");
+        assert_eq!(found("name:4, name:y z,name: x").unwrap(), [2, 1, 0], "unless they are called names");
+        assert!(problem(found("name:3")).contains("no attribute is called `3`"));
         assert!(problem(found("w")).contains("more than one"));
         assert!(problem(found("0,7")).contains("attribute 7 does not exist"));
         assert!(problem(found("q")).contains("no attribute is called"));

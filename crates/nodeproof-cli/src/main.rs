@@ -6,15 +6,16 @@ mod commands;
 #[cfg(feature = "download")]
 mod download;
 mod engine;
-mod export;
 mod inputs;
 mod interrupt;
 mod lists;
 mod outcome;
+mod outputs;
 mod progress;
-mod summary;
+mod run;
 mod terminal;
 mod values;
+mod words;
 
 use std::process::ExitCode;
 

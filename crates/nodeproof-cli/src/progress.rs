@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use nodeproof_report::text;
 
 #[cfg(feature = "download")]
 pub(crate) use download::DownloadProgress;
@@ -35,13 +36,19 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar for `nodes` nodes, of which `done` are done already; it shows itself when there is something to tell.
-    pub(crate) fn new(nodes: usize, done: usize, quiet: bool) -> Self {
+    /// A bar for `nodes` nodes; it shows itself when there is something to tell.
+    pub(crate) fn new(nodes: usize, quiet: bool) -> Self {
         let visible = !quiet && io::stderr().is_terminal();
         let target = if visible { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
-        let (nodes, done) = (nodes as u64, done as u64);
-        let bar = ProgressBar::with_draw_target(Some(nodes), target).with_position(done);
-        Self { bar, nodes, done, started: Arc::default(), quiet }
+        let nodes = nodes as u64;
+        let bar = ProgressBar::with_draw_target(Some(nodes), target);
+        Self { bar, nodes, done: 0, started: Arc::default(), quiet }
+    }
+
+    /// Says how many nodes an earlier run has done.
+    pub(crate) fn set_done_before(&mut self, done: usize) {
+        self.done = done as u64;
+        self.bar.set_position(self.done);
     }
 
     /// Shows work that is done once for all nodes.
@@ -69,11 +76,11 @@ impl Progress {
         self.bar.set_message(format!("round {round}"));
     }
 
-    /// Shows the global budget that is being tried, and on how many nodes.
-    pub(crate) fn scanning(&self, global: u32, left: usize) {
+    /// Shows the global budget that a scan tries, and on how many nodes.
+    pub(crate) fn scanning(&self, global: usize, nodes: usize) {
         self.bar.set_style(style(SCANNING));
-        self.bar.set_position(global.into());
-        self.bar.set_message(format!(", {} left", terminal::counted(left, "node")));
+        self.bar.set_position(global as u64);
+        self.bar.set_message(format!(", {} left", text::counted(nodes, "node")));
     }
 
     /// Rate and time left are those of this run, not of one that it resumes.

@@ -7,16 +7,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use nodeproof::settings;
 use nodeproof::{LocalBudget, Part};
 use nodeproof_report::plot::Size;
 
 /// Most units of a hidden layer that can have been meant.
 const MOST_UNITS: usize = 65_536;
-/// Longest time that can have been meant: a century.
-const MOST_SECONDS: f64 = 3.2e9;
-/// Shortest time in which an answer can be expected.
-#[cfg(feature = "download")]
-const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A share of something, `80%` or `0.8`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,50 +100,14 @@ pub(crate) fn sample(text: &str) -> Result<Limit<usize>, String> {
     Limit::count(text, "all").ok_or_else(|| "give a number of nodes, at least 1, such as 500, or all".to_owned())
 }
 
-/// A time in seconds, shown as it was given.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Seconds(f64);
-
-impl From<Seconds> for Duration {
-    fn from(seconds: Seconds) -> Self {
-        // The parser has made sure that it fits.
-        Self::try_from_secs_f64(seconds.0).unwrap_or(Self::MAX)
-    }
-}
-
-impl Limit<Seconds> {
-    /// The limit, if there is one.
-    pub(crate) fn duration(self) -> Option<Duration> {
-        self.0.map(Duration::from)
-    }
-}
-
-impl fmt::Display for Limit<Seconds> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(Seconds(seconds)) => write!(f, "{seconds} s"),
-            None => f.write_str("none"),
-        }
-    }
-}
-
 /// Parses `--time-limit` and `--total-time-limit`.
-pub(crate) fn time_limit(text: &str) -> Result<Limit<Seconds>, String> {
-    let seconds = |text: &str| text.parse().ok().filter(|&number: &f64| (0.0..=MOST_SECONDS).contains(&number));
+pub(crate) fn time_limit(text: &str) -> Result<Limit<Duration>, String> {
+    let seconds = |text: &str| settings::time_limit("time_limit", text.parse().ok()?).ok();
     match text.trim() {
         "none" => Ok(Limit(None)),
         text => seconds(text)
-            .map(|number| Limit(Some(Seconds(number))))
+            .map(|duration| Limit(Some(duration)))
             .ok_or_else(|| "give a number of seconds, such as 10 or 0.5, or none".to_owned()),
-    }
-}
-
-/// Parses `--timeout`.
-#[cfg(feature = "download")]
-pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    match time_limit(text) {
-        Ok(Limit(Some(seconds))) if Duration::from(seconds) >= SHORTEST_TIMEOUT => Ok(seconds.into()),
-        _ => Err(format!("give a number of seconds, such as 30, and at least {}", SHORTEST_TIMEOUT.as_secs_f64())),
     }
 }
 
@@ -371,21 +331,11 @@ mod tests {
 
     #[test]
     fn time_limits_are_seconds_or_none() {
-        let limit = |text: &str| time_limit(text).map(Limit::duration);
+        let limit = |text: &str| time_limit(text).map(|limit| limit.0);
         assert_eq!((limit("10"), limit(" none ")), (Ok(Some(Duration::from_secs(10))), Ok(None)));
         assert_eq!((limit("0.25"), limit("0")), (Ok(Some(Duration::from_millis(250))), Ok(Some(Duration::ZERO))));
         for bad in ["", "-1", "x", "NaN", "inf", "1e300", "10 s", "1,5"] {
             assert!(time_limit(bad).unwrap_err().contains("number of seconds, such as 10"), "{bad}");
-        }
-        assert_eq!(time_limit("0.5").unwrap().to_string(), "0.5 s");
-    }
-
-    #[test]
-    #[cfg(feature = "download")]
-    fn timeouts_are_seconds() {
-        assert_eq!((timeout("30"), timeout("0.1")), (Ok(Duration::from_secs(30)), Ok(Duration::from_millis(100))));
-        for bad in ["", "0", "0.01", "-1", "none", "inf", "30 s"] {
-            assert!(timeout(bad).unwrap_err().contains("number of seconds, such as 30"), "{bad}");
         }
     }
 

@@ -91,9 +91,9 @@ pub(crate) enum PlotCommand {
     /// paper). Dots are nodes; the line is the median of groups of degrees, the band their quartiles.
     #[command(after_help = DEGREE_EXAMPLES, override_usage = "nodeproof plot degree <RADII> --graph <FILE> --out <FILE> [OPTIONS]")]
     Degree(PlotStructureArguments),
-    /// Draw what the engine fast leaves open, and what is the case
+    /// Draw what the `fast` engine leaves undecided, and what is true
     ///
-    /// The areas are the radii of the engine complete. What the engine fast, the paper's certificate, leaves undecided is
+    /// The areas are the radii of the `complete` engine. What the `fast` engine, the paper's certificate, leaves undecided is
     /// hatched. Both are radii of one model under one budget.
     #[command(after_help = TRUTH_EXAMPLES, override_usage = "nodeproof plot truth <FAST> <COMPLETE> --out <FILE> [OPTIONS]")]
     Truth(PlotTruthArguments),
@@ -105,7 +105,7 @@ pub(crate) enum PlotCommand {
     Dynamics(PlotDynamicsArguments),
     /// Draw how tight the bounds are, with default and with optimised slopes
     ///
-    /// Certifies each node with the engines fast (default slopes) and tight (optimised), and draws for which share of the
+    /// Certifies each node with the `fast` engine (default slopes) and the `tight` one (optimised), and draws for which share of the
     /// nodes the lower bound and the best attack are at most so far apart (figure 7 of the paper). Takes a network with
     /// one hidden layer.
     #[command(
@@ -131,7 +131,7 @@ pub(crate) struct FigureArguments {
     /// Pixels in an inch of a .png [default: 300]
     #[arg(long, value_name = "N", value_parser = values::dots_per_inch, allow_hyphen_values = true)]
     pub(crate) dpi: Option<f64>,
-    /// What stands above the figure
+    /// Title above the figure
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// Print no notes and not where the figure is
@@ -208,9 +208,9 @@ pub(crate) struct PlotStructureArguments {
 /// Arguments of `plot truth`.
 #[derive(Debug, Args)]
 pub(crate) struct PlotTruthArguments {
-    /// Radii of the engine fast
+    /// Radii of the `fast` engine
     pub(crate) fast: PathBuf,
-    /// Radii of the engine complete
+    /// Radii of the `complete` engine
     pub(crate) complete: PathBuf,
     #[command(flatten)]
     pub(crate) range: RangeArguments,

@@ -1,12 +1,14 @@
-//! The command line of `train` and `bench train`.
+//! Arguments of `train`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use nodeproof::train::{Method, Schedule, TrainOptions};
+use clap::Args;
+use nodeproof::{Method, Schedule, TrainSettings};
 
-use super::{BudgetArguments, GraphArguments, PrintArguments, PropagationChoice, ThreadArguments};
+use super::choices::{MethodChoice, PropagationChoice, ScheduleChoice};
+use super::{BudgetArguments, GraphArguments, ThreadArguments};
 use crate::values::{self, HiddenSizes, Limit, Share};
+use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,13 +28,10 @@ Examples:
   nodeproof train --graph g.npz --method rce --global-budget 12 \\
       --split split.json --hidden 64,32 --out m.safetensors";
 
-pub(super) const BENCH_EXAMPLES: &str = "\
-Examples:
-  nodeproof bench train --graph g.npz --global-budget 12
-  nodeproof bench train --graph g.npz --global-budget 12 --method rh \\
-      --steps 20 --json";
+pub(super) const USAGE: &str = "nodeproof train --graph <FILE> --method <WHICH> --global-budget <Q>
+                       --out <FILE> [OPTIONS]";
 
-/// How weights suit a graph: see [`TrainOptions::suited_to`].
+/// Weights that suit a graph: see [`TrainSettings::suited_to`].
 const SUITED: &str = "\
 \nSuited to the graph, with few = 300 / labelled nodes, at most 1:
   weight decay        ce 0.01, rce 0.01 few, rh 0.03 few,
@@ -46,39 +45,38 @@ pub(super) fn after_help() -> String {
     format!("{}\n{EXAMPLES}", defaults())
 }
 
-/// The defaults of each method, as a table.
+/// The defaults of each method, as a table; a dash where the method has no use for the option.
 fn defaults() -> String {
-    let all = Method::ALL.map(TrainOptions::new);
+    let all = Method::ALL.map(TrainSettings::new);
     let mut text = format!("{:24}", "Defaults of the methods:");
-    all.iter().for_each(|options| text += &format!("{:>9}", options.method));
+    all.iter().for_each(|settings| text += &format!("{:>9}", settings.method));
     text.push('\n');
-    let mut row = |option: &str, value: &dyn Fn(&TrainOptions) -> String, used: &dyn Fn(Method) -> bool| {
-        text += &format!("  {option:22}");
-        for options in &all {
-            let value = if used(options.method) { value(options) } else { "–".to_owned() };
+    let mut row = |option: &str, value: &dyn Fn(&TrainSettings) -> String| {
+        text += &format!("  {:22}", words::flag(option));
+        for settings in &all {
+            let used = settings.method.check_use(option).is_ok();
+            let value = if used { value(settings) } else { "–".to_owned() };
             text += &format!("{value:>9}");
         }
         text.push('\n');
     };
-    let (always, robust) = (|_| true, Method::is_robust);
-    let (hinge, two_phases) = (Method::has_hinge, Method::has_two_phases);
-    row("--hidden", &|options| hidden_in_words(&options.hidden), &always);
-    row("--steps", &|options| options.steps.to_string(), &always);
-    row("--labelled-steps", &|options| options.labelled_steps.to_string(), &two_phases);
-    row("--batch", &|options| limit_in_words(options.batch, "all"), &robust);
-    row("--learning-rate", &|options| options.learning_rate.to_string(), &always);
-    row("--schedule", &|options| schedule_name(options.schedule), &always);
-    row("--weight-decay", &|options| limit_in_words(options.weight_decay, "suited"), &always);
-    row("--dropout", &|options| options.dropout.to_string(), &always);
-    row("--attribute-dropout", &|options| limit_in_words(options.attribute_dropout, "suited"), &robust);
-    row("--cross-entropy-weight", &|options| options.cross_entropy_weight.to_string(), &always);
-    row("--robust-weight", &|options| limit_in_words(options.robust_weight, "suited"), &robust);
-    row("--warm-up", &|options| options.warm_up.to_string(), &robust);
-    row("--labelled-margin", &|options| format!("{:.3}", options.labelled_margin), &hinge);
-    row("--unlabelled-margin", &|options| format!("{:.3}", options.unlabelled_margin), &two_phases);
-    row("--saturation", &|options| limit_in_words(options.saturation, "none"), &two_phases);
-    row("--clip", &|options| limit_in_words(options.clip, "none"), &always);
-    row("--patience", &|options| limit_in_words(options.patience, "none"), &always);
+    row("hidden", &|settings| hidden_in_words(&settings.hidden));
+    row("steps", &|settings| settings.steps.to_string());
+    row("labelled_steps", &|settings| settings.labelled_steps.to_string());
+    row("batch", &|settings| limit_in_words(settings.batch, "all"));
+    row("learning_rate", &|settings| settings.learning_rate.to_string());
+    row("schedule", &|settings| schedule_name(settings.schedule));
+    row("weight_decay", &|settings| limit_in_words(settings.weight_decay, "suited"));
+    row("dropout", &|settings| settings.dropout.to_string());
+    row("attribute_dropout", &|settings| limit_in_words(settings.attribute_dropout, "suited"));
+    row("cross_entropy_weight", &|settings| settings.cross_entropy_weight.to_string());
+    row("robust_weight", &|settings| limit_in_words(settings.robust_weight, "suited"));
+    row("warm_up", &|settings| settings.warm_up.to_string());
+    row("labelled_margin", &|settings| format!("{:.3}", settings.labelled_margin));
+    row("unlabelled_margin", &|settings| format!("{:.3}", settings.unlabelled_margin));
+    row("saturation", &|settings| limit_in_words(settings.saturation, "none"));
+    row("clip", &|settings| limit_in_words(settings.clip, "none"));
+    row("patience", &|settings| limit_in_words(settings.patience, "none"));
     text + SUITED
 }
 
@@ -102,7 +100,7 @@ fn schedule_name(schedule: Schedule) -> String {
 pub(crate) struct TrainArguments {
     #[command(flatten)]
     pub(crate) graph: GraphArguments,
-    /// The loss to make small
+    /// The loss to minimise
     #[arg(long, value_name = "WHICH", value_enum, help_heading = "Training")]
     pub(crate) method: MethodChoice,
     #[command(flatten)]
@@ -117,7 +115,7 @@ pub(crate) struct TrainArguments {
     pub(crate) threads: ThreadArguments,
 }
 
-/// How the network is trained; what is left out has the method's default.
+/// How the network is trained; an option that is left out has the default of the method.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct OptionArguments {
@@ -154,7 +152,7 @@ pub(crate) struct OptionArguments {
     /// Weight of the worst-case loss
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) robust_weight: Option<f64>,
-    /// Steps over which the weight of the worst-case loss grows to what it is
+    /// Steps over which the weight of the worst-case loss grows from 0 to its full value
     #[arg(long, value_name = "N")]
     pub(crate) warm_up: Option<usize>,
     /// The worst-case margin that rh and rh-u ask for at labelled nodes
@@ -163,7 +161,7 @@ pub(crate) struct OptionArguments {
     /// The worst-case margin that rh-u asks for at unlabelled nodes
     #[arg(long, value_name = "MARGIN", allow_negative_numbers = true)]
     pub(crate) unlabelled_margin: Option<f64>,
-    /// How much of its margin an unlabelled node may miss until its pull is halved; `none` as in the paper
+    /// How much of its margin an unlabelled node may lack until its gradient is halved; `none` as in the paper
     #[arg(long, value_name = "MARGIN|none", value_parser = values::positive_or_none, allow_negative_numbers = true)]
     pub(crate) saturation: Option<Limit<f64>>,
     /// Longest gradient; a longer one is scaled down. `none` for any length
@@ -214,26 +212,28 @@ pub(crate) struct TrainOutputArguments {
     /// Write the model here, as .safetensors; `nodeproof model info` tells how it was trained
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// Write what each step came to, as JSON Lines
+    /// Write loss, margins and accuracies of each step, as JSON Lines
+    ///
+    /// Until training has ended they are in FILE.unfinished.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Certify N labelled and N unlabelled nodes before each step, and log their mean margins where the method has none
     #[arg(long, value_name = "N", default_value_t = 0, requires = "log")]
     pub(crate) log_margins: usize,
-    /// Keep here what is needed to go on after an interrupt
+    /// Keep here what is needed to continue after an interrupt
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoint: Option<PathBuf>,
     /// Steps between two checkpoints
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), requires = "checkpoint")]
     pub(crate) checkpoint_every: u32,
-    /// Continue from --checkpoint with the same settings; without the file, begin
+    /// Continue from --checkpoint with the same settings; without that file, begin
     ///
     /// The result is the same to the last bit as that of a run that never stopped.
     #[arg(long, requires = "checkpoint")]
     pub(crate) resume: bool,
     /// Also find the largest global budget that each node withstands, and print the mean
     ///
-    /// Certifies with the engine fast under global budgets of 1, 2, 3, … flips, each time the nodes that were robust
+    /// Certifies with the `fast` engine under global budgets of 1, 2, 3, … flips, each time the nodes that were robust
     /// before, until none is or --max-budget is reached; a node's largest budget is the last one it was robust under.
     /// `nodeproof radius --engine fast --scan` finds the same.
     #[arg(long)]
@@ -249,85 +249,9 @@ pub(crate) struct TrainOutputArguments {
     pub(crate) quiet: bool,
 }
 
-/// Arguments of `bench train`.
-#[derive(Debug, Args)]
-pub(crate) struct BenchTrainArguments {
-    #[command(flatten)]
-    pub(crate) graph: GraphArguments,
-    #[command(flatten)]
-    pub(crate) budget: BudgetArguments,
-    /// The loss to make small
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = MethodChoice::RhU, help_heading = "Training")]
-    pub(crate) method: MethodChoice,
-    /// Units of each hidden layer, such as 32 or 64,32; `none` for no hidden layer
-    #[arg(long, value_name = "SIZES", help_heading = "Training")]
-    pub(crate) hidden: Option<HiddenSizes>,
-    /// Nodes whose worst-case margins a step looks at, or `all` [default: that of the method]
-    #[arg(long, value_name = "N|all", value_parser = values::batch, help_heading = "Training")]
-    pub(crate) batch: Option<Limit<usize>>,
-    /// Steps that are measured
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Running")]
-    pub(crate) steps: u32,
-    /// Steps before, so that the weights are those of a network in training
-    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Running")]
-    pub(crate) warm_up: u32,
-    #[command(flatten)]
-    pub(crate) print: PrintArguments,
-}
-
-/// Values of `--method`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MethodChoice {
-    /// Cross entropy on labelled nodes: standard training
-    Ce,
-    /// Cross entropy of worst-case logits of labelled nodes
-    Rce,
-    /// Hinge loss of worst-case margins of labelled nodes, and cross entropy
-    Rh,
-    /// The same, then with unlabelled nodes too, around the class they are predicted to have
-    RhU,
-}
-
-impl From<MethodChoice> for Method {
-    fn from(choice: MethodChoice) -> Self {
-        match choice {
-            MethodChoice::Ce => Self::CrossEntropy,
-            MethodChoice::Rce => Self::RobustCrossEntropy,
-            MethodChoice::Rh => Self::RobustHinge,
-            MethodChoice::RhU => Self::RobustHingeUnlabelled,
-        }
-    }
-}
-
-/// Values of `--schedule`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScheduleChoice {
-    /// Not at all
-    Constant,
-    /// It falls to 0 along half a cosine
-    Cosine,
-}
-
-impl From<ScheduleChoice> for Schedule {
-    fn from(choice: ScheduleChoice) -> Self {
-        match choice {
-            ScheduleChoice::Constant => Self::Constant,
-            ScheduleChoice::Cosine => Self::Cosine,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_method_can_be_chosen_by_its_name() {
-        for method in Method::ALL {
-            let choice = MethodChoice::from_str(method.name(), false).unwrap();
-            assert_eq!(Method::from(choice), method);
-        }
-    }
 
     #[test]
     fn defaults_are_those_of_the_library() {
@@ -335,7 +259,7 @@ mod tests {
         assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
         let rate = table.lines().find(|line| line.contains("--learning-rate")).unwrap();
         let shown: Vec<f64> = rate.split_whitespace().skip(1).map(|rate| rate.parse().unwrap()).collect();
-        assert_eq!(shown, Method::ALL.map(|method| TrainOptions::new(method).learning_rate));
+        assert_eq!(shown, Method::ALL.map(|method| TrainSettings::new(method).learning_rate));
         let batch: Vec<_> = table.lines().find(|line| line.contains("--batch")).unwrap().split_whitespace().collect();
         assert_eq!(batch[1], "–", "of no use with ce");
     }

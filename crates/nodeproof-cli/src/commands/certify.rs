@@ -1,223 +1,334 @@
 //! `nodeproof certify`: verdicts for many nodes.
 
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::time::Instant;
 
-use anyhow::bail;
-use cpu_time::ProcessTime;
-use nodeproof::{Certificate, Certifier, Event, Graph, NodeId};
-use nodeproof_report::results::{Certificates, CertificatesHeader, Record};
+use nodeproof::files::{Keep, Unfinished};
+use nodeproof::results::{Header, Record};
+use nodeproof::{Certificate, Certifier, CertifySettings, Engine, Event, NodeId};
+use nodeproof_report::tally::Summary;
+use nodeproof_report::text::{counted, percentage};
+use serde::Serialize;
 
 use crate::cli::CertifyArguments;
-use crate::engine::Effort;
-use crate::export::{self, Destination, Header, Kept, Outputs, Places};
-use crate::inputs::Inputs;
+use crate::inputs::{self, Inputs, Question};
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
+use crate::outputs::{Output, Outputs, ResultFiles, Table};
 use crate::progress::Progress;
-use crate::summary::{Run, Summary};
-use crate::{lists, terminal};
+use crate::run::{Clock, Time};
+use crate::values::Share;
+use crate::{budget, engine, lists, terminal, words};
 
 /// Runs the command.
 ///
 /// # Errors
 /// If the input is bad or an output cannot be written.
 pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
-    let results = &arguments.results;
-    let Some(certified) = certify(arguments)? else { return Ok(Outcome::Done) };
-    let Certified { places, summary, run, .. } = &certified;
+    let (question, files) = read(arguments)?;
+    let (results, gate) = (&arguments.results, arguments.fail_under);
+    let listener = Listener { quiet: results.quiet, to_the_end: gate.is_some() };
+    let Some(certified) = certify(&question, &files, listener)? else { return Ok(Outcome::Done) };
     if results.json {
-        places.print_summary(&summary.json(&certified.header.about, run)?)?;
+        files.print_summary(&certified.json()?)?;
     } else if !results.quiet {
-        places.print_summary(&certified.in_words())?;
+        files.print_summary(&certified.in_words(&question, &files))?;
     }
-    if run.interrupted {
-        terminal::complain(&certified.interrupted_in_words());
+    if certified.interrupted() {
+        terminal::complain(&certified.interrupted_in_words(&files));
         return Ok(Outcome::Interrupted);
     }
-    Ok(gate(arguments, summary))
+    Ok(judge(gate, &certified.summary))
+}
+
+/// What the arguments ask, and where the answer goes.
+fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)> {
+    let CertifyArguments { graph, model, budget, results, .. } = arguments;
+    let flips = &budget.flips;
+    let mut taken = inputs::files(graph, model, flips);
+    taken.extend(arguments.nodes.nodes.file());
+    let files = ResultFiles::check(results, &taken)?;
+    let inputs = Inputs::read(graph, model, flips, results.quiet)?;
+    let split = inputs.split.as_ref();
+    let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
+    let budget = budget::read(budget.global_budget, flips, &inputs.graph, split)?;
+    let mut settings = engine::settings(budget, model, &arguments.engine);
+    settings.total_time_limit = arguments.total_time_limit.0;
+    settings.threads = arguments.threads.count();
+    Ok((inputs.ask(nodes, settings), files))
+}
+
+/// Who waits for the certificates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listener {
+    /// Whether no progress is shown.
+    pub(super) quiet: bool,
+    /// Whether all verdicts must be known, also if nobody reads the outputs any more.
+    pub(super) to_the_end: bool,
 }
 
 /// What certifying came to, be it to the end or up to an interrupt.
 pub(super) struct Certified {
-    places: Places,
-    pub(super) inputs: Inputs,
-    header: Header<CertificatesHeader>,
-    effort: Effort,
+    pub(super) header: Header,
     pub(super) summary: Summary,
-    pub(super) run: Run,
+    /// Nodes that an earlier run had certified.
+    resumed: usize,
+    pub(super) time: Time,
 }
 
 /// Certifies what is asked for; `None` if nobody wants to know any more. Everything is checked before any output is
 /// touched.
 ///
 /// # Errors
-/// If the input is bad or an output cannot be written.
-pub(super) fn certify(arguments: &CertifyArguments) -> anyhow::Result<Option<Certified>> {
-    let results = &arguments.results;
-    let places = check_places(arguments)?;
-    let effort = Effort::new(&arguments.engine).within(arguments.total_time_limit);
-    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, results.quiet)?;
-    let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, inputs.split.as_ref(), "--nodes")?;
-    inputs.check_class(arguments.model.class, &nodes)?;
-    let class = arguments.model.class.into();
-    let certifier = Certifier::new(&inputs.graph, &inputs.model)?
-        .budget(inputs.budget.budget().clone())
-        .target_class(class)
-        .threads(arguments.threads.count());
-    let certifier = effort.apply(certifier);
-    let (problem, budget) = ((&inputs.graph, &inputs.model), inputs.budget.budget());
-    let about = Certificates::of(&[], problem, budget, effort.engine(), class).header(nodes.len(), results.timings);
-    let header = Header::new(about, &inputs.graph);
-
-    let mut summary = Summary::new(inputs.split.clone());
-    let kept = match &places.out {
-        Some(Destination::File(path)) if arguments.resume => export::scan(path, &header, &nodes, |record| {
-            summary.add(record);
-            Ok(())
-        })?,
-        _ => Kept::default(),
-    };
-    let progress = Progress::new(nodes.len(), kept.records, results.quiet);
+/// If the settings do not fit or an output cannot be written.
+pub(super) fn certify(
+    question: &Question,
+    files: &ResultFiles,
+    listener: Listener,
+) -> anyhow::Result<Option<Certified>> {
+    let Question { graph, model, split, nodes, settings } = question;
+    let certifier = question.certifier()?;
+    let header = Header::new(graph, model, settings, nodes.len()).timings(files.timings);
+    let mut progress = Progress::new(nodes.len(), listener.quiet);
     let interrupt = Interrupt::of(&progress)?;
-    let certified = open(&places, &header, kept, &nodes).and_then(|outputs| {
-        let rest = &nodes[kept.records..];
-        let gate = arguments.fail_under.is_some();
-        let mut sinks = Sinks { outputs, summary: &mut summary, progress: &progress, timings: results.timings, gate };
-        certify_each(&certifier, &inputs.graph, rest, interrupt, &mut sinks)
-    });
+    let mut summary = Summary::new(split.clone());
+    let mut outputs = begin(&certifier, question, files, &header, &mut summary)?;
+    let resumed = summary.all().nodes;
+    progress.set_done_before(resumed);
+    let clock = Clock::start();
+    let mut sinks =
+        Sinks { outputs: &mut outputs, header: &header, summary: &mut summary, progress: &progress, listener };
+    let certified = certify_each(&certifier, &nodes[resumed..], interrupt, &mut sinks);
     progress.clear();
-    let Some(mut run) = certified? else { return Ok(None) };
-    run.resumed = kept.records;
-    run.interrupted = summary.all().nodes < nodes.len();
-    drop(certifier);
-    Ok(Some(Certified { places, inputs, header, effort, summary, run }))
+    certified?;
+    if outputs.all_closed() && !listener.to_the_end {
+        return Ok(None);
+    }
+    let certified = Certified { header, summary, resumed, time: clock.time() };
+    if !certified.interrupted() {
+        outputs.finish()?;
+    }
+    Ok(Some(certified))
+}
+
+/// Opens the outputs and brings them to where the run goes on: certificates of an earlier run are checked, counted, and
+/// copied to the table.
+fn begin(
+    certifier: &Certifier,
+    question: &Question,
+    files: &ResultFiles,
+    header: &Header,
+    summary: &mut Summary,
+) -> anyhow::Result<Outputs> {
+    let (out, line) = (files.out.as_ref(), Certificate::header_line(header));
+    let mut table = Output::begin(files.csv.as_ref(), |place| Table::begin::<Certificate>(place, &question.graph))?;
+    if !files.resume {
+        return Ok(Outputs::new(Output::begin(out, |place| Unfinished::begin(place, &line))?, table));
+    }
+    let recheck = certifier.recheck().map_err(words::certifying)?;
+    let mut copied = Ok(());
+    let lines = Output::begin(out, |place| {
+        Unfinished::resume(place, &line, |line| {
+            let certificate = Certificate::of_line(line, header)?;
+            check_turn(&question.nodes, summary.all().nodes, certificate.node)?;
+            recheck.certificate(&certificate)?;
+            summary.add(&certificate);
+            if copied.is_ok() {
+                copied = table.write(|table| table.row(&certificate));
+            }
+            Ok(Keep::Keep)
+        })
+    })?;
+    copied?;
+    Ok(Outputs::new(lines, table))
+}
+
+/// Checks that a record of an earlier run is about the node that comes after `done` of `nodes`.
+///
+/// # Errors
+/// If it is about another one.
+pub(super) fn check_turn(nodes: &[NodeId], done: usize, node: NodeId) -> Result<(), String> {
+    match nodes.get(done) {
+        Some(&expected) if expected == node => Ok(()),
+        Some(expected) => Err(format!("it is about node {node}, where node {expected} comes next")),
+        None => Err(format!("it is about node {node}, but this run has no more nodes")),
+    }
 }
 
 /// All that wants to know of certificates.
 struct Sinks<'a> {
-    outputs: Outputs<Record>,
+    outputs: &'a mut Outputs,
+    header: &'a Header,
     summary: &'a mut Summary,
     progress: &'a Progress,
-    timings: bool,
-    /// Whether the share of robust nodes must be known in any case.
-    gate: bool,
+    listener: Listener,
 }
 
 impl Sinks<'_> {
-    fn take(&mut self, certificate: &Certificate, graph: &Graph) -> anyhow::Result<()> {
-        let record = Record::new(certificate, graph, self.timings);
-        self.outputs.record(&record)?;
-        self.summary.add(&record);
+    fn take(&mut self, certificate: &Certificate) -> anyhow::Result<()> {
+        self.outputs.row(certificate)?;
+        self.outputs.line(&certificate.line(self.header))?;
+        self.summary.add(certificate);
         self.progress.advance();
         Ok(())
     }
 
     /// Whether nobody wants to know the rest.
     fn abandoned(&self) -> bool {
-        self.outputs.all_closed() && !self.gate
+        self.outputs.all_closed() && !self.listener.to_the_end
     }
 }
 
-/// Certifies `nodes` until the end or an interrupt; `None` if nobody listens any more.
+/// Certifies `nodes` until the end or an interrupt, or until nobody listens any more.
 fn certify_each(
     certifier: &Certifier,
-    graph: &Graph,
     nodes: &[NodeId],
     interrupt: Interrupt,
     sinks: &mut Sinks,
-) -> anyhow::Result<Option<Run>> {
-    let (start, cpu) = (Instant::now(), ProcessTime::now());
+) -> anyhow::Result<()> {
     let mut written = Ok(());
     if !nodes.is_empty() {
-        let _ = certifier.certify_each(nodes, |event| {
+        let finish = certifier.certify_each(nodes, |event| {
             match event {
                 Event::Preparing { done, total } => sinks.progress.preparing(done, total),
-                Event::Certified(certificate) => written = sinks.take(&certificate, graph),
+                Event::Certified(certificate) => written = sinks.take(&certificate),
                 _ => {}
             }
             let stop = written.is_err() || interrupt.asked() || sinks.abandoned();
             if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
+        });
+        let _ = finish.map_err(words::certifying)?;
     }
     written?;
-    sinks.outputs.flush()?;
-    if sinks.abandoned() {
-        return Ok(None);
-    }
-    let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
-    Ok(Some(Run { interrupted: false, resumed: 0, seconds, cpu_seconds }))
-}
-
-fn check_places(arguments: &CertifyArguments) -> anyhow::Result<Places> {
-    let mut inputs: Vec<&Path> = vec![&arguments.model.model];
-    inputs.extend(arguments.graph.graph.file());
-    inputs.extend(arguments.budget.flips.files());
-    inputs.extend(arguments.nodes.nodes.file());
-    let places = Places::check(&arguments.results, &inputs)?;
-    if arguments.resume && places.out == Some(Destination::Stdout) {
-        bail!("--resume continues a file, but --out is stdout; give --out the name of the file");
-    }
-    Ok(places)
-}
-
-/// Opens the outputs and brings them to where the run goes on: certificates of an earlier run stay in --out and are
-/// copied to the other formats.
-fn open(
-    places: &Places,
-    header: &Header<CertificatesHeader>,
-    kept: Kept,
-    nodes: &[NodeId],
-) -> anyhow::Result<Outputs<Record>> {
-    let outputs = places.open(header, kept, |output| {
-        if let (Some(Destination::File(path)), 1..) = (&places.out, kept.records) {
-            export::scan(path, header, nodes, |record| output.record(record))?;
-        }
-        Ok(())
-    })?;
-    Ok(Outputs::new(outputs))
+    sinks.outputs.flush()
 }
 
 impl Certified {
-    fn in_words(&self) -> String {
-        let Self { places, inputs, effort, summary, run, .. } = self;
-        let fresh = summary.all().nodes - run.resumed;
-        let mut facts =
-            vec![("budget", inputs.budget.in_words(&inputs.graph)), ("engine", summary.engines_in_words(*effort))];
-        facts.extend(summary.hint(*effort).map(|hint| ("hint", hint)));
-        facts.push(("time", run.time_in_words(fresh)));
-        if run.resumed > 0 {
-            facts.push(("resumed", format!("{} done before", terminal::counted(run.resumed, "node"))));
+    /// Whether nodes are missing.
+    pub(super) fn interrupted(&self) -> bool {
+        self.summary.all().nodes < self.header.nodes
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Json<'a, H: Serialize> {
+            interrupted: bool,
+            resumed: usize,
+            #[serde(flatten)]
+            time: Time,
+            #[serde(flatten)]
+            summary: &'a Summary,
+            header: H,
         }
-        let files = places.files();
-        if !files.is_empty() {
-            facts.push(("written", files.join(", ")));
+        let Self { header, summary, resumed, time } = self;
+        let (interrupted, header) = (self.interrupted(), Certificate::header_line(header));
+        let json = Json { interrupted, resumed: *resumed, time: *time, summary, header };
+        Ok(serde_json::to_string_pretty(&json)? + "\n")
+    }
+
+    fn in_words(&self, question: &Question, files: &ResultFiles) -> String {
+        let Self { summary, resumed, time, .. } = self;
+        let settings = &question.settings;
+        let mut facts = vec![
+            ("budget", settings.budget.in_words(question.graph.attribute_count())),
+            ("engine", summary.settled().in_words(settings.engine)),
+        ];
+        facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
+        facts.push(("time", time.of_nodes(summary.all().nodes - resumed)));
+        if *resumed > 0 {
+            facts.push(("resumed", format!("{} done before", counted(*resumed, "node"))));
         }
+        facts.extend(files.names().filter(|_| !self.interrupted()).map(|names| ("written", names)));
         format!("{}\n{}", summary.table(), terminal::facts(&facts))
     }
 
-    fn interrupted_in_words(&self) -> String {
-        let remedy = match self.places.out {
-            Some(Destination::File(_)) => "; add --resume to continue",
-            _ => "",
-        };
-        format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.about.nodes)
+    fn interrupted_in_words(&self, files: &ResultFiles) -> String {
+        let remedy = if files.can_be_resumed() { "; add --resume to continue" } else { "" };
+        format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.nodes)
     }
 }
 
-fn gate(arguments: &CertifyArguments, summary: &Summary) -> Outcome {
+/// What would settle undecided nodes; `None` if there are none, or nothing would.
+fn hint(summary: &Summary, settings: &CertifySettings) -> Option<String> {
+    let (settled, undecided) = (summary.settled(), summary.all().undecided);
+    if settled.unknown > 0 {
+        let nodes = counted(settled.unknown, "node");
+        return Some(format!("numbers overflow at {nodes}, of which nothing is known; check the weights"));
+    }
+    let untried = settled.untried;
+    if settings.engine != Engine::Fast && untried > 0 && untried == undecided && !engine::may_have_no_time(settings) {
+        let nodes = counted(untried, "undecided node");
+        return Some(format!("no stronger engine tries the {nodes}: too many flips for that depth"));
+    }
+    let remedy = engine::remedy(settings).filter(|_| undecided > 0)?;
+    Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node")))
+}
+
+/// Whether enough nodes are robust.
+fn judge(gate: Option<Share>, summary: &Summary) -> Outcome {
     let all = summary.all();
-    match arguments.fail_under {
+    match gate {
         Some(share) if share.exceeds(all.robust, all.nodes) => {
             terminal::complain(&format!(
                 "failed: {} of {} nodes ({}) are robust, fewer than --fail-under {share} asks for",
                 all.robust,
                 all.nodes,
-                terminal::percentage(all.robust, all.nodes)
+                percentage(all.robust, all.nodes)
             ));
             Outcome::GateFailed
         }
         _ => Outcome::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use nodeproof::{Bound, ClassId, Evidence};
+
+    use super::*;
+
+    #[test]
+    fn records_come_in_the_order_of_the_nodes() {
+        let nodes = [NodeId(4), NodeId(2)];
+        assert_eq!((check_turn(&nodes, 0, NodeId(4)), check_turn(&nodes, 1, NodeId(2))), (Ok(()), Ok(())));
+        let problem = |done, node| check_turn(&nodes, done, NodeId(node)).err();
+        assert_eq!(problem(0, 2).as_deref(), Some("it is about node 2, where node 4 comes next"));
+        assert_eq!(problem(2, 4).as_deref(), Some("it is about node 4, but this run has no more nodes"));
+    }
+
+    /// A summary of one undecided node with this lower bound, left by this engine.
+    fn undecided(lower: Bound, engine: Engine) -> Summary {
+        let mut summary = Summary::new(None);
+        let evidence = Evidence::Open { lower, upper: None };
+        let mut certificate = Certificate::new(NodeId(0), ClassId(0), ClassId(0), evidence, vec![None, Some(lower)]);
+        certificate.engine = engine;
+        summary.add(&certificate);
+        summary
+    }
+
+    #[test]
+    fn hints_are_given_where_they_help() {
+        let mut settings = CertifySettings::default();
+        let known = Bound::AtLeast(-1.0);
+        let fast = undecided(known, Engine::Fast);
+        let words = "--engine complete may settle the 1 undecided node";
+        assert_eq!(hint(&fast, &settings).as_deref(), Some(words));
+        settings.engine = Engine::Complete;
+        assert!(hint(&fast, &settings).is_some_and(|hint| hint.starts_with("no stronger engine tries")));
+        assert_eq!(hint(&undecided(known, Engine::Complete), &settings), None, "nothing would help");
+        settings.time_limit = Some(Duration::from_secs(10));
+        let words = "a longer --time-limit (now 10 s) may settle the 1 undecided node";
+        assert_eq!(hint(&undecided(known, Engine::Complete), &settings).as_deref(), Some(words));
+        let unknown = hint(&undecided(Bound::Unknown, Engine::Fast), &settings);
+        assert!(unknown.is_some_and(|hint| hint.starts_with("numbers overflow at 1 node")));
+        assert_eq!(hint(&Summary::new(None), &settings), None, "all are decided");
+    }
+
+    #[test]
+    fn a_gate_is_met_or_not() {
+        let gate = |share: &str| judge(share.parse().ok(), &undecided(Bound::Positive, Engine::Fast));
+        assert_eq!((gate("0%"), gate("1%")), (Outcome::Done, Outcome::GateFailed));
+        assert_eq!(judge(None, &Summary::new(None)), Outcome::Done);
     }
 }

@@ -6,19 +6,20 @@ mod get;
 use std::path::Path;
 
 use anyhow::bail;
+use nodeproof::files::Lock;
 use nodeproof::graph::Spread;
 use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
+use nodeproof_report::text::{self, counted, percentage, short_class, short_name};
 use serde::Serialize;
 
 #[cfg(feature = "download")]
 pub(crate) use get::get;
 
 use crate::cli::{DataInfoArguments, DataSplitArguments, GraphFlags};
-use crate::export::Destination;
 use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
-use crate::terminal::{self, counted, percentage, short_class, short_name};
 use crate::values::Share;
+use crate::{outputs, terminal, words};
 
 /// Shows facts about a graph.
 ///
@@ -70,7 +71,7 @@ fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -
 
 fn info_in_words(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -> String {
     let s = statistics;
-    let entries = s.nodes * s.attributes;
+    let entries = s.nodes.saturating_mul(s.attributes);
     let names = [
         ("nodes", graph.names().nodes.is_some()),
         ("attributes", graph.names().attributes.is_some()),
@@ -124,7 +125,7 @@ fn spreads(statistics: &GraphStatistics) -> String {
         row("neighbours", &statistics.degree),
         row("nodes within two hops", &statistics.two_hops),
     ];
-    terminal::table("lrrrr", Some(header), rows)
+    text::table("lrrrr", Some(header), rows)
 }
 
 fn class_table(graph: &Graph, statistics: &GraphStatistics) -> String {
@@ -145,7 +146,7 @@ fn without_names(graph: &Graph, alignment: &str, mut header: Vec<String>, mut ro
         header.remove(1);
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
-    terminal::table(&alignment, Some(header), rows)
+    text::table(&alignment, Some(header), rows)
 }
 
 fn class_name(graph: &Graph, class: usize) -> String {
@@ -182,16 +183,14 @@ fn cleaned(cleaning: &Cleaning) -> Vec<String> {
 /// If the graph cannot be split so, or the output cannot be written.
 pub(crate) fn split(arguments: &DataSplitArguments) -> anyhow::Result<Outcome> {
     let source = &arguments.graph.graph;
-    if Destination::check(&arguments.out, "--out", source.file().as_slice())? == Destination::Stdout {
-        bail!("--out: a split is written to a file; give its name, such as split.json");
-    }
+    let out = outputs::file(&arguments.out, "--out", source.file().as_slice(), "a split", "split.json")?;
     source.check_readable("--graph")?;
     let train = train_size(arguments.train, arguments.train_per_class)?;
     let validation = size(arguments.validation, arguments.validation_per_class);
-    let (graph, cleaning) = inputs::read_graph(source, &arguments.graph.flags)?;
-    inputs::note_cleaning(&cleaning, arguments.quiet);
+    let graph = inputs::read_noted(&arguments.graph, arguments.quiet)?;
     let split = Split::stratified(&graph, train, validation, arguments.seed)?;
-    write_split(&split, &arguments.out)?;
+    let _lock = Lock::of_output(&out).map_err(words::file)?;
+    write_split(&split, &out)?;
     let sizes = ClassSizes::count(&graph, &split);
     if arguments.json {
         terminal::print(&(serde_json::to_string_pretty(&sizes)? + "\n"))?;
@@ -278,6 +277,6 @@ fn sizes_in_words(graph: &Graph, sizes: &ClassSizes, arguments: &DataSplitArgume
     let totals = [total(&sizes.train), total(&sizes.validation), total(&sizes.test) + sizes.test_without_label];
     rows.push(["all".to_owned(), String::new()].into_iter().chain(totals.map(|count| count.to_string())).collect());
     let table = without_names(graph, "rlrrr", header, rows);
-    let out = terminal::printable(&arguments.out.display().to_string());
+    let out = terminal::shown(&arguments.out);
     format!("{table}\n{}", terminal::facts(&[("seed", arguments.seed.to_string()), ("written", out)]))
 }

@@ -1,50 +1,67 @@
 //! `nodeproof demo`: what nodeproof does, on the bundled graph, within a minute.
 //!
-//! The demo runs the same commands that it shows, so that what they write is what a reader gets by typing them.
+//! Each step shows the command line that does the same, so that a reader gets the same files by typing it.
 
 use std::cmp::Reverse;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use nodeproof::{Certifier, ClassId, Engine, Graph, NodeId, Witness};
-use nodeproof_report::results::{Certificates, Record, VerdictName};
+use nodeproof::results::{Certificates, Radii};
+use nodeproof::{
+    Budget, Certificate, CertifySettings, Engine, Graph, LocalBudget, Method, Model, NodeId, Percent, Split, SplitSize,
+    TrainSettings, Verdict, Witness,
+};
+use nodeproof_report::plot::figures;
+use nodeproof_report::story::flip_in_words;
+use nodeproof_report::tally::Figures;
+use nodeproof_report::text::{Emphasis, duration, grouped, percentage, short_class, short_name, table};
 
-use super::certify::{self, Certified};
-use super::explain::flips_in_words;
+use super::certify::{self, Certified, Listener};
 use super::line::{Line, named};
-use super::{radius, train};
-use crate::cli::{Command, DemoArguments};
+use super::plot;
+use super::radius::{self, Ended};
+use super::report::{self, Report};
+use super::train::{self, Finished, Job, Plan, RunFiles};
+use crate::cli::DemoArguments;
+use crate::inputs::{GraphSource, Question};
 use crate::outcome::Outcome;
-use crate::summary::{Figures, duration};
-use crate::terminal::{self, Emphasis, paragraph, short_class, short_name};
+use crate::outputs::ResultFiles;
+use crate::terminal::{self, paragraph};
+use crate::words;
 
 /// Flips in all that an attacker may make.
 const BUDGET: u32 = 5;
-/// What the complete engine may spend on a node.
+/// What the `complete` engine may spend on a node.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// The largest budget for which radii are looked for.
 const MAX_BUDGET: u32 = 40;
 /// Nodes among which the one to tell of is looked for.
 const CANDIDATES: usize = 40;
+/// Share of each class that is labelled.
+const LABELLED: f64 = 0.1;
 
 /// A network that the demo trains.
 #[derive(Debug, Clone, Copy)]
 struct Network {
     name: &'static str,
-    method: &'static str,
+    method: Method,
     what: &'static str,
     /// Whether it draws the split that the other one uses too.
     draws_split: bool,
 }
 
 const NETWORKS: [Network; 2] = [
-    Network { name: "standard", method: "ce", what: "A standard network, trained to be right", draws_split: true },
+    Network {
+        name: "standard",
+        method: Method::CrossEntropy,
+        what: "A standard network, trained to be right",
+        draws_split: true,
+    },
     Network {
         name: "robust",
-        method: "rh-u",
+        method: Method::RobustHingeUnlabelled,
         what: "A robust network, trained to withstand an attacker",
         draws_split: false,
     },
@@ -56,30 +73,30 @@ const NETWORKS: [Network; 2] = [
 /// If a file cannot be written.
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<Outcome> {
     let start = Instant::now();
-    let folder = &not_an_option(&arguments.out);
-    fs::create_dir_all(folder).with_context(|| {
+    let folder = not_an_option(&arguments.out);
+    fs::create_dir_all(&folder).with_context(|| {
         format!("cannot make the folder {}; choose a place where you may write with --out", folder.display())
     })?;
-    let demo = Demo { folder, emphasis: Emphasis::of_stdout(), quiet: arguments.quiet };
     let graph = Graph::bundled();
-    terminal::print(&introduction(&graph))?;
+    let split = Split::stratified(&graph, SplitSize::Fraction(LABELLED), SplitSize::Fraction(0.0), 0)?;
+    let demo = Demo { folder, graph, split, emphasis: terminal::emphasis(), quiet: arguments.quiet };
+    terminal::print(&introduction(&demo.graph))?;
     let mut networks = Vec::new();
     for (number, network) in NETWORKS.into_iter().enumerate() {
-        terminal::print(&format!("\n{}\n", demo.emphasis.strong(&format!("{}  {}", number + 1, network.what))))?;
-        match demo.train_and_certify(network)? {
-            Some(certified) => networks.push(certified),
-            None => return Ok(demo.stopped()),
-        }
+        demo.heading(&format!("{}  {}", number + 1, network.what))?;
+        let Some(trained) = demo.train(network)? else { return Ok(demo.stopped()) };
+        let Some(certified) = demo.certify(network, trained.model)? else { return Ok(demo.stopped()) };
+        networks.push(certified);
     }
     let [standard, robust] = &networks[..] else { bail!("two networks were trained, but {} came", networks.len()) };
-    terminal::print(&format!("\n{}\n", demo.emphasis.strong("3  What an attacker can do")))?;
-    terminal::print(&comparison(standard, robust))?;
-    let told = demo.story(standard)?;
-    terminal::print(&format!("\n{}\n", demo.emphasis.strong("4  To look at, and to hand on")))?;
-    if !demo.show()? {
+    demo.heading("3  What an attacker can do")?;
+    terminal::print(&comparison(&standard.1, &robust.1))?;
+    let told = demo.story(&standard.0)?;
+    demo.heading("4  To look at, and to hand on")?;
+    if !demo.show(&standard.0, &robust.0)? {
         return Ok(demo.stopped());
     }
-    terminal::print(&demo.ending(&graph, told, start.elapsed().as_secs_f64()))?;
+    terminal::print(&demo.ending(told, start.elapsed().as_secs_f64()))?;
     Ok(Outcome::Done)
 }
 
@@ -111,9 +128,8 @@ fn introduction(graph: &Graph) -> String {
 /// What both networks come to, side by side.
 fn comparison(standard: &Certified, robust: &Certified) -> String {
     let figures = [standard, robust].map(|certified| certified.summary.figures());
-    let all = |count: fn(&Figures) -> usize| {
-        figures.each_ref().map(|parts| terminal::percentage(count(&parts.all), parts.all.nodes))
-    };
+    let all =
+        |count: fn(&Figures) -> usize| figures.each_ref().map(|parts| percentage(count(&parts.all), parts.all.nodes));
     let accuracy = figures.each_ref().map(|parts| {
         let accuracy = parts.unlabelled.as_ref().and_then(|part| part.accuracy);
         accuracy.map_or("–".to_owned(), |share| format!("{:.1}%", 100.0 * share))
@@ -126,19 +142,41 @@ fn comparison(standard: &Certified, robust: &Certified) -> String {
         row("nonrobust: flips that change it are known", all(|figures| figures.nonrobust)),
         row("undecided", all(|figures| figures.undecided)),
     ];
-    terminal::table("lrr", Some(header), rows)
+    table("lrr", Some(header), rows)
 }
 
-/// What all parts of the demo need.
-struct Demo<'a> {
-    folder: &'a Path,
+/// What an attacker may do within `global` flips.
+fn budget(global: u32) -> Budget {
+    Budget::new(global, LocalBudget::Percent(Percent::ONE))
+}
+
+/// What all steps of the demo need.
+struct Demo {
+    folder: PathBuf,
+    graph: Graph,
+    split: Split,
     emphasis: Emphasis,
     quiet: bool,
 }
 
-impl Demo<'_> {
+impl Demo {
     fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
+    }
+
+    /// The file of a network's certificates.
+    fn certificates(&self, network: Network) -> PathBuf {
+        self.file(&format!("{}.jsonl", network.name))
+    }
+
+    fn heading(&self, text: &str) -> anyhow::Result<()> {
+        Ok(terminal::print(&format!("\n{}\n", self.emphasis.strong(text)))?)
+    }
+
+    /// Shows the command line that does the same as the step that follows.
+    fn show_line(&self, line: &Line) -> anyhow::Result<()> {
+        let line = line.shown("$ ", terminal::line_width());
+        Ok(terminal::print(&format!("{}\n", self.emphasis.faint(&line)))?)
     }
 
     /// Says that the user stopped it.
@@ -147,125 +185,152 @@ impl Demo<'_> {
         Outcome::Interrupted
     }
 
-    /// Trains the network and certifies every node; `None` if the user stopped it.
-    fn train_and_certify(&self, network: Network) -> anyhow::Result<Option<Certified>> {
+    /// Trains the network; `None` if the user stopped it.
+    fn train(&self, network: Network) -> anyhow::Result<Option<Finished>> {
         let Network { name, method, draws_split, .. } = network;
-        let model = self.file(&format!("{name}.safetensors"));
+        let (out, split) = (self.file(&format!("{name}.safetensors")), self.file("split.json"));
         let log = self.file(&format!("{name}-training.jsonl"));
-        let (split, certificates) = (self.file("split.json"), self.file(&certificates(network)));
-        let (budget, time_limit) = (BUDGET.to_string(), TIME_LIMIT.as_secs().to_string());
         let split_option = if draws_split { "--write-split" } else { "--split" };
-
         let line = Line::new("train")
             .with("--graph", "bundled")
-            .with("--method", method)
-            .with("--global-budget", &budget)
+            .with("--method", method.name())
+            .with("--global-budget", BUDGET.to_string())
             .with(split_option, &split)
-            .with("--out", &model)
+            .with("--out", &out)
             .with("--log", &log);
-        let Command::Train(arguments) = self.command(line)? else { bail!("train is no training") };
+        self.show_line(&line)?;
+        let mut settings = TrainSettings::new(method);
+        settings.budget = budget(BUDGET);
+        let (read_from, split) =
+            if draws_split { (None, Some(split)) } else { (Some(split.display().to_string()), None) };
+        let files = RunFiles { out, log: Some(log), checkpoint: None, split };
+        let plan = Plan::new(&self.graph, self.split.clone(), read_from, settings, files);
         let start = Instant::now();
-        if train::train(&arguments)?.is_none() {
-            return Ok(None);
-        }
+        let Some(mut trained) = train::train(&self.graph, &Job::new(plan, self.quiet))? else { return Ok(None) };
         terminal::print(&format!("trained in {}\n\n", duration(start.elapsed().as_secs_f64())))?;
+        Ok(trained.pop())
+    }
 
-        let line = Line::new("certify")
-            .with("--graph", "bundled")
-            .with("--model", &model)
-            .with("--global-budget", &budget)
-            .with("--split", &split)
-            .with("--time-limit", &time_limit)
+    /// Certifies every noun with `model`; `None` if the user stopped it.
+    fn certify(&self, network: Network, model: Model) -> anyhow::Result<Option<(Question, Certified)>> {
+        let certificates = self.certificates(network);
+        let line = self
+            .on_bundled("certify", network)
+            .with("--global-budget", BUDGET.to_string())
+            .with("--split", self.file("split.json"))
+            .with("--time-limit", TIME_LIMIT.as_secs().to_string())
             .with("--out", &certificates);
-        let Command::Certify(arguments) = self.command(line)? else { bail!("certify is no certifying") };
-        let Some(certified) = certify::certify(&arguments)? else { return Ok(None) };
-        if certified.run.interrupted {
-            return Ok(None);
-        }
-        let nouns = grouped(certified.summary.all().nodes);
-        terminal::print(&format!("certified {nouns} nouns in {}\n", duration(certified.run.seconds)))?;
-        Ok(Some(certified))
+        self.show_line(&line)?;
+        let mut settings = CertifySettings::new(budget(BUDGET));
+        (settings.engine, settings.time_limit) = (Engine::Complete, Some(TIME_LIMIT));
+        let (graph, nodes) = (self.graph.clone(), self.graph.node_ids().collect());
+        let question = Question { graph, model, split: Some(self.split.clone()), nodes, settings };
+        let listener = Listener { quiet: self.quiet, to_the_end: true };
+        let certified = certify::certify(&question, &ResultFiles::only(&certificates), listener)?;
+        let Some(certified) = certified.filter(|certified| !certified.interrupted()) else { return Ok(None) };
+        let (nouns, time) = (grouped(certified.summary.all().nodes), duration(certified.time.seconds));
+        terminal::print(&format!("certified {nouns} nouns in {time}\n"))?;
+        Ok(Some((question, certified)))
     }
 
-    /// Finds radii and makes plots and the report of both networks; `false` if the user stopped it.
-    fn show(&self) -> anyhow::Result<bool> {
-        let [standard, robust] = NETWORKS.map(|network| self.file(&format!("{}-radii.jsonl", network.name)));
-        for (network, out) in NETWORKS.iter().zip([&standard, &robust]) {
-            let line = Line::new("radius")
-                .with("--graph", "bundled")
-                .with("--model", self.file(&format!("{}.safetensors", network.name)))
-                .with("--max-budget", MAX_BUDGET.to_string())
-                .with("--time-limit", TIME_LIMIT.as_secs().to_string())
-                .with("--out", out);
-            let Command::Radius(arguments) = self.command(line)? else { bail!("radius is no radius") };
-            if radius::find(&arguments)?.is_none() {
-                return Ok(false);
-            }
-        }
-        let line = Line::new("plot certificates")
-            .named("robust training", &robust)
-            .with("--against", named("standard training", &standard));
-        self.run(line.with("--out", self.file("robustness.svg")).with("--out", self.file("robustness.png")))?;
-        let mut line = Line::new("report");
-        for (network, radii) in NETWORKS.into_iter().zip([&standard, &robust]) {
-            let name = format!("{} training", network.name);
-            line = line.named(&name, &self.file(&certificates(network))).named(&name, radii);
-        }
-        let line = line.with("--graph", "bundled").with("--split", self.file("split.json"));
-        self.run(line.with("--out", self.file("report.html")))?;
-        Ok(true)
-    }
-
-    /// Shows a command line, and runs it without a word.
-    fn run(&self, line: Line) -> anyhow::Result<()> {
-        self.print(&line)?;
-        super::run(line.word("--quiet").parse()?)?;
-        Ok(())
-    }
-
-    fn print(&self, line: &Line) -> anyhow::Result<()> {
-        terminal::print(&format!("{}\n", self.emphasis.faint(&line.shown("$ ", terminal::line_width()))))?;
-        Ok(())
-    }
-
-    /// Shows a command line, and parses it.
-    fn command(&self, line: Line) -> anyhow::Result<Command> {
-        self.print(&line)?;
-        if self.quiet { line.word("--quiet").parse() } else { line.parse() }
+    /// The command line `command` on the bundled graph and the network.
+    fn on_bundled(&self, command: &'static str, network: Network) -> Line {
+        let model = self.file(&format!("{}.safetensors", network.name));
+        Line::new(command).with("--graph", "bundled").with("--model", model)
     }
 
     /// Tells of a noun that one network loses and the other keeps; which it was, if there is one.
-    fn story(&self, standard: &Certified) -> anyhow::Result<Option<NodeId>> {
-        let graph = &standard.inputs.graph;
-        let [lost, kept] = NETWORKS.map(|network| records(&self.file(&certificates(network))));
-        let (lost, kept) = (lost?, kept?);
-        let Some((record, witness)) = weakest(standard, &candidates(graph, &lost, &kept))? else { return Ok(None) };
-        let node = NodeId(record.node);
+    fn story(&self, standard: &Question) -> anyhow::Result<Option<NodeId>> {
+        let graph = &self.graph;
+        let [lost, kept] = NETWORKS.map(|network| Certificates::read(self.certificates(network)));
+        let (lost, kept) = (lost?.records, kept?.records);
+        let candidates = candidates(graph, &lost, &kept);
+        let Some((certificate, witness)) = weakest(standard, &candidates)? else { return Ok(None) };
+        let node = certificate.node;
         let name = self.emphasis.strong(&short_name(&graph.node_name(node)));
-        let [own, other] =
-            [ClassId(record.predicted), witness.class].map(|class| short_class(&graph.class_name(class)));
-        let flips = flips_in_words(graph, node, &witness.flips, self.emphasis);
-        let count = if flips.len() == 1 { "1 flip fools".to_owned() } else { format!("{} flips fool", flips.len()) };
+        let [own, other] = [certificate.predicted, witness.class].map(|class| short_class(&graph.class_name(class)));
+        let flips = witness.flips.iter().map(|&flip| flip_in_words(graph, flip, Some(node), self.emphasis));
+        let count = match witness.flips.len() {
+            1 => "1 flip fools".to_owned(),
+            count => format!("{count} flips fool"),
+        };
         let both = format!("Both networks say rightly that “{name}” is of class {own}. {count} the standard one:");
         let then = format!(
             "Then it says {other}. The robust network keeps saying {own} whichever {BUDGET} words are flipped, which is \
              proven, not just tried."
         );
-        let flips: String = flips.iter().map(|flip| format!("  {flip}\n")).collect();
+        let flips: String = flips.map(|flip| format!("  {flip}\n")).collect();
         terminal::print(&format!("\n{}\n{flips}\n{}", paragraph(&both), paragraph(&then)))?;
         Ok(Some(node))
     }
 
+    /// Finds radii and makes figures and the report of both networks; `false` if the user stopped it.
+    fn show(&self, standard: &Question, robust: &Question) -> anyhow::Result<bool> {
+        let files = NETWORKS.map(|network| self.file(&format!("{}-radii.jsonl", network.name)));
+        let mut found = Vec::new();
+        for ((network, question), out) in NETWORKS.into_iter().zip([standard, robust]).zip(&files) {
+            let Some(radii) = self.radii(network, question, out)? else { return Ok(false) };
+            found.push(radii);
+        }
+        let [standard, robust] = &found[..] else { bail!("two networks have radii, but {} came", found.len()) };
+        self.draw(&files, standard, robust)?;
+        self.report(&files, found)?;
+        Ok(true)
+    }
+
+    /// Finds radii; `None` if the user stopped it.
+    fn radii(&self, network: Network, question: &Question, out: &Path) -> anyhow::Result<Option<Radii>> {
+        let line = self
+            .on_bundled("radius", network)
+            .with("--max-budget", MAX_BUDGET.to_string())
+            .with("--time-limit", TIME_LIMIT.as_secs().to_string())
+            .with("--out", out);
+        self.show_line(&line)?;
+        let mut settings = question.settings.clone();
+        settings.budget = budget(MAX_BUDGET);
+        let (graph, model) = (self.graph.clone(), question.model.clone());
+        let question = Question { graph, model, split: None, nodes: question.nodes.clone(), settings };
+        match radius::find(&question, false, &ResultFiles::only(out), self.quiet)? {
+            Ended::Found(found) => Ok(Some(found.radii)),
+            Ended::Interrupted { .. } => Ok(None),
+        }
+    }
+
+    fn draw(&self, files: &[PathBuf; 2], standard: &Radii, robust: &Radii) -> anyhow::Result<()> {
+        let [standard_file, robust_file] = files;
+        let (own, other) = ("robust training", "standard training");
+        let outs = [self.file("robustness.svg"), self.file("robustness.png")];
+        let line =
+            Line::new("plot certificates").named(own, robust_file).with("--against", named(other, standard_file));
+        self.show_line(&outs.iter().fold(line, |line, out| line.with("--out", out)))?;
+        let (robust, standard) = (plot::curves(robust), plot::curves(standard));
+        let figure = figures::certificates((Some(own), &robust), Some((other, &standard)), None);
+        plot::Output::quietly(&outs)?.write(figure)?;
+        Ok(())
+    }
+
+    fn report(&self, files: &[PathBuf; 2], found: Vec<Radii>) -> anyhow::Result<()> {
+        let (mut line, mut models) = (Line::new("report"), Vec::new());
+        for ((network, file), radii) in NETWORKS.into_iter().zip(files).zip(found) {
+            let name = format!("{} training", network.name);
+            let certificates = self.certificates(network);
+            line = line.named(&name, &certificates).named(&name, file);
+            models.push(report::Model::new(name, Certificates::read(&certificates)?, radii));
+        }
+        let out = self.file("report.html");
+        let line = line.with("--graph", "bundled").with("--split", self.file("split.json")).with("--out", &out);
+        self.show_line(&line)?;
+        let graph_name = report::graph_name(&GraphSource::Bundled);
+        report::write(&self.graph, Some(&self.split), Report { graph_name, title: None, models, out })?;
+        Ok(())
+    }
+
     /// Where everything is, and what to look at next.
-    fn ending(&self, graph: &Graph, told: Option<NodeId>, seconds: f64) -> String {
-        let budget = BUDGET.to_string();
-        let on_bundled = |command: &'static str, model: &str| {
-            Line::new(command).with("--graph", "bundled").with("--model", self.file(model))
-        };
+    fn ending(&self, told: Option<NodeId>, seconds: f64) -> String {
         let mut next = Vec::new();
         if let Some(node) = told {
-            let explain = on_bundled("explain", "robust.safetensors").with("--global-budget", &budget);
-            next.push(("all margins of that noun", explain.with("--node", graph.node_name(node))));
+            let explain = self.on_bundled("explain", NETWORKS[1]).with("--global-budget", BUDGET.to_string());
+            next.push(("all margins of that noun", explain.with("--node", self.graph.node_name(node))));
         }
         let data = "data";
         next.push((
@@ -286,7 +351,7 @@ impl Demo<'_> {
             "Open {} in a browser. Beside it are the plot, the networks, how they were trained, and certificate and radius \
              of every noun (docs/formats.md). What a certificate promises, and what it does not: docs/guarantee.md. All this \
              took {}.",
-            terminal::printable(&self.file("report.html").display().to_string()),
+            terminal::shown(&self.file("report.html")),
             duration(seconds)
         );
         if std::env::var_os("CARGO").is_some() {
@@ -296,60 +361,30 @@ impl Demo<'_> {
     }
 }
 
-/// Name of the file with a network's certificates.
-fn certificates(network: Network) -> String {
-    format!("{}.jsonl", network.name)
-}
-
-/// A number with commas between thousands.
-fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| str::from_utf8(group).ok()).collect();
-    groups.join(",")
-}
-
-/// The certificates of a file.
-fn records(path: &Path) -> anyhow::Result<Vec<Record>> {
-    Ok(Certificates::read(path)?.records)
-}
-
 /// Nodes that both networks get right, and only the second keeps right; those with the most neighbours first, and before
 /// all others those whose name says nothing of their class in parentheses.
-fn candidates<'a>(graph: &Graph, standard: &'a [Record], robust: &[Record]) -> Vec<&'a Record> {
-    let right = |record: &Record| record.label == Some(record.predicted);
+fn candidates<'a>(graph: &Graph, standard: &'a [Certificate], robust: &[Certificate]) -> Vec<&'a Certificate> {
+    let right = |certificate: &Certificate| certificate.label == Some(certificate.predicted);
     let pairs = standard.iter().zip(robust);
     let kept = pairs.filter(|(standard, robust)| {
-        standard.verdict == VerdictName::Nonrobust
-            && robust.verdict == VerdictName::Robust
-            && right(standard)
-            && right(robust)
+        standard.verdict() == Verdict::Nonrobust && robust.is_robust() && right(standard) && right(robust)
     });
-    let mut candidates: Vec<&Record> = kept.map(|(standard, _)| standard).collect();
-    candidates.sort_by_key(|record| {
-        let neighbours = graph.adjacency().row(record.node as usize).len();
-        (graph.node_name(NodeId(record.node)).contains('('), Reverse(neighbours))
+    let mut candidates: Vec<&Certificate> = kept.map(|(standard, _)| standard).collect();
+    candidates.sort_by_key(|certificate| {
+        let neighbours = graph.adjacency().row(certificate.node.index()).len();
+        (graph.node_name(certificate.node).contains('('), Reverse(neighbours))
     });
     candidates.truncate(CANDIDATES);
     candidates
 }
 
 /// The candidate that the fewest flips change, and these.
-fn weakest<'a>(standard: &Certified, candidates: &[&'a Record]) -> anyhow::Result<Option<(&'a Record, Witness)>> {
-    let inputs = &standard.inputs;
-    let nodes: Vec<NodeId> = candidates.iter().map(|record| NodeId(record.node)).collect();
-    let certifier = Certifier::new(&inputs.graph, &inputs.model)?.budget(inputs.budget.budget().clone());
-    let certifier = certifier.engine(Engine::Complete).time_limit(TIME_LIMIT);
-    let radii = certifier.radii(&nodes, BUDGET, |_, _, _| ControlFlow::Continue(()))?.unwrap_or_default();
-    let witnesses = candidates.iter().zip(radii).filter_map(|(&record, radius)| Some((record, radius.witness?)));
+fn weakest<'a>(
+    standard: &Question,
+    candidates: &[&'a Certificate],
+) -> anyhow::Result<Option<(&'a Certificate, Witness)>> {
+    let nodes: Vec<NodeId> = candidates.iter().map(|certificate| certificate.node).collect();
+    let radii = standard.certifier()?.radii(&nodes, BUDGET).map_err(words::certifying)?;
+    let witnesses = candidates.iter().zip(&radii).filter_map(|(&node, radius)| Some((node, radius.witness()?.clone())));
     Ok(witnesses.min_by_key(|(_, witness)| witness.flips.len()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    }
 }

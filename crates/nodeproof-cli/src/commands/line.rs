@@ -1,12 +1,9 @@
-//! Command lines of nodeproof, to be shown and to be run.
+//! Command lines of nodeproof, as text to be shown.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::Parser;
-
-use crate::cli::{Cli, Command};
-use crate::terminal;
+use nodeproof_report::text::quoted;
 
 /// A command line of nodeproof.
 #[derive(Debug, Clone)]
@@ -39,27 +36,11 @@ impl Line {
         self.word(named(name, path))
     }
 
-    /// Its words.
-    pub(super) fn words(&self) -> Vec<OsString> {
-        let mut words: Vec<OsString> = vec!["nodeproof".into()];
-        words.extend(self.command.split(' ').map(OsString::from));
-        words.extend(self.groups.iter().flatten().cloned());
-        words
-    }
-
-    /// What it asks for.
-    ///
-    /// # Errors
-    /// If it is no command line of nodeproof.
-    pub(super) fn parse(&self) -> anyhow::Result<Command> {
-        Ok(Cli::try_parse_from(self.words())?.command)
-    }
-
     /// As a shell takes it after `prompt`, broken between options so that lines fit `width` where they can.
     pub(super) fn shown(&self, prompt: &str, width: usize) -> String {
         let mut lines = vec![format!("{prompt}nodeproof {}", self.command)];
         for group in &self.groups {
-            let words: Vec<String> = group.iter().map(|word| terminal::quoted(&word.to_string_lossy())).collect();
+            let words: Vec<String> = group.iter().map(|word| quoted(&word.to_string_lossy())).collect();
             let words = words.join(" ");
             match lines.last_mut() {
                 // Room for a space, and for ` \` at the end.
@@ -89,6 +70,5 @@ mod tests {
         let line = Line::new("data get").with("--out", "a b").word("--quiet").with("--mirror", "it's");
         assert_eq!(line.shown("$ ", 80), "$ nodeproof data get --out 'a b' --quiet --mirror 'it'\\''s'");
         assert_eq!(line.shown("", 34), "nodeproof data get --out 'a b' \\\n      --quiet --mirror 'it'\\''s'");
-        assert_eq!(line.words(), ["nodeproof", "data", "get", "--out", "a b", "--quiet", "--mirror", "it's"]);
     }
 }

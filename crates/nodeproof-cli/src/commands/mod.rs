@@ -1,4 +1,4 @@
-//! The commands: each takes its parsed arguments, checks them against the files they name, and runs.
+//! The commands: each turns its arguments into settings and questions, has them answered, and prints the answer.
 
 mod bench;
 mod certify;

@@ -2,14 +2,15 @@
 
 use anyhow::bail;
 use nodeproof::Model;
+use nodeproof::files::Lock;
+use nodeproof_report::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::train::metadata;
 use crate::cli::{ModelConvertArguments, ModelInfoArguments};
-use crate::export::Destination;
 use crate::outcome::Outcome;
-use crate::{inputs, terminal};
+use crate::{inputs, outputs, terminal, words};
 
 /// Shows facts about a model.
 ///
@@ -34,7 +35,7 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
     if output.extension().is_none_or(|extension| extension != "safetensors") {
         bail!("OUT is {}; models are written as .safetensors, so give it a name that ends so", output.display());
     }
-    Destination::check(output, "OUT", &[&arguments.input])?;
+    let output = &outputs::file(output, "OUT", &[&arguments.input], "a model", "m.safetensors")?;
     inputs::check_readable(&arguments.input, "IN")?;
     let mut model = inputs::read_model(&arguments.input)?;
     let mut training = Model::read_metadata(&arguments.input)?;
@@ -46,10 +47,11 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
         }
         model = converted;
     }
+    let _lock = Lock::of_output(output).map_err(words::file)?;
     if let Err(error) = model.write_with(output, &training) {
         bail!("{error}; choose a place where you may write");
     }
-    let written = terminal::facts(&[("written", terminal::printable(&output.display().to_string()))]);
+    let written = terminal::facts(&[("written", terminal::shown(output))]);
     terminal::print(&format!("{}\n{written}", ModelFacts::new(&model).in_words()))?;
     Ok(Outcome::Done)
 }
@@ -106,7 +108,7 @@ impl ModelFacts {
             ]
         };
         let header = ["layer", "inputs", "outputs", "parameters", "activation"].map(str::to_owned).to_vec();
-        let layers = terminal::table("rrrrl", Some(header), self.layers.iter().enumerate().map(row).collect());
+        let layers = text::table("rrrrl", Some(header), self.layers.iter().enumerate().map(row).collect());
         let facts = terminal::facts(&[
             ("propagation", self.propagation.to_owned()),
             ("attributes", self.attributes.to_string()),

@@ -1,54 +1,72 @@
 //! `nodeproof report`: certificates and radii as a page to look at.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
+use nodeproof::files::Lock;
+use nodeproof::results::{Certificates, Radii, Results};
+use nodeproof::{Graph, Split};
 use nodeproof_report::page::{Page, PageError};
-use nodeproof_report::results::{Certificates, Radii, Results};
+use nodeproof_report::text::printable;
 
 use crate::cli::ReportArguments;
-use crate::export::{Destination, check_replaceable, replace};
 use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
-use crate::terminal;
 use crate::values::NamedFile;
+use crate::{outputs, terminal, words};
 
 /// Runs the command.
 ///
 /// # Errors
 /// If the files do not belong together or the report cannot be written.
 pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
+    let source = &arguments.graph.graph;
     let mut taken: Vec<&Path> = arguments.files.iter().map(|file| file.path.as_path()).collect();
-    taken.extend(arguments.graph.graph.file());
+    taken.extend(source.file());
     taken.extend(arguments.split.as_deref());
-    let Destination::File(out) = Destination::check(&arguments.out, "--out", &taken)? else {
-        bail!("--out: a report is a file; give it a name such as report.html")
-    };
-    check_replaceable(&out)?;
-    arguments.graph.graph.check_readable("--graph")?;
+    let out = outputs::file(&arguments.out, "--out", &taken, "a report", "report.html")?;
+    source.check_readable("--graph")?;
     let models = models(&arguments.files)?;
-    let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
-    inputs::note_cleaning(&cleaning, arguments.quiet);
+    let graph = inputs::read_noted(&arguments.graph, arguments.quiet)?;
     let split = arguments.split.as_deref().map(|path| inputs::read_split(path, &graph)).transpose()?;
-
-    let mut page = Page::new(&graph, &graph_name(&arguments.graph.graph)).split(split.as_ref());
-    if let Some(title) = &arguments.title {
-        page = page.title(title);
-    }
-    let page = models.into_iter().fold(page, |page, model| page.model(&model.name, model.certificates, model.radii));
-    let html = page.html().map_err(in_words)?;
-    replace(&out, html.as_bytes())?;
+    let report = Report { graph_name: graph_name(source), title: arguments.title.clone(), models, out };
+    let size = write(&graph, split.as_ref(), report)?;
     if !arguments.quiet {
-        let size = html.len() as f64 / 1e6;
-        let shown = terminal::printable(&out.display().to_string());
-        terminal::print(&terminal::facts(&[("written", format!("{shown} ({size:.1} MB)"))]))?;
+        let (out, size) = (terminal::shown(&arguments.out), size as f64 / 1e6);
+        terminal::print(&terminal::facts(&[("written", format!("{out} ({size:.1} MB)"))]))?;
     }
     if arguments.open {
-        open::that_detached(&out).map_err(|error| {
-            anyhow!("{} was written, but no browser could be started: {error}; open it yourself", out.display())
+        open::that_detached(&arguments.out).map_err(|error| {
+            let out = arguments.out.display();
+            anyhow!("{out} was written, but no browser could be started: {error}; open it yourself")
         })?;
     }
     Ok(Outcome::Done)
+}
+
+/// What a report is about, and where it goes.
+pub(super) struct Report {
+    pub(super) graph_name: String,
+    pub(super) title: Option<String>,
+    pub(super) models: Vec<Model>,
+    pub(super) out: PathBuf,
+}
+
+/// Writes a report about models on `graph`; how many bytes it has.
+///
+/// # Errors
+/// If the results do not belong together or the report cannot be written.
+pub(super) fn write(graph: &Graph, split: Option<&Split>, report: Report) -> anyhow::Result<usize> {
+    let _lock = Lock::of_output(&report.out).map_err(words::file)?;
+    let mut page = Page::new(graph, &report.graph_name).split(split);
+    if let Some(title) = &report.title {
+        page = page.title(title);
+    }
+    let models = report.models.into_iter();
+    let page = models.fold(page, |page, model| page.model(&model.name, model.certificates, model.radii));
+    let html = page.html().map_err(in_words)?;
+    outputs::replace(&report.out, html.as_bytes())?;
+    Ok(html.len())
 }
 
 /// The remedy for results that do not belong together are options.
@@ -66,14 +84,22 @@ fn in_words(error: PageError) -> anyhow::Error {
     }
 }
 
+impl Model {
+    /// A model by this name.
+    pub(super) fn new(name: String, certificates: Certificates, radii: Radii) -> Self {
+        let fingerprint = certificates.header.model.fingerprint.clone();
+        Self { name, named: true, fingerprint, certificates: Some(certificates), radii: Some(radii) }
+    }
+}
+
 /// What a graph is called: its file, without folder and extension.
-fn graph_name(source: &GraphSource) -> String {
+pub(super) fn graph_name(source: &GraphSource) -> String {
     let file = source.file().and_then(Path::file_stem);
     file.map_or("the bundled graph".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// What there is of one model.
-struct Model {
+pub(super) struct Model {
     name: String,
     /// Whether it was given its name.
     named: bool,
@@ -83,13 +109,16 @@ struct Model {
 }
 
 /// Reads the files and puts those of one model together: those of one name and, without a name, of one fingerprint.
-fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
+///
+/// # Errors
+/// If a file has something else, or two have the same of one model.
+pub(super) fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
     let mut models: Vec<Model> = Vec::new();
     for file in files {
         let results = Results::read(&file.path)?;
         let fingerprint = match &results {
-            Results::Certificates(certificates) => certificates.model.fingerprint.clone(),
-            Results::Radii(radii) => radii.model.fingerprint.clone(),
+            Results::Certificates(certificates) => certificates.header.model.fingerprint.clone(),
+            Results::Radii(radii) => radii.header.model.fingerprint.clone(),
             other => bail!(
                 "{} has {}; a report takes certificates (`nodeproof certify --out`) and radii (`nodeproof radius --out`)",
                 file.path.display(),
@@ -118,7 +147,7 @@ fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
                 "{} has {} of “{}”, but an earlier file has, too; give one of each, or different names (NAME=FILE)",
                 file.path.display(),
                 results.kind(),
-                terminal::printable(&model.name)
+                printable(&model.name)
             );
         }
         match results {

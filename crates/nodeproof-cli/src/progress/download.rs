@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget};
 
 use super::style;
+use crate::download::Event;
 use crate::terminal;
 
 const SIZED: &str = "  {bar:30} {msg}, {decimal_bytes} of {decimal_total_bytes}";
@@ -28,29 +29,27 @@ impl DownloadProgress {
         Self { bar: ProgressBar::with_draw_target(None, target), quiet }
     }
 
-    /// Shows that the file called `name` is asked for.
-    pub(crate) fn start(&self, name: &str) {
-        self.bar.set_style(style(UNSIZED));
-        self.bar.set_message(name.to_owned());
-        self.bar.unset_length();
-        self.bar.reset();
-        self.bar.enable_steady_tick(TURN);
-    }
-
-    /// Shows how many bytes have come, and of how many if that is known.
-    pub(crate) fn received(&self, bytes: u64, size: Option<u64>) {
-        if let Some(size) = size
-            && self.bar.length() != Some(size)
-        {
-            self.bar.set_style(style(SIZED));
-            self.bar.set_length(size);
+    /// Shows what happens; notes do not tear the bar apart.
+    pub(crate) fn show(&self, event: Event) {
+        match event {
+            Event::Asking(name) => {
+                self.bar.set_style(style(UNSIZED));
+                self.bar.set_message(name.to_owned());
+                self.bar.unset_length();
+                self.bar.reset();
+                self.bar.enable_steady_tick(TURN);
+            }
+            Event::Received(bytes, size) => {
+                if let Some(size) = size
+                    && self.bar.length() != Some(size)
+                {
+                    self.bar.set_style(style(SIZED));
+                    self.bar.set_length(size);
+                }
+                self.bar.set_position(bytes);
+            }
+            Event::Note(note) => self.bar.suspend(|| terminal::note(self.quiet, &note)),
         }
-        self.bar.set_position(bytes);
-    }
-
-    /// Notes something without tearing the bar apart.
-    pub(crate) fn note(&self, text: &str) {
-        self.bar.suspend(|| terminal::note(self.quiet, text));
     }
 
     /// Takes the bar away.

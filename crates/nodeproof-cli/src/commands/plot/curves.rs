@@ -4,15 +4,15 @@ use std::path::Path;
 
 use anyhow::bail;
 use nodeproof::Engine;
+use nodeproof::results::Radii;
 use nodeproof_report::plot::figures::{self, Compared, Curves};
-use nodeproof_report::results::Radii;
 use nodeproof_report::shares::Shares;
+use nodeproof_report::text::{counted, printable};
 
 use super::output::Output;
 use super::reference;
 use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments, RangeArguments};
 use crate::outcome::Outcome;
-use crate::terminal::{self, counted};
 use crate::values::NamedFile;
 
 /// `nodeproof plot certificates`.
@@ -50,7 +50,7 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
     }
     let names: Vec<String> = arguments.radii.iter().map(NamedFile::shown_name).collect();
     if let Some((_, name)) = names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)) {
-        bail!("two models are called “{}”; give them different names (NAME=FILE)", terminal::printable(name));
+        bail!("two models are called “{}”; give them different names (NAME=FILE)", printable(name));
     }
     let model = |(number, file): (usize, &NamedFile)| {
         let robust = curves(&read(&file.path, arguments.range)?).robust;
@@ -69,7 +69,7 @@ pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
     let output = Output::check(&arguments.figure, &[&arguments.fast, &arguments.complete])?;
     let [fast, complete] = [&arguments.fast, &arguments.complete].map(|path| read(path, arguments.range));
     let (fast, complete) = (fast?, complete?);
-    let most = fast.budget.budget.global().min(complete.budget.budget.global());
+    let most = fast.max_budget().min(complete.max_budget());
     let (fast, complete) = (fast.up_to(most), complete.up_to(most));
     check_engine(&fast, Engine::Fast, &arguments.fast)?;
     check_engine(&complete, Engine::Complete, &arguments.complete)?;
@@ -85,17 +85,18 @@ pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
 
 /// Refuses radii of another engine, and those of a scan, which knows of no witnesses.
 fn check_engine(radii: &Radii, engine: Engine, path: &Path) -> anyhow::Result<()> {
-    if radii.engine != engine {
+    let found = radii.header.engine;
+    if found != engine {
         bail!(
-            "{} has radii of the engine {}, not {}; give those of fast first, those of complete second (`nodeproof radius \
-             --engine {}` makes them)",
+            "{} has radii of the `{}` engine, not of `{}`; give those of `fast` first and those of `complete` second \
+             (`nodeproof radius --engine {}` makes them)",
             path.display(),
-            radii.engine.name(),
+            found.name(),
             engine.name(),
             engine.name()
         );
     }
-    if radii.scan {
+    if radii.header.scan {
         bail!("{} is a scan, which says nothing about witnesses; make the radii without --scan", path.display());
     }
     Ok(())
@@ -104,13 +105,14 @@ fn check_engine(radii: &Radii, engine: Engine, path: &Path) -> anyhow::Result<()
 /// What two files are about differently, if anything.
 fn difference(left: &Radii, right: &Radii) -> Option<&'static str> {
     let nodes = |radii: &Radii| radii.records.iter().map(|record| record.node).collect::<Vec<_>>();
-    if left.graph.fingerprint != right.graph.fingerprint {
+    let (left_header, right_header) = (&left.header, &right.header);
+    if left_header.graph != right_header.graph {
         Some("graphs")
-    } else if left.model.fingerprint != right.model.fingerprint {
+    } else if left_header.model != right_header.model {
         Some("models")
-    } else if left.budget != right.budget {
+    } else if left_header.budget != right_header.budget {
         Some("budgets")
-    } else if left.target_class != right.target_class {
+    } else if left_header.target_class != right_header.target_class {
         Some("classes")
     } else if nodes(left) != nodes(right) {
         Some("nodes")
@@ -135,8 +137,8 @@ pub(super) fn read(path: &Path, range: RangeArguments) -> anyhow::Result<Radii> 
 }
 
 /// Shares by global budget; of a scan, those of robust nodes alone.
-fn curves(radii: &Radii) -> Curves {
+pub(in crate::commands) fn curves(radii: &Radii) -> Curves {
     let shares = Shares::of(radii);
-    let nonrobust = if radii.scan { Vec::new() } else { shares.nonrobust_shares() };
+    let nonrobust = if radii.header.scan { Vec::new() } else { shares.nonrobust_shares() };
     Curves { robust: shares.robust_shares(), nonrobust }
 }

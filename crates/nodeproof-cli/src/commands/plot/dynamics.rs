@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::bail;
+use nodeproof::results::{StepRecord, TrainingLog};
 use nodeproof_report::plot::Point;
 use nodeproof_report::plot::figures::{self, Aims, Run};
-use nodeproof_report::results::{StepRecord, TrainingLog};
 
 use super::output::Output;
 use crate::cli::PlotDynamicsArguments;

@@ -1,43 +1,42 @@
 //! The figure of gaps between bounds and attacks.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use anyhow::bail;
-use nodeproof::{Certifier, Engine, Gap, NodeId};
+use nodeproof::{Certifier, CertifySettings, Engine, Gap, NodeId};
 use nodeproof_report::plot::figures;
 
 use super::output::Output;
 use crate::cli::PlotGapArguments;
-use crate::inputs::Inputs;
+use crate::inputs::{self, Inputs};
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
-use crate::{lists, terminal};
-
-/// Layers of a network with one hidden layer.
-const LAYERS: usize = 2;
+use crate::{budget, lists, terminal, words};
 
 /// `nodeproof plot gap`.
 ///
 /// # Errors
 /// If the input is bad, or the figure cannot be written.
 pub(super) fn run(arguments: &PlotGapArguments) -> anyhow::Result<Outcome> {
-    let output = Output::check(&arguments.figure, &taken(arguments))?;
-    let inputs = Inputs::read(&arguments.graph, &arguments.model, &arguments.budget, arguments.figure.quiet)?;
-    let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, inputs.split.as_ref(), "--nodes")?;
-    inputs.check_class(arguments.model.class, &nodes)?;
-    if inputs.model.layers().len() != LAYERS {
+    let PlotGapArguments { graph, model, budget, figure, .. } = arguments;
+    let mut taken = inputs::files(graph, model, &budget.flips);
+    taken.extend(arguments.nodes.nodes.file());
+    let output = Output::check(figure, &taken)?;
+    let inputs = Inputs::read(graph, model, &budget.flips, figure.quiet)?;
+    let split = inputs.split.as_ref();
+    let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
+    let mut settings = CertifySettings::new(budget::read(budget.global_budget, &budget.flips, &inputs.graph, split)?);
+    settings.target_class = model.class.into();
+    settings.threads = arguments.threads.count();
+    let mut question = inputs.ask(nodes, settings);
+    if question.model.hidden_layers() != 1 {
         bail!("--model: slopes are optimised in networks with one hidden layer only; give such a model");
     }
     let mut found = Vec::new();
     for engine in [Engine::Fast, Engine::Tight] {
-        let certifier = Certifier::new(&inputs.graph, &inputs.model)?
-            .budget(inputs.budget.budget().clone())
-            .target_class(arguments.model.class.into())
-            .threads(arguments.threads.count())
-            .engine(engine);
-        let Some(gaps) = gaps(&certifier, &nodes, arguments.figure.quiet)? else {
+        question.settings.engine = engine;
+        let Some(gaps) = gaps(&question.certifier()?, &question.nodes, figure.quiet)? else {
             terminal::complain("interrupted; nothing was written");
             return Ok(Outcome::Interrupted);
         };
@@ -46,18 +45,9 @@ pub(super) fn run(arguments: &PlotGapArguments) -> anyhow::Result<Outcome> {
     output.write(figures::gap(&found[0], &found[1]))
 }
 
-/// Files that are read.
-fn taken(arguments: &PlotGapArguments) -> Vec<&Path> {
-    let mut taken: Vec<&Path> = vec![&arguments.model.model];
-    taken.extend(arguments.graph.graph.file());
-    taken.extend(arguments.budget.flips.files());
-    taken.extend(arguments.nodes.nodes.file());
-    taken
-}
-
 /// The gaps of all nodes; `None` if it was interrupted.
 fn gaps(certifier: &Certifier, nodes: &[NodeId], quiet: bool) -> anyhow::Result<Option<Vec<Gap>>> {
-    let progress = Progress::new(nodes.len(), 0, quiet);
+    let progress = Progress::new(nodes.len(), quiet);
     let interrupt = Interrupt::of(&progress)?;
     let mut before = 0;
     let gaps = certifier.gaps(nodes, |done| {
@@ -66,5 +56,5 @@ fn gaps(certifier: &Certifier, nodes: &[NodeId], quiet: bool) -> anyhow::Result<
         if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     progress.clear();
-    Ok(gaps?)
+    gaps.map_err(words::certifying)
 }

@@ -7,6 +7,9 @@ mod output;
 mod reference;
 mod structure;
 
+pub(super) use curves::curves;
+pub(super) use output::Output;
+
 use crate::cli::PlotCommand;
 use crate::outcome::Outcome;
 

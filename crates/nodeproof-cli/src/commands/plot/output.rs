@@ -6,55 +6,63 @@ use anyhow::bail;
 use nodeproof_report::plot::{Figure, Size};
 
 use crate::cli::FigureArguments;
-use crate::export::{Destination, check_replaceable, replace};
 use crate::outcome::Outcome;
-use crate::terminal;
+use crate::{outputs, terminal};
 
 /// Pixels in an inch, if nothing else is asked for.
 const RESOLUTION: f64 = 300.0;
 
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Format {
     Svg,
     /// With so many dots per inch.
     Png(f64),
 }
 
-/// A place for a figure that can be written.
-pub(super) struct Output<'a> {
-    arguments: &'a FigureArguments,
+/// Places for a figure that can be written.
+#[derive(Debug)]
+pub(in crate::commands) struct Output {
     files: Vec<(PathBuf, Format)>,
     size: Size,
+    title: Option<String>,
+    quiet: bool,
 }
 
-impl<'a> Output<'a> {
+impl Output {
     /// Checks everything about the output that can be checked before the figure is made.
     ///
     /// # Errors
     /// If the name does not tell a format, or nothing can be written there.
-    pub(super) fn check(arguments: &'a FigureArguments, inputs: &[&Path]) -> anyhow::Result<Self> {
+    pub(super) fn check(arguments: &FigureArguments, inputs: &[&Path]) -> anyhow::Result<Self> {
         let size = Size::new(arguments.width, arguments.height)?;
         let mut files = Vec::new();
         for out in &arguments.out {
             let format = format(out, arguments.dpi)?;
-            let Destination::File(path) = Destination::check(out, "--out", inputs)? else {
-                bail!("--out: a figure is a file; give it a name such as figure.svg")
-            };
-            check_replaceable(&path)?;
-            files.push((path, format));
+            files.push((outputs::file(out, "--out", inputs, "a figure", "figure.svg")?, format));
         }
-        if arguments.dpi.is_some() && files.iter().all(|(_, format)| matches!(format, Format::Svg)) {
+        if arguments.dpi.is_some() && files.iter().all(|(_, format)| *format == Format::Svg) {
             bail!("--dpi: an .svg has no pixels; leave --dpi out, or give --out a name that ends in .png");
         }
-        Ok(Self { arguments, files, size })
+        Ok(Self { files, size, title: arguments.title.clone(), quiet: arguments.quiet })
+    }
+
+    /// Figures of the usual size at these places, without a word about them.
+    ///
+    /// # Errors
+    /// If a name does not tell a format.
+    pub(in crate::commands) fn quietly(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let file = |path: &PathBuf| Ok((path.clone(), format(path, None)?));
+        let files = paths.iter().map(file).collect::<anyhow::Result<_>>()?;
+        Ok(Self { files, size: Size::default(), title: None, quiet: true })
     }
 
     /// Writes the figure and says so.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(super) fn write(self, figure: Figure) -> anyhow::Result<Outcome> {
+    pub(in crate::commands) fn write(self, figure: Figure) -> anyhow::Result<Outcome> {
         let figure = figure.size(self.size);
-        let figure = match &self.arguments.title {
+        let figure = match &self.title {
             Some(title) => figure.title(title),
             None => figure,
         };
@@ -63,11 +71,10 @@ impl<'a> Output<'a> {
                 Format::Svg => figure.svg().into_bytes(),
                 Format::Png(dots_per_inch) => figure.png(*dots_per_inch)?,
             };
-            replace(path, &bytes)?;
+            outputs::replace(path, &bytes)?;
         }
-        if !self.arguments.quiet {
-            let shown: Vec<String> =
-                self.files.iter().map(|(path, _)| terminal::printable(&path.display().to_string())).collect();
+        if !self.quiet {
+            let shown: Vec<String> = self.files.iter().map(|(path, _)| terminal::shown(path)).collect();
             let size = format!("{} × {} mm", self.size.width(), self.size.height());
             terminal::print(&terminal::facts(&[("written", format!("{} ({size})", shown.join(", ")))]))?;
         }

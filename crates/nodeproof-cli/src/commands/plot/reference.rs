@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use nodeproof_report::plot::Point;
 use nodeproof_report::plot::figures::Reference;
+use nodeproof_report::text::short_name;
 
 use crate::inputs;
-use crate::terminal::short_name;
 use crate::values::NamedFile;
 
 /// Reads the file that was given, if one was.
@@ -26,7 +26,7 @@ fn curves(path: &Path) -> anyhow::Result<Vec<(String, Vec<Point>)>> {
     let shown = path.display();
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path)?;
     let unreadable =
-        |error: csv::Error| anyhow!("{shown} is not a CSV file with rows of the same length: {error}; mend it");
+        |error: csv::Error| anyhow!("{shown} is not a CSV file with rows of the same length: {error}; correct it");
     let names: Vec<String> = reader.headers().map_err(unreadable)?.iter().skip(1).map(str::to_owned).collect();
     if names.is_empty() {
         bail!(
@@ -40,7 +40,7 @@ fn curves(path: &Path) -> anyhow::Result<Vec<(String, Vec<Point>)>> {
         let number = |cell: &str, largest: f64| match cell.parse::<f64>() {
             Ok(number) if (0.0..=largest).contains(&number) => Ok(number),
             _ => Err(anyhow!(
-                "{shown}, line {line}: “{}” is not a number from 0 to {largest}; mend it",
+                "{shown}, line {line}: “{}” is not a number from 0 to {largest}; correct it",
                 short_name(cell)
             )),
         };

@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use anyhow::bail;
-use nodeproof::{Graph, NodeId, TargetClass};
+use nodeproof::results::Radii;
+use nodeproof::{ClassId, Graph, Radius, TargetClass};
 use nodeproof_report::plot::figures;
-use nodeproof_report::results::{Radii, RadiusRecord};
 use nodeproof_report::structure::{self, Purity};
+use nodeproof_report::text::counted;
 
 use super::curves;
 use super::output::Output;
 use crate::cli::PlotStructureArguments;
-use crate::inputs;
 use crate::outcome::Outcome;
-use crate::terminal::{self, counted};
+use crate::{inputs, terminal};
 
 /// `nodeproof plot degree`.
 ///
@@ -22,9 +22,9 @@ use crate::terminal::{self, counted};
 pub(super) fn degree(arguments: &PlotStructureArguments) -> anyhow::Result<Outcome> {
     let output = check(arguments)?;
     let (radii, graph) = read(arguments)?;
-    let node = |record: &RadiusRecord| (structure::degree(&graph, NodeId(record.node)), budget(record));
+    let node = |record: &Radius| (structure::degree(&graph, record.node), budget(record));
     let nodes: Vec<(usize, u32)> = radii.records.iter().map(node).collect();
-    output.write(figures::degree(&nodes, radii.budget.budget.global()))
+    output.write(figures::degree(&nodes, radii.max_budget()))
 }
 
 /// `nodeproof plot purity`.
@@ -36,7 +36,7 @@ pub(super) fn purity(arguments: &PlotStructureArguments) -> anyhow::Result<Outco
     let (radii, graph) = read(arguments)?;
     let classes = predictions(&radii, &graph, &arguments.radii)?;
     let mut purity = Purity::new(&graph, &classes);
-    let node = |record: &RadiusRecord| Some((purity.of(NodeId(record.node))?, budget(record)));
+    let node = |record: &Radius| Some((purity.of(record.node)?, budget(record)));
     let nodes: Vec<(f64, u32)> = radii.records.iter().filter_map(node).collect();
     let left_out = radii.records.len() - nodes.len();
     if nodes.is_empty() {
@@ -49,10 +49,10 @@ pub(super) fn purity(arguments: &PlotStructureArguments) -> anyhow::Result<Outco
         let note = format!("left out {}, neighbours of which are not among the radii", counted(left_out, "node"));
         terminal::note(arguments.figure.quiet, &note);
     }
-    output.write(figures::purity(&nodes, radii.budget.budget.global()))
+    output.write(figures::purity(&nodes, radii.max_budget()))
 }
 
-fn check(arguments: &PlotStructureArguments) -> anyhow::Result<Output<'_>> {
+fn check(arguments: &PlotStructureArguments) -> anyhow::Result<Output> {
     let mut taken: Vec<&Path> = vec![&arguments.radii];
     taken.extend(arguments.graph.graph.file());
     let output = Output::check(&arguments.figure, &taken)?;
@@ -63,9 +63,8 @@ fn check(arguments: &PlotStructureArguments) -> anyhow::Result<Output<'_>> {
 /// Radii, and the graph that they are of.
 fn read(arguments: &PlotStructureArguments) -> anyhow::Result<(Radii, Graph)> {
     let radii = curves::read(&arguments.radii, arguments.range)?;
-    let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
-    inputs::note_cleaning(&cleaning, arguments.figure.quiet);
-    if graph.fingerprint() != radii.graph.fingerprint {
+    let graph = inputs::read_noted(&arguments.graph, arguments.figure.quiet)?;
+    if graph.fingerprint() != radii.header.graph.fingerprint {
         bail!(
             "{} is about another graph than --graph; give --graph, --binarise, --keep-self-loops, … as they were given to \
              radius",
@@ -76,21 +75,21 @@ fn read(arguments: &PlotStructureArguments) -> anyhow::Result<(Radii, Graph)> {
 }
 
 /// The largest budget that a node is proven robust against; 0 for one that is not even without flips.
-fn budget(record: &RadiusRecord) -> u32 {
+fn budget(record: &Radius) -> u32 {
     record.robust_up_to.unwrap_or(0)
 }
 
 /// The predicted class of each node that has a radius.
-fn predictions(radii: &Radii, graph: &Graph, path: &Path) -> anyhow::Result<Vec<Option<u32>>> {
-    if radii.scan {
+fn predictions(radii: &Radii, graph: &Graph, path: &Path) -> anyhow::Result<Vec<Option<ClassId>>> {
+    if radii.header.scan {
         bail!("{} is a scan, which does not tell classes; make the radii without --scan", path.display());
     }
-    if radii.target_class != TargetClass::Predicted {
+    if radii.header.target_class != TargetClass::Predicted {
         bail!("{} has labels, and purity is about predictions; make the radii with --class predicted", path.display());
     }
     let mut classes = vec![None; graph.nodes()];
     for record in &radii.records {
-        classes[record.node as usize] = record.class();
+        classes[record.node.index()] = record.class();
     }
     Ok(classes)
 }

@@ -2,25 +2,25 @@
 
 use std::ops::ControlFlow;
 
-use nodeproof::{Certifier, Event, Finish, Graph, Model, NodeId, Split};
-use nodeproof_report::results::Record;
+use nodeproof::{Certifier, CertifySettings, Event, Finish, Graph, Model, NodeId, Radius, Split};
+use nodeproof_report::tally::Summary;
 use serde::Serialize;
 
+use super::Job;
 use super::plan::Plan;
-use crate::cli::TrainArguments;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::summary::Summary;
+use crate::words;
 
 /// What is known of a network.
-pub(super) struct Evaluation {
+pub(in crate::commands) struct Evaluation {
     pub(super) summary: Summary,
-    pub(super) radius: Option<Radius>,
+    pub(super) radius: Option<AverageRadius>,
 }
 
 /// The mean of the largest global budgets that nodes withstand.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Radius {
+pub(super) struct AverageRadius {
     pub(super) all: f64,
     pub(super) labelled: Option<f64>,
     pub(super) unlabelled: Option<f64>,
@@ -28,17 +28,16 @@ pub(super) struct Radius {
     pub(super) cut_off: bool,
 }
 
-impl Radius {
-    fn new(largest: &[u32], split: &Split, most: u32) -> Self {
-        let group = |labelled: bool| {
-            let of_group = |node: usize| split.is_labelled(NodeId(node as u32)) == labelled;
-            mean(largest.iter().enumerate().filter(|(node, _)| of_group(*node)).map(|(_, &largest)| largest))
-        };
+impl AverageRadius {
+    fn new(radii: &[Radius], split: &Split, most: u32) -> Self {
+        let proven = |radius: &Radius| radius.robust_up_to.unwrap_or(0);
+        let group =
+            |labelled: bool| mean(radii.iter().filter(|radius| split.is_labelled(radius.node) == labelled).map(proven));
         Self {
-            all: mean(largest.iter().copied()).unwrap_or(0.0),
+            all: mean(radii.iter().map(proven)).unwrap_or(0.0),
             labelled: group(true),
             unlabelled: group(false),
-            cut_off: largest.contains(&most),
+            cut_off: radii.iter().any(|radius| proven(radius) == most),
         }
     }
 }
@@ -49,28 +48,34 @@ fn mean(values: impl Iterator<Item = u32>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
+/// How the network of `plan` is certified: with the `fast` engine, under the budget that it was trained for.
+pub(super) fn settings(plan: &Plan, threads: usize) -> CertifySettings {
+    let mut settings = CertifySettings::new(plan.settings.budget.clone());
+    settings.threads = threads;
+    settings
+}
+
 /// Certifies every node under the budget of `plan`; `None` if it was interrupted.
 ///
 /// # Errors
 /// If the system refuses threads.
 pub(super) fn evaluate(
-    arguments: &TrainArguments,
+    job: &Job,
     graph: &Graph,
     plan: &Plan,
     model: &Model,
     interrupt: Interrupt,
 ) -> anyhow::Result<Option<Evaluation>> {
     let nodes: Vec<NodeId> = graph.node_ids().collect();
-    let certifier =
-        Certifier::new(graph, model)?.budget(plan.budget.budget().clone()).threads(arguments.threads.count());
+    let certifier = Certifier::new(graph, model)?.settings(settings(plan, job.threads));
     let mut summary = Summary::new(Some(plan.split.clone()));
-    let progress = Progress::new(nodes.len(), 0, arguments.output.quiet);
+    let progress = Progress::new(nodes.len(), job.quiet);
     let go_on = || if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let finish = certifier.certify_each(&nodes, |event| {
         match event {
             Event::Preparing { done, total } => progress.preparing(done, total),
             Event::Certified(certificate) => {
-                summary.add(&Record::new(&certificate, graph, false));
+                summary.add(&certificate);
                 progress.advance();
             }
             _ => {}
@@ -78,21 +83,20 @@ pub(super) fn evaluate(
         go_on()
     });
     progress.clear();
-    if finish? == Finish::Cancelled {
+    if finish.map_err(words::certifying)? == Finish::Cancelled {
         return Ok(None);
     }
-    if !arguments.output.average_radius {
-        return Ok(Some(Evaluation { summary, radius: None }));
-    }
-    let most = arguments.output.max_budget;
-    let progress = Progress::new(most as usize, 0, arguments.output.quiet);
-    let largest = certifier.certified_radii(&nodes, most, |global, left| {
-        progress.scanning(global, left);
+    let Some(most) = job.average_radius else { return Ok(Some(Evaluation { summary, radius: None })) };
+    let progress = Progress::new(most as usize, job.quiet);
+    let mut search = certifier.scan_radii(&nodes, most);
+    let finish = search.run(|search, _| {
+        progress.scanning(search.round(), search.progress().1);
         go_on()
     });
     progress.clear();
-    Ok(largest?.map(|largest| {
-        let radius = Some(Radius::new(&largest, &plan.split, most));
-        Evaluation { summary, radius }
-    }))
+    if finish.map_err(words::certifying)? == Finish::Cancelled {
+        return Ok(None);
+    }
+    let radius = Some(AverageRadius::new(&search.radii(), &plan.split, most));
+    Ok(Some(Evaluation { summary, radius }))
 }

@@ -2,19 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use nodeproof::train::is_checkpoint;
+use anyhow::{anyhow, bail};
+use nodeproof::files::{FileError, Lock, Place};
+use nodeproof::train::Checkpoint;
 
 use crate::cli::TrainArguments;
-use crate::export::{Destination, check_openable, check_replaceable};
+use crate::outputs;
 
 /// The files of one run.
 #[derive(Debug, Clone)]
-pub(super) struct RunFiles {
-    pub(super) out: PathBuf,
-    pub(super) log: Option<PathBuf>,
-    pub(super) checkpoint: Option<PathBuf>,
-    pub(super) split: Option<PathBuf>,
+pub(in crate::commands) struct RunFiles {
+    pub(in crate::commands) out: PathBuf,
+    pub(in crate::commands) log: Option<PathBuf>,
+    pub(in crate::commands) checkpoint: Option<PathBuf>,
+    pub(in crate::commands) split: Option<PathBuf>,
 }
 
 impl RunFiles {
@@ -40,6 +41,15 @@ impl RunFiles {
     pub(super) fn results(&self) -> impl Iterator<Item = &Path> {
         self.all().filter(|(option, _)| *option != "--checkpoint").map(|(_, path)| path)
     }
+
+    /// Locks the files that are written as a whole; a log is locked where it is written.
+    ///
+    /// # Errors
+    /// If another run writes one of them.
+    pub(super) fn lock(&self) -> Result<Vec<Lock>, FileError> {
+        let whole = self.all().filter(|(option, _)| *option != "--log");
+        whole.map(|(_, path)| Lock::of_output(path)).collect()
+    }
 }
 
 /// `m.safetensors` to `m-3.safetensors`.
@@ -64,11 +74,11 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
     }
     let runs = usize::from(arguments.split.splits);
     let files: Vec<_> = (0..runs).map(|run| RunFiles::of(arguments, (runs > 1).then_some(run))).collect();
-    let inputs = inputs(arguments);
-    let mut taken: Vec<(&str, Destination)> = Vec::new();
+    let inputs: Vec<&Path> = arguments.graph.graph.file().into_iter().chain(arguments.budget.flips.files()).collect();
+    let mut taken: Vec<(&str, Place)> = Vec::new();
     for (option, path) in files.iter().flat_map(RunFiles::all) {
-        let place = Destination::check(path, option, &inputs)?;
-        if place == Destination::Stdout {
+        let place = outputs::place(path, option, &inputs)?;
+        if place == Place::Stdout {
             bail!("{option} is written to a file; give its name");
         }
         if let Some((other, _)) = taken.iter().find(|(_, taken)| taken.is_same(&place)) {
@@ -76,11 +86,6 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
         }
         if option == "--checkpoint" && !arguments.output.resume {
             check_checkpoint(path)?;
-        }
-        if option == "--log" {
-            check_openable(path)?
-        } else {
-            check_replaceable(path)?
         }
         taken.push((option, place));
     }
@@ -90,14 +95,11 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
 /// Refuses to put a checkpoint in the place of something else.
 fn check_checkpoint(path: &Path) -> anyhow::Result<()> {
     let empty = path.metadata().is_ok_and(|there| there.len() == 0);
-    if path.is_file() && !empty && !is_checkpoint(path) {
-        bail!("--checkpoint {} exists and is no checkpoint; give another name, or remove the file", path.display());
+    if path.is_file() && !empty && !Checkpoint::is_at(path) {
+        let path = path.display();
+        return Err(anyhow!("--checkpoint: {path} exists and is no checkpoint; give another name, or remove the file"));
     }
     Ok(())
-}
-
-fn inputs(arguments: &TrainArguments) -> Vec<&Path> {
-    arguments.graph.graph.file().into_iter().chain(arguments.budget.flips.files()).collect()
 }
 
 #[cfg(test)]

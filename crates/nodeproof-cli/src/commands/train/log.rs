@@ -1,50 +1,16 @@
 //! The log of a run: JSON Lines, a header and one line a step, without anything that differs from run to run.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use nodeproof::Graph;
-use nodeproof::train::{StepReport, TrainOptions};
-use nodeproof_report::results::GraphHeader;
+use nodeproof::files::{Keep, Place, Unfinished};
+use nodeproof::results::{GraphHeader, StepRecord, TrainingLogHeader};
+use nodeproof::train::StepReport;
 use serde::Serialize;
 
-use super::plan::{Plan, SplitFacts};
-use crate::budget::CheckedBudget;
-use crate::export::{Destination, Opened, open_all};
-
-const FORMAT: &str = "nodeproof-training-log";
-const VERSION: u32 = 1;
-
-/// What a log is about.
-#[derive(Debug, Serialize)]
-pub(super) struct Header<'a> {
-    format: &'static str,
-    version: u32,
-    nodeproof: &'static str,
-    graph: GraphHeader,
-    budget: &'a CheckedBudget,
-    split: &'a SplitFacts,
-    options: &'a TrainOptions,
-    log_margins: usize,
-}
-
-impl<'a> Header<'a> {
-    /// The header of a run.
-    pub(super) fn new(graph: &Graph, plan: &'a Plan, log_margins: usize) -> Self {
-        Self {
-            format: FORMAT,
-            version: VERSION,
-            nodeproof: env!("CARGO_PKG_VERSION"),
-            graph: GraphHeader::new(graph),
-            budget: &plan.budget,
-            split: &plan.split_facts,
-            options: &plan.options,
-            log_margins,
-        }
-    }
-}
+use super::plan::Plan;
+use crate::outputs::Output;
 
 /// Accuracy on labelled and on unlabelled nodes after a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -64,69 +30,66 @@ struct Line<'a> {
 }
 
 /// A log that is being written.
-pub(super) struct Log {
-    writer: BufWriter<Opened>,
-    path: PathBuf,
-}
+pub(super) struct Log(Output<Unfinished>);
 
 impl Log {
-    /// Begins a log or, where `steps` steps are done already, cuts it back to these.
+    /// Begins the log of `plan`, if it has one, or, where `steps` steps are done already, cuts it back to these.
     ///
     /// # Errors
     /// If the file cannot be written, or is not the log of these steps.
-    pub(super) fn open(path: &Path, header: &Header, steps: usize) -> anyhow::Result<Self> {
-        let header = serde_json::to_string(header)? + "\n";
-        let kept = if steps == 0 { 0 } else { length_of(path, &header, steps)? };
-        let place = Destination::File(path.to_owned());
-        let opened = open_all(&[(place, kept)])?.pop().ok_or_else(|| anyhow!("cannot open {}", path.display()))?;
-        let mut log = Self { writer: BufWriter::new(opened), path: path.to_owned() };
-        if kept == 0 {
-            log.write(|writer| writer.write_all(header.as_bytes()).and_then(|()| writer.flush()))?;
+    pub(super) fn open(graph: &Graph, plan: &Plan, log_margins: usize, steps: usize) -> anyhow::Result<Self> {
+        let Some(path) = &plan.files.log else { return Ok(Self(Output::Nowhere)) };
+        let graph = GraphHeader::new(graph);
+        let header = TrainingLogHeader::new(graph, &plan.split_facts, &plan.settings, log_margins);
+        let place = Place::of(path);
+        if steps == 0 {
+            return Ok(Self(Output::begin(Some(&place), |place| Unfinished::begin(place, &header))?));
         }
-        Ok(log)
+        let mut done = 0;
+        let lines = Output::begin(Some(&place), |place| {
+            Unfinished::resume(place, &header, |line: StepRecord| {
+                if line.step != done + 1 {
+                    return Err(format!("it is about step {}, where step {} comes next", line.step, done + 1));
+                }
+                if done == steps {
+                    return Ok(Keep::Stop);
+                }
+                done += 1;
+                Ok(Keep::Keep)
+            })
+        })?;
+        // What went to a pipe or a device cannot be read back.
+        if done < steps && !place.is_special() {
+            too_short(path, done, steps)?;
+        }
+        Ok(Self(lines))
     }
 
     /// Writes what a step came to.
     pub(super) fn step(&mut self, report: &StepReport, accuracies: Option<Accuracies>) -> anyhow::Result<()> {
-        let line = serde_json::to_string(&Line { report, accuracies })?;
-        self.write(|writer| writeln!(writer, "{line}"))
+        self.0.write(|lines| lines.record(&Line { report, accuracies }))
+    }
+
+    /// Whether there is a log to write.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self.0, Output::Open(_))
     }
 
     /// Hands everything to the system.
     pub(super) fn flush(&mut self) -> anyhow::Result<()> {
-        self.write(Write::flush)
+        self.0.write(Unfinished::flush)
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut BufWriter<Opened>) -> io::Result<()>) -> anyhow::Result<()> {
-        write(&mut self.writer).map_err(|error| {
-            anyhow!("cannot write {}: {error}; make room there or choose another place", self.path.display())
-        })
+    /// Ends the log of a training that has ended.
+    pub(super) fn finish(self) -> anyhow::Result<()> {
+        self.0.end(Unfinished::finish)
     }
 }
 
-/// Bytes of the header and the first `steps` steps.
-fn length_of(path: &Path, header: &str, steps: usize) -> anyhow::Result<u64> {
-    let path_shown = path.display();
-    let cannot_read = |error: io::Error| {
-        anyhow!("cannot continue the log {path_shown}: {error}; give the log of this run, or begin without --resume")
-    };
-    let mut lines = BufReader::new(File::open(path).map_err(cannot_read)?);
-    let mut line = String::new();
-    lines.read_line(&mut line).map_err(cannot_read)?;
-    if line != header {
-        bail!("{path_shown} is not the log of this run; give the one that is, or begin without --resume");
-    }
-    let mut length = line.len() as u64;
-    for done in 0..steps {
-        line.clear();
-        lines.read_line(&mut line).map_err(cannot_read)?;
-        if !line.ends_with('\n') {
-            bail!(
-                "the log {path_shown} ends after step {done}, but the checkpoint is one after step {steps}; begin \
-                 without --resume, or go on without --log"
-            );
-        }
-        length += line.len() as u64;
-    }
-    Ok(length)
+fn too_short(path: &Path, done: usize, steps: usize) -> anyhow::Result<()> {
+    bail!(
+        "the log {} ends after step {done}, but the checkpoint is one after step {steps}; begin without --resume, or \
+         continue without --log",
+        path.display()
+    )
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::bail;
+use nodeproof::results::BudgetFields;
 use nodeproof::{Graph, Model};
+use nodeproof_report::text::{self, counted, printable};
 use serde_json::{Map, Value};
 
 use super::evaluate::Evaluation;
 use super::plan::Plan;
-use crate::terminal::{self, counted, printable};
 
 /// Keys whose values are JSON, and such whose values are plain text.
 const JSON: [&str; 8] =
@@ -27,11 +28,11 @@ pub(super) fn write(
     evaluation: Option<&Evaluation>,
 ) -> anyhow::Result<()> {
     let mut metadata = BTreeMap::from([
-        ("method", plan.options.method.to_string()),
-        ("budget", serde_json::to_string(&plan.budget)?),
+        ("method", plan.settings.method.to_string()),
+        ("budget", BudgetFields::new(&plan.settings.budget, graph.attribute_count()).to_json()),
         ("split", serde_json::to_string(&plan.split_facts)?),
-        ("seed", plan.options.seed.to_string()),
-        ("options", serde_json::to_string(&plan.options)?),
+        ("seed", plan.settings.seed.to_string()),
+        ("options", serde_json::to_string(&plan.settings)?),
         ("steps", steps.to_string()),
         ("nodeproof", env!("CARGO_PKG_VERSION").to_owned()),
         ("graph", graph.fingerprint()),
@@ -88,8 +89,8 @@ pub(in crate::commands) fn in_words(training: &Map<String, Value>) -> Vec<(&'sta
         facts.push(("accuracy", accuracies.join(", ")));
     }
     facts.extend(share("robust_share").map(|share| ("robust", format!("{share} of all nodes"))));
-    facts.extend(get("graph").as_str().map(|graph| ("on graph", terminal::short(graph, 64))));
-    facts.extend(get("nodeproof").as_str().map(|version| ("nodeproof", terminal::short(version, 64))));
+    facts.extend(get("graph").as_str().map(|graph| ("on graph", text::short(graph, 64))));
+    facts.extend(get("nodeproof").as_str().map(|version| ("nodeproof", text::short(version, 64))));
     facts
 }
 

@@ -1,19 +1,16 @@
-//! `nodeproof train`: networks that withstand tampering.
+//! `nodeproof train`: networks, also such that withstand tampering.
 
 mod evaluate;
 mod files;
 mod log;
 pub(super) mod metadata;
 mod monitor;
-mod options;
 mod plan;
-mod report;
 mod sample;
-
-use std::time::Instant;
+mod settings;
+mod summary;
 
 use anyhow::anyhow;
-use cpu_time::ProcessTime;
 use nodeproof::Graph;
 use nodeproof::train::Trainer;
 
@@ -21,84 +18,127 @@ use crate::cli::TrainArguments;
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
 use crate::progress::TrainingProgress;
-use crate::{inputs, terminal};
+use crate::run::Clock;
+use crate::{inputs, terminal, words};
 use evaluate::evaluate;
-use log::{Header, Log};
+pub(super) use files::RunFiles;
+use log::Log;
 use monitor::Monitor;
-use plan::Plan;
-use report::{Finished, Run};
+pub(super) use plan::Plan;
 use sample::Sample;
+pub(super) use summary::Finished;
+use summary::Run;
 
 /// Steps between two looks at accuracy for the log.
 const ACCURACY_EVERY: usize = 10;
+/// Steps between two checkpoints, if nothing else is said.
+const CHECKPOINT_EVERY: usize = 50;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If the input is bad, training diverges or an output cannot be written.
 pub(crate) fn run(arguments: &TrainArguments) -> anyhow::Result<Outcome> {
-    let Some(Trained { graph, plans, finished }) = train(arguments)? else { return Ok(Outcome::Interrupted) };
-    report::print(arguments, &graph, &plans, &finished)?;
+    let (graph, job) = read(arguments)?;
+    let Some(finished) = train(&graph, &job)? else { return Ok(Outcome::Interrupted) };
+    summary::print(&graph, &job, &finished, arguments.output.json)?;
     Ok(Outcome::Done)
 }
 
-/// Networks that were trained.
-pub(super) struct Trained {
-    graph: Graph,
+/// What is to be trained, and how.
+pub(super) struct Job {
     plans: Vec<Plan>,
-    finished: Vec<Finished>,
+    /// Whether runs are continued from their checkpoints.
+    resume: bool,
+    checkpoint_every: usize,
+    /// Labelled and unlabelled nodes that are certified before each step, for the log.
+    log_margins: usize,
+    /// The largest budget up to which the average radius is looked for, if it is.
+    average_radius: Option<u32>,
+    threads: usize,
+    quiet: bool,
+}
+
+impl Job {
+    /// One run that writes its files and nothing else.
+    pub(super) fn new(plan: Plan, quiet: bool) -> Self {
+        Self {
+            plans: vec![plan],
+            resume: false,
+            checkpoint_every: CHECKPOINT_EVERY,
+            log_margins: 0,
+            average_radius: None,
+            threads: 0,
+            quiet,
+        }
+    }
+}
+
+/// What the arguments ask for, and the graph to train on.
+fn read(arguments: &TrainArguments) -> anyhow::Result<(Graph, Job)> {
+    let output = &arguments.output;
+    let settings = settings::read(arguments)?;
+    arguments.graph.graph.check_readable("--graph")?;
+    let files = files::check(arguments)?;
+    let graph = inputs::read_noted(&arguments.graph, output.quiet)?;
+    let job = Job {
+        plans: plan::read(arguments, &graph, &settings, files)?,
+        resume: output.resume,
+        checkpoint_every: output.checkpoint_every as usize,
+        log_margins: output.log_margins,
+        average_radius: output.average_radius.then_some(output.max_budget),
+        threads: arguments.threads.count(),
+        quiet: output.quiet,
+    };
+    Ok((graph, job))
 }
 
 /// Trains and certifies all that is asked for; `None` if the user stopped it, and was told how to go on. Everything is
 /// checked before training begins.
 ///
 /// # Errors
-/// If the input is bad, training diverges or an output cannot be written.
-pub(super) fn train(arguments: &TrainArguments) -> anyhow::Result<Option<Trained>> {
-    let options = options::chosen(arguments.method.into(), &arguments.options)?;
-    arguments.graph.graph.check_readable("--graph")?;
-    let files = files::check(arguments)?;
-    let (graph, cleaning) = inputs::read_graph(&arguments.graph.graph, &arguments.graph.flags)?;
-    inputs::note_cleaning(&cleaning, arguments.output.quiet);
-    let plans = plan::make(arguments, &graph, &options, files)?;
-    for plan in &plans {
-        Trainer::new(&graph, &plan.split, plan.options.clone()).map_err(options::in_words)?;
+/// If the settings do not fit, training diverges or an output cannot be written.
+pub(super) fn train(graph: &Graph, job: &Job) -> anyhow::Result<Option<Vec<Finished>>> {
+    let nodes: Vec<_> = graph.node_ids().collect();
+    for plan in &job.plans {
+        // Whether the network fits into memory comes before anything that needs some.
+        plan.settings.validate_for(graph, &plan.split).map_err(words::settings)?;
+        evaluate::settings(plan, job.threads).validate(graph, &nodes).map_err(words::settings)?;
     }
-    if let Some(plan) = plans.first() {
-        plan.note_oddities(arguments.output.quiet);
+    let locks = job.plans.iter().map(|plan| plan.files.lock()).collect::<Result<Vec<_>, _>>();
+    let _locks = locks.map_err(words::file)?;
+    if let Some(plan) = job.plans.first() {
+        plan.note_oddities(job.quiet);
     }
 
-    let pool = thread_pool(arguments.threads.count())?;
+    let pool = thread_pool(job.threads)?;
     let interrupt = Interrupt::listen(|| ())?;
-    let session = Session { arguments, graph: &graph, interrupt };
+    let session = Session { job, graph, interrupt };
     let mut finished = Vec::new();
-    for (number, plan) in plans.iter().enumerate() {
-        let name = if plans.len() > 1 { format!("split {}/{}", number + 1, plans.len()) } else { String::new() };
-        match pool.install(|| session.run(plan, name))? {
+    let runs = job.plans.len();
+    for (number, plan) in job.plans.iter().enumerate() {
+        let name = if runs > 1 { format!("split {}/{runs}", number + 1) } else { String::new() };
+        match pool.install(|| session.run(plan, &name))? {
             Ended::Finished(run) => finished.push(*run),
             Ended::Interrupted { steps, trained } => {
-                let place =
-                    if plans.len() > 1 { format!(" of split {}/{}", number + 1, plans.len()) } else { String::new() };
+                let place = if runs > 1 { format!(" of {name}") } else { String::new() };
                 terminal::complain(&session.interrupted_in_words(steps, trained, plan, &place));
                 return Ok(None);
             }
         }
     }
-    Ok(Some(Trained { graph, plans, finished }))
+    Ok(Some(finished))
 }
 
 /// A pool of this many threads, or as many as there are cores.
-///
-/// # Errors
-/// If the system refuses.
-pub(super) fn thread_pool(threads: usize) -> anyhow::Result<rayon::ThreadPool> {
+fn thread_pool(threads: usize) -> anyhow::Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| anyhow!("cannot start {threads} threads: {error}; ask for fewer with --threads"))
+    pool.map_err(|error| anyhow!("cannot start {threads} threads: {error}; ask for fewer (--threads)"))
 }
 
 /// What all runs have in common.
 struct Session<'a> {
-    arguments: &'a TrainArguments,
+    job: &'a Job,
     graph: &'a Graph,
     interrupt: Interrupt,
 }
@@ -114,49 +154,50 @@ enum Ended {
 
 impl Session<'_> {
     /// Trains and certifies one network.
-    fn run(&self, plan: &Plan, name: String) -> anyhow::Result<Ended> {
-        let mut trainer = Trainer::new(self.graph, &plan.split, plan.options.clone()).map_err(options::in_words)?;
+    fn run(&self, plan: &Plan, name: &str) -> anyhow::Result<Ended> {
+        let (job, graph) = (self.job, self.graph);
+        let mut trainer = Trainer::new(graph, &plan.split, plan.settings.clone()).map_err(words::training)?;
         self.resume(&mut trainer, plan)?;
         let resumed = trainer.steps_done();
-        let header = Header::new(self.graph, plan, self.arguments.output.log_margins);
-        let log = plan.files.log.as_deref().map(|path| Log::open(path, &header, resumed)).transpose()?;
+        let mut log = Log::open(graph, plan, job.log_margins, resumed)?;
         if let Some(path) = &plan.files.split {
             super::data::write_split(&plan.split, path)?;
         }
 
-        let (start, cpu) = (Instant::now(), ProcessTime::now());
-        let progress = TrainingProgress::new(plan.options.all_steps(), resumed, self.arguments.output.quiet);
-        let monitor = Monitor::new(self.graph, plan, self.arguments.threads.count(), name, progress);
-        let complete = self.take_steps(&mut trainer, plan, log, monitor)?;
-        let (seconds, cpu_seconds) = (start.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64());
+        let clock = Clock::start();
+        let progress = TrainingProgress::new(plan.settings.all_steps(), resumed, job.quiet);
+        let monitor = Monitor::new(graph, plan, job.threads, name.to_owned(), progress);
+        let complete = self.take_steps(&mut trainer, plan, &mut log, monitor)?;
+        let time = clock.time();
         let steps = trainer.steps_done();
         if !complete {
             return Ok(Ended::Interrupted { steps, trained: false });
         }
+        log.finish()?;
 
         let model = trainer.into_model();
         // Should certifying be cut short, the network is not lost.
-        metadata::write(&model, self.graph, plan, steps, None)?;
-        let evaluated = evaluate(self.arguments, self.graph, plan, &model, self.interrupt)?;
+        metadata::write(&model, graph, plan, steps, None)?;
+        let evaluated = evaluate(job, graph, plan, &model, self.interrupt)?;
         let Some(evaluation) = evaluated else { return Ok(Ended::Interrupted { steps, trained: true }) };
-        metadata::write(&model, self.graph, plan, steps, Some(&evaluation))?;
-        let run = Run { steps, resumed, seconds, cpu_seconds };
-        Ok(Ended::Finished(Box::new(Finished { run, evaluation })))
+        metadata::write(&model, graph, plan, steps, Some(&evaluation))?;
+        let run = Run { steps, resumed, time };
+        Ok(Ended::Finished(Box::new(Finished { run, model, evaluation })))
     }
 
     /// Brings `trainer` to where an earlier run stopped, if there was one.
     fn resume(&self, trainer: &mut Trainer, plan: &Plan) -> anyhow::Result<()> {
         let Some(path) = &plan.files.checkpoint else { return Ok(()) };
-        let (there, resume) = (path.exists(), self.arguments.output.resume);
+        let (there, resume) = (path.exists(), self.job.resume);
         let path_shown = path.display();
         if resume && there {
             trainer.resume(path)?;
-        } else if resume && self.arguments.split.splits == 1 {
+        } else if resume && self.job.plans.len() == 1 {
             let note = format!("there is no checkpoint {path_shown} yet; training begins");
-            terminal::note(self.arguments.output.quiet, &note);
+            terminal::note(self.job.quiet, &note);
         } else if there {
             let note = format!("{path_shown} is overwritten; --resume would continue the run that wrote it");
-            terminal::note(self.arguments.output.quiet, &note);
+            terminal::note(self.job.quiet, &note);
         }
         Ok(())
     }
@@ -166,17 +207,17 @@ impl Session<'_> {
         &self,
         trainer: &mut Trainer,
         plan: &Plan,
-        mut log: Option<Log>,
+        log: &mut Log,
         mut monitor: Monitor,
     ) -> anyhow::Result<bool> {
-        let output = &self.arguments.output;
-        let sampled = Some(output.log_margins).filter(|&count| count > 0);
-        let sample = sampled.map(|count| Sample::of_each(self.graph, plan, self.arguments.threads.count(), count));
+        let job = self.job;
+        let sampled = Some(job.log_margins).filter(|&count| count > 0);
+        let sample = sampled.map(|count| Sample::of_each(self.graph, plan, job.threads, count));
         while !trainer.is_finished() && !self.interrupt.asked() {
             let before = sample.as_ref().map(|_| trainer.current().clone());
-            let Some(mut report) = trainer.step().map_err(options::in_words)? else { break };
+            let Some(mut report) = trainer.step().map_err(words::training)? else { break };
             monitor.step(&report, trainer.current())?;
-            if let Some(log) = &mut log {
+            if log.is_there() {
                 if let (Some(sample), Some(model)) = (&sample, &before) {
                     if report.labelled_margin.is_none() {
                         report.labelled_margin = sample.labelled(model)?.margin;
@@ -188,12 +229,12 @@ impl Session<'_> {
                 let due = report.step.is_multiple_of(ACCURACY_EVERY) || trainer.is_finished();
                 log.step(&report, due.then(|| monitor.accuracies(trainer.current())).transpose()?)?;
             }
-            if report.step.is_multiple_of(output.checkpoint_every as usize) {
-                keep(trainer, plan, log.as_mut())?;
+            if report.step.is_multiple_of(job.checkpoint_every) {
+                keep(trainer, plan, log)?;
             }
         }
         monitor.clear();
-        keep(trainer, plan, log.as_mut())?;
+        keep(trainer, plan, log)?;
         Ok(trainer.is_finished())
     }
 
@@ -201,23 +242,21 @@ impl Session<'_> {
         let what = if trained {
             format!("interrupted while certifying{place}; {} is trained", plan.files.out.display())
         } else {
-            format!("interrupted after {steps} of {} steps{place}", plan.options.all_steps())
+            format!("interrupted after {steps} of {} steps{place}", plan.settings.all_steps())
         };
         let remedy = match plan.files.checkpoint {
-            Some(_) if self.arguments.output.resume => "run the same command to continue",
+            Some(_) if self.job.resume => "run the same command to continue",
             Some(_) => "add --resume to continue",
-            None if trained => "`nodeproof certify` tells the rest",
-            None => "with --checkpoint FILE it could go on",
+            None if trained => "`nodeproof certify` certifies it",
+            None => "with --checkpoint FILE it could be continued",
         };
         format!("{what}; {remedy}")
     }
 }
 
 /// Writes log and checkpoint, in this order: a log may be ahead of its checkpoint, never behind.
-fn keep(trainer: &Trainer, plan: &Plan, log: Option<&mut Log>) -> anyhow::Result<()> {
-    if let Some(log) = log {
-        log.flush()?;
-    }
+fn keep(trainer: &Trainer, plan: &Plan, log: &mut Log) -> anyhow::Result<()> {
+    log.flush()?;
     if let Some(path) = &plan.files.checkpoint {
         let written = trainer.write_checkpoint(path);
         written.map_err(|error| anyhow!("{error}; make room there or choose another place"))?;

@@ -35,7 +35,7 @@ impl<'a> Monitor<'a> {
         run: String,
         progress: TrainingProgress,
     ) -> Self {
-        let method = plan.options.method;
+        let method = plan.settings.method;
         let sampled = !method.is_robust() && !progress.is_hidden();
         Self {
             graph,

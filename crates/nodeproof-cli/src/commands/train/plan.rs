@@ -1,42 +1,51 @@
 //! What each run trains on, and against what.
 
 use anyhow::bail;
-use nodeproof::train::TrainOptions;
-use nodeproof::{Graph, Part, Split, SplitSize};
+use nodeproof::{Graph, Part, Split, SplitSize, TrainSettings};
+use nodeproof_report::text::{counted, printable};
 use serde::Serialize;
 
 use super::files::RunFiles;
-use crate::budget::CheckedBudget;
+use crate::budget;
 use crate::cli::TrainArguments;
 use crate::commands::data;
 use crate::{inputs, terminal};
 
 /// One run.
-pub(super) struct Plan {
-    pub(super) split: Split,
+pub(in crate::commands) struct Plan {
+    pub(in crate::commands) split: Split,
     pub(super) split_facts: SplitFacts,
-    pub(super) budget: CheckedBudget,
-    pub(super) options: TrainOptions,
+    pub(super) settings: TrainSettings,
     pub(super) files: RunFiles,
 }
 
 impl Plan {
+    /// Trains on `split`, read from `file` or drawn, as `settings` say; what they leave open suits the graph.
+    pub(in crate::commands) fn new(
+        graph: &Graph,
+        split: Split,
+        file: Option<String>,
+        settings: TrainSettings,
+        files: RunFiles,
+    ) -> Self {
+        let labelled = split.part(Part::Train).iter().filter(|&&node| graph.label(node).is_some()).count();
+        let split_facts = SplitFacts::new(&split, file);
+        Self { split, split_facts, settings: settings.suited_to(graph, labelled), files }
+    }
+
     /// Notes what is allowed but hardly meant.
     fn oddities(&self) -> Vec<String> {
-        let (method, steps) = (self.options.method, self.options.all_steps());
+        let (method, steps) = (self.settings.method, self.settings.all_steps());
         let mut oddities = Vec::new();
-        if method.is_robust() && self.options.warm_up > steps {
+        if method.is_robust() && self.settings.warm_up > steps {
             oddities.push(format!(
                 "--warm-up {} is longer than all {}: the worst-case loss never gets its full weight",
-                self.options.warm_up,
-                terminal::counted(steps, "step")
+                self.settings.warm_up,
+                counted(steps, "step")
             ));
         }
         if method.has_two_phases() && self.split.part(Part::Unlabelled).is_empty() {
-            oddities.push(format!(
-                "{method} has no unlabelled nodes to learn from; rh is made for that",
-                method = method.name()
-            ));
+            oddities.push(format!("{method} has no unlabelled nodes to learn from; choose rh instead"));
         }
         oddities
     }
@@ -67,7 +76,7 @@ impl SplitFacts {
 
     pub(super) fn in_words(&self) -> String {
         let origin = match (&self.file, self.seed) {
-            (Some(file), _) => format!("from {}", terminal::printable(file)),
+            (Some(file), _) => format!("from {}", printable(file)),
             (None, Some(seed)) => format!("drawn with seed {seed}"),
             (None, None) => String::new(),
         };
@@ -75,33 +84,30 @@ impl SplitFacts {
     }
 }
 
-/// A plan for each of `files`.
+/// The runs that the arguments ask for.
 ///
 /// # Errors
-/// If a split cannot be read or drawn, or the budget does not fit the graph.
-pub(super) fn make(
+/// If there is nothing to train on, or the budget names what the graph does not have.
+pub(super) fn read(
     arguments: &TrainArguments,
     graph: &Graph,
-    options: &TrainOptions,
+    settings: &TrainSettings,
     files: Vec<RunFiles>,
 ) -> anyhow::Result<Vec<Plan>> {
     let plan = |(run, files): (usize, RunFiles)| {
-        let (split, split_facts) = split(arguments, graph, run as u64)?;
-        let budget = CheckedBudget::new(&arguments.budget, graph, Some(&split))?;
-        let labelled = split.part(Part::Train).iter().filter(|&&node| graph.label(node).is_some()).count();
-        let mut options = options.clone().suited_to(graph, labelled);
-        options.budget = budget.budget().clone();
-        options.seed = options.seed.wrapping_add(run as u64);
-        Ok(Plan { split, split_facts, budget, options, files })
+        let (split, file) = split(arguments, graph, run as u64)?;
+        let mut settings = settings.clone();
+        settings.budget = budget::read(arguments.budget.global_budget, &arguments.budget.flips, graph, Some(&split))?;
+        settings.seed = settings.seed.wrapping_add(run as u64);
+        Ok(Plan::new(graph, split, file, settings, files))
     };
     files.into_iter().enumerate().map(plan).collect()
 }
 
-fn split(arguments: &TrainArguments, graph: &Graph, run: u64) -> anyhow::Result<(Split, SplitFacts)> {
+/// The split of a run, and the file it was read from.
+fn split(arguments: &TrainArguments, graph: &Graph, run: u64) -> anyhow::Result<(Split, Option<String>)> {
     if let Some(path) = &arguments.budget.flips.split {
-        let split = inputs::read_split(path, graph)?;
-        let facts = SplitFacts::new(&split, Some(path.display().to_string()));
-        return Ok((split, facts));
+        return Ok((inputs::read_split(path, graph)?, Some(path.display().to_string())));
     }
     if !graph.has_labels() {
         bail!("the graph has no labels to learn from; add a `labels` array to its file");
@@ -110,7 +116,5 @@ fn split(arguments: &TrainArguments, graph: &Graph, run: u64) -> anyhow::Result<
     let train = data::train_size(sizes.train, sizes.train_per_class)?;
     let validation = SplitSize::Fraction(sizes.validation.fraction());
     let seed = sizes.split_seed.unwrap_or(arguments.options.seed).wrapping_add(run);
-    let split = Split::stratified(graph, train, validation, seed)?;
-    let facts = SplitFacts::new(&split, None);
-    Ok((split, facts))
+    Ok((Split::stratified(graph, train, validation, seed)?, None))
 }

@@ -1,6 +1,6 @@
 //! A few nodes whose worst-case margins stand for those of all.
 
-use nodeproof::{Budget, Certifier, Graph, Model, NodeId, Part, Split, TargetClass};
+use nodeproof::{Bound, Budget, Certificate, Certifier, Graph, Model, NodeId, Part, Split, TargetClass};
 
 use super::plan::Plan;
 use crate::lists::spread;
@@ -28,7 +28,7 @@ impl<'a> Sample<'a> {
     /// `count` labelled and `count` unlabelled nodes, or as many as there are, evenly spaced.
     pub(super) fn of_each(graph: &'a Graph, plan: &'a Plan, threads: usize, count: usize) -> Self {
         let (labelled, unlabelled) = groups(graph, &plan.split);
-        let budget = plan.budget.budget();
+        let budget = &plan.settings.budget;
         Self { graph, budget, threads, labelled: some(&labelled, count), unlabelled: some(&unlabelled, count) }
     }
 
@@ -38,7 +38,7 @@ impl<'a> Sample<'a> {
         let all = labelled.len() + unlabelled.len();
         let share = |group: &[NodeId]| some(group, (count * group.len()).div_ceil(all.max(1)));
         let (labelled, unlabelled) = (share(&labelled), share(&unlabelled));
-        Self { graph, budget: plan.budget.budget(), threads, labelled, unlabelled }
+        Self { graph, budget: &plan.settings.budget, threads, labelled, unlabelled }
     }
 
     /// Certifies the labelled nodes.
@@ -57,12 +57,12 @@ impl<'a> Sample<'a> {
         }
         let certifier = Certifier::new(self.graph, model)?.budget(self.budget.clone());
         let certificates = certifier.target_class(class).threads(self.threads).certify(nodes)?;
-        let margins: Vec<f64> = certificates.iter().map(|certificate| certificate.margin()).collect();
-        let known = margins.iter().all(|&margin| margin > f64::MIN);
+        let margins = certificates.iter().map(Certificate::margin);
+        let known = margins.clone().all(|margin| margin != Bound::Unknown);
         Ok(Found {
-            margin: known.then(|| margins.iter().sum::<f64>() / margins.len() as f64),
+            margin: known.then(|| margins.map(Bound::value).sum::<f64>() / certificates.len() as f64),
             nodes: nodes.len(),
-            robust: certificates.iter().filter(|certificate| certificate.verdict.is_robust()).count(),
+            robust: certificates.iter().filter(|certificate| certificate.is_robust()).count(),
         })
     }
 }

@@ -1,0 +1,59 @@
+//! Arguments of `certify`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{
+    BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ResultArguments, ThreadArguments,
+};
+use crate::values::{self, Limit, Share};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  # every node, at most 12 flips in all and 1% of the attributes at each node
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12
+
+  # certificates to keep, a table for a spreadsheet, and a gate for CI
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --out certificates.jsonl --csv verdicts.csv --fail-under 80%
+
+  # an attacker who can only add attributes, never attribute 3 or `bayesian`
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 5 \\
+      --local-budget 2 --add-only --protect-attributes 3,bayesian
+
+  # the test nodes of a split; continue after Ctrl-C
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --split split.json --nodes test --out certificates.jsonl --resume
+
+  # a large graph: the paper's bound only; what it cannot decide is undecided
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --engine fast";
+
+pub(super) const USAGE: &str = "nodeproof certify --graph <FILE> --model <FILE> --global-budget <Q>
+                         [OPTIONS]";
+
+/// Arguments of `certify`.
+#[derive(Debug, Args)]
+pub(crate) struct CertifyArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+    #[command(flatten)]
+    pub(crate) engine: EngineArguments,
+    /// Seconds after which no node gets more than the `fast` engine, or `none`
+    #[arg(long, value_name = "SECONDS|none", default_value = "none", value_parser = values::time_limit, allow_hyphen_values = true, help_heading = "Engine")]
+    pub(crate) total_time_limit: Limit<Duration>,
+    #[command(flatten)]
+    pub(crate) nodes: NodeArguments,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
+    /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
+    #[arg(long, value_name = "SHARE", help_heading = "Running")]
+    pub(crate) fail_under: Option<Share>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArguments,
+}

@@ -1,0 +1,122 @@
+//! Options with a few possible values.
+
+use clap::ValueEnum;
+use nodeproof::{Engine, Method, Propagation, Schedule, TargetClass};
+
+/// Values of `--engine`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// The paper's bound, evaluated once, and the flips that follow from it
+    Fast,
+    /// Then bounds whose parameters are optimised for the node
+    Tight,
+    /// Then branch and bound until the node is decided
+    Complete,
+}
+
+impl From<EngineChoice> for Engine {
+    fn from(choice: EngineChoice) -> Self {
+        match choice {
+            EngineChoice::Fast => Self::Fast,
+            EngineChoice::Tight => Self::Tight,
+            EngineChoice::Complete => Self::Complete,
+        }
+    }
+}
+
+/// Values of `--class`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClassChoice {
+    /// The class that the model predicts on the graph as it is
+    Predicted,
+    /// The node's label; a misclassified node is then nonrobust without any flip
+    Label,
+}
+
+impl From<ClassChoice> for TargetClass {
+    fn from(choice: ClassChoice) -> Self {
+        match choice {
+            ClassChoice::Predicted => Self::Predicted,
+            ClassChoice::Label => Self::Label,
+        }
+    }
+}
+
+/// Values of `--propagation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PropagationChoice {
+    /// Weights 1 / √(degree × degree), as in Kipf and Welling's GCN
+    SymmetricGcn,
+    /// The mean of the neighbours and the node itself
+    RowNormalised,
+}
+
+impl From<PropagationChoice> for Propagation {
+    fn from(choice: PropagationChoice) -> Self {
+        match choice {
+            PropagationChoice::SymmetricGcn => Self::SymmetricGcn,
+            PropagationChoice::RowNormalised => Self::RowNormalised,
+        }
+    }
+}
+
+/// Values of `--method`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodChoice {
+    /// Cross entropy on labelled nodes: standard training
+    Ce,
+    /// Cross entropy of worst-case logits of labelled nodes
+    Rce,
+    /// Hinge loss of worst-case margins of labelled nodes, and cross entropy
+    Rh,
+    /// The same, then also with unlabelled nodes, around their predicted class
+    RhU,
+}
+
+impl From<MethodChoice> for Method {
+    fn from(choice: MethodChoice) -> Self {
+        match choice {
+            MethodChoice::Ce => Self::CrossEntropy,
+            MethodChoice::Rce => Self::RobustCrossEntropy,
+            MethodChoice::Rh => Self::RobustHinge,
+            MethodChoice::RhU => Self::RobustHingeUnlabelled,
+        }
+    }
+}
+
+/// Values of `--schedule`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScheduleChoice {
+    /// It stays the same
+    Constant,
+    /// It falls to 0 along half a cosine
+    Cosine,
+}
+
+impl From<ScheduleChoice> for Schedule {
+    fn from(choice: ScheduleChoice) -> Self {
+        match choice {
+            ScheduleChoice::Constant => Self::Constant,
+            ScheduleChoice::Cosine => Self::Cosine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_can_be_chosen_by_its_name() {
+        for engine in Engine::ALL {
+            assert_eq!(EngineChoice::from_str(engine.name(), false).map(Engine::from), Ok(engine));
+        }
+    }
+
+    #[test]
+    fn every_method_can_be_chosen_by_its_name() {
+        for method in Method::ALL {
+            assert_eq!(MethodChoice::from_str(method.name(), false).map(Method::from), Ok(method));
+        }
+    }
+}

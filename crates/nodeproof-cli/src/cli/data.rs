@@ -1,0 +1,94 @@
+//! Arguments of `data`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[cfg(feature = "download")]
+use super::get::{self, DataGetArguments};
+use super::{GraphArguments, GraphFlags};
+use crate::inputs::GraphSource;
+use crate::values::Share;
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  nodeproof data info bundled
+  nodeproof data info g.npz
+  nodeproof data info counts.npz --binarise --largest-component
+  nodeproof data info g.npz --json | jq .statistics.class_sizes";
+
+const SPLIT_EXAMPLES: &str = "\
+Examples:
+  nodeproof data split --graph g.npz --train 10% --validation 10% \\
+      --out split.json
+  nodeproof data split --graph g.npz --train-per-class 20 \\
+      --validation-per-class 30 --seed 7 --out split.json";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Show facts about a graph
+    ///
+    /// Counts nodes, edges, attributes and classes, and says what was cleaned while the file was read.
+    #[command(after_help = INFO_EXAMPLES)]
+    Info(DataInfoArguments),
+    /// Download the data sets of the paper
+    ///
+    /// Downloads graphs from the repository of the paper's authors, danielzuegner/robust-gcn, and checks that they are the
+    /// ones meant. What is there already is not downloaded again. Files are kept in the folder NODEPROOF_CACHE, or in
+    /// nodeproof in the system's folder for caches ($XDG_CACHE_HOME, or ~/.cache). HTTPS_PROXY and HTTP_PROXY are honoured.
+    #[cfg(feature = "download")]
+    #[command(after_help = get::EXAMPLES)]
+    Get(DataGetArguments),
+    /// Split nodes into train, validation and test
+    ///
+    /// Draws the same share or number of nodes from each class; all others are for test. The same graph, sizes and
+    /// seed give the same split everywhere.
+    #[command(after_help = SPLIT_EXAMPLES)]
+    Split(DataSplitArguments),
+}
+
+/// Arguments of `data info`.
+#[derive(Debug, Args)]
+pub(crate) struct DataInfoArguments {
+    /// The graph, an .npz file in the sparse-graph layout, or `bundled`
+    ///
+    /// `bundled` is a graph of 3304 nouns of WordNet that comes with nodeproof; a file of that name is `./bundled`.
+    #[arg(value_name = "FILE|bundled")]
+    pub(crate) graph: GraphSource,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Arguments of `data split`.
+#[derive(Debug, Args)]
+pub(crate) struct DataSplitArguments {
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    /// Share of each class for training
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Split")]
+    pub(crate) train: Share,
+    /// Number of nodes of each class for training, instead of a share
+    #[arg(long, value_name = "N", conflicts_with = "train", help_heading = "Split")]
+    pub(crate) train_per_class: Option<u32>,
+    /// Share of each class for validation
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Split")]
+    pub(crate) validation: Share,
+    /// Number of nodes of each class for validation, instead of a share
+    #[arg(long, value_name = "N", conflicts_with = "validation", help_heading = "Split")]
+    pub(crate) validation_per_class: Option<u32>,
+    /// Seed of the draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Split")]
+    pub(crate) seed: u64,
+    /// Write the split here, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    /// Print the sizes as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print neither notes nor the table of sizes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

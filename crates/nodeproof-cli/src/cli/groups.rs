@@ -1,0 +1,219 @@
+//! Groups of options that several commands have.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use nodeproof::LocalBudget;
+
+use super::choices::{ClassChoice, EngineChoice};
+use crate::inputs::GraphSource;
+use crate::lists;
+use crate::values::{self, Budgets, Limit, NodeList};
+
+/// How a graph on file is read.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[command(next_help_heading = "Graph")]
+pub(crate) struct GraphFlags {
+    /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1
+    #[arg(long)]
+    pub(crate) binarise: bool,
+    /// Keep only the largest connected component; node ids then start again from 0
+    #[arg(long)]
+    pub(crate) largest_component: bool,
+    /// Keep the self-loops of the file
+    #[arg(long)]
+    pub(crate) keep_self_loops: bool,
+    /// Keep the direction of edges: a row of the adjacency lists the nodes that its node aggregates
+    #[arg(long)]
+    pub(crate) directed: bool,
+}
+
+/// The graph to work on.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Graph")]
+pub(crate) struct GraphArguments {
+    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names), or `bundled`
+    ///
+    /// `bundled` is a graph of 3304 nouns of WordNet that comes with nodeproof; a file of that name is `./bundled`.
+    #[arg(long, value_name = "FILE|bundled")]
+    pub(crate) graph: GraphSource,
+    #[command(flatten)]
+    pub(crate) flags: GraphFlags,
+}
+
+/// The model to put on the graph.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArguments {
+    /// The model, a .safetensors file, or an .npz file with W0, b0, W1, b1, …
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    /// Which class is certified: the predicted one, or the label
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = ClassChoice::Predicted)]
+    pub(crate) class: ClassChoice,
+}
+
+/// What the attacker may change.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct BudgetArguments {
+    /// Most flips in all
+    #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) global_budget: u32,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// What the attacker may change, under growing global budgets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct MaxBudgetArguments {
+    /// Largest global budget (flips in all) that is tried
+    #[arg(long, value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) max_budget: u32,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// What the attacker may change, under several global budgets.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct BudgetListArguments {
+    /// Global budgets (flips in all) to compare under
+    #[arg(long, value_name = "Q,Q,…", default_value = "5,12,25,40", allow_hyphen_values = true)]
+    pub(crate) budgets: Budgets,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+}
+
+/// Which flips are admissible, but for how many in all.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct FlipArguments {
+    /// Most flips at one node: a count, or a share of the attributes
+    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget, allow_hyphen_values = true)]
+    pub(crate) local_budget: LocalBudget,
+    /// Nodes with a local budget of their own: lines of `node count`; `#` starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) local_budget_file: Option<PathBuf>,
+    /// The attacker can only add attributes (0 to 1)
+    #[arg(long, conflicts_with = "delete_only")]
+    pub(crate) add_only: bool,
+    /// The attacker can only remove attributes (1 to 0)
+    #[arg(long)]
+    pub(crate) delete_only: bool,
+    /// Attributes that cannot be flipped: ids, ranges and names such as 3,10-20,bayesian, or @FILE
+    ///
+    /// `name:` before a name says that it is one: 3 is the attribute with the id 3, name:3 the one that is called 3. A file
+    /// has one or more of these on a line; `#` starts a comment.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) protect_attributes: Option<String>,
+    /// Nodes whose attributes cannot be flipped: ids and ranges such as 0,4,10-20, @FILE, or a part of the split
+    #[arg(long, value_name = "LIST")]
+    pub(crate) protect_nodes: Option<NodeList>,
+    /// A split of the nodes (.json of `nodeproof data split`, or .npz with idx_train and idx_val)
+    ///
+    /// Lists of nodes may then name its parts, and summaries count labelled (train) and unlabelled nodes separately.
+    #[arg(long, value_name = "FILE", help_heading = "Nodes")]
+    pub(crate) split: Option<PathBuf>,
+}
+
+impl FlipArguments {
+    /// The files that they name.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let protected = self.protect_nodes.as_ref().and_then(NodeList::file);
+        let attributes = self.protect_attributes.as_deref().and_then(lists::attribute_file);
+        [self.split.as_deref(), self.local_budget_file.as_deref(), protected, attributes].into_iter().flatten()
+    }
+}
+
+/// How hard to try.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct EngineArguments {
+    /// The strongest engine to try; a node goes from the fastest to this one until it is decided
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = EngineChoice::Complete)]
+    pub(crate) engine: EngineChoice,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimitArguments,
+}
+
+/// When to give up on a node.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct TimeLimitArguments {
+    /// Most seconds for one node under one budget, or `none`; a node that takes longer stays undecided
+    ///
+    /// Results depend on the machine, and on the number of threads, only where a node reaches a time limit.
+    #[arg(long, value_name = "SECONDS|none", default_value = "10", value_parser = values::time_limit, allow_hyphen_values = true)]
+    pub(crate) time_limit: Limit<Duration>,
+}
+
+/// Which nodes to look at.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Nodes")]
+pub(crate) struct NodeArguments {
+    /// Nodes to look at: all, ids and ranges such as 0,4,10-20, @FILE, or a part of the split
+    ///
+    /// Parts of the split are train (or labelled), validation, test and unlabelled (every node outside train). A file
+    /// lists ids and ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub(crate) nodes: NodeList,
+}
+
+/// What is written and printed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ResultArguments {
+    /// Write the results, one node a line, as JSON Lines; `-` is stdout
+    ///
+    /// Until the results are complete they are in FILE.unfinished, and a file that was there before stays as it was.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Continue an interrupted run with the same settings from --out; time limits may differ
+    ///
+    /// What the earlier run wrote is checked: that nobody has changed it, and that it can be true. Without an interrupted
+    /// run, this begins one.
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// Write a table, one node a row, as CSV; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Add the seconds spent on each node to --out; its bytes then differ from run to run
+    #[arg(long, requires = "out")]
+    pub(crate) timings: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print neither progress nor notes nor the summary
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How many threads to use.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Running")]
+pub(crate) struct ThreadArguments {
+    /// Threads to use; 0 takes as many as there are cores. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    threads: usize,
+}
+
+impl ThreadArguments {
+    /// The number of threads, as the library takes it.
+    pub(crate) fn count(self) -> usize {
+        self.threads
+    }
+}
+
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct PrintArguments {
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print no notes
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,72 @@
+//! `nodeproof data`, end to end.
+use crate::common::{self, Fixture, json};
+
+#[test]
+fn info_tells_sizes_and_classes() {
+    let fixture = Fixture::new();
+    let text = fixture.run("data info graph.npz").succeeded().stdout;
+    for words in ["nodes", "30", "homophily", "Theory", "nodes within two hops", "33.3%", "fingerprint"] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn info_as_json() {
+    let fixture = Fixture::new();
+    let info = json(&fixture.run("data info graph.npz --json").succeeded().stdout);
+    let statistics = &info["statistics"];
+    assert_eq!((&statistics["nodes"], &statistics["attributes"]), (&30.into(), &12.into()));
+    assert_eq!((&statistics["class_sizes"], &info["class_names"][2]), (&json("[10,10,10]"), &"Logic".into()));
+    assert_eq!(info["cleaning"]["self_loops_removed"], 0);
+    assert_eq!(info["fingerprint"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn info_suggests_to_binarise() {
+    let fixture = Fixture::new();
+    common::graph_npz(&fixture.path("counts.npz"), [1.0, 3.0, 0.5]);
+    let run = fixture.run("data info counts.npz");
+    assert!(run.code == 0 && run.stderr.contains("as with --binarise"), "{}", run.stderr);
+    assert!(run.stdout.contains("2 attribute values other than 0 and 1"), "{}", run.stdout);
+    let text = fixture.run("data info counts.npz --binarise").succeeded().stdout;
+    assert!(text.contains("2 attribute values other than 0 and 1"), "{text}");
+    assert!(text.contains("1 edge in one direction only"), "{text}");
+    assert!(text.contains("unknown"), "no labels, no classes\n{text}");
+}
+
+#[test]
+fn split_draws_the_same_every_time() {
+    let fixture = Fixture::new();
+    let draw = |more: &str| fixture.run(&format!("data split --graph graph.npz {more}")).succeeded().stdout;
+    let text = draw("--train 20% --validation-per-class 1 --seed 7 --out a.json");
+    for words in ["train", "validation", "Agents", "all", "a.json", "seed"] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    let sizes = json(&draw("--train 0.2 --validation-per-class 1 --seed 7 --out b.json --json"));
+    assert_eq!(fixture.read("a.json"), fixture.read("b.json"));
+    assert_eq!((&sizes["train"], &sizes["validation"]), (&json("[2,2,2]"), &json("[1,1,1]")));
+    assert_eq!(draw("--seed 8 --out c.json --quiet"), "");
+    assert_ne!(fixture.read("a.json"), fixture.read("c.json"));
+}
+
+#[test]
+fn impossible_splits_are_refused() {
+    let fixture = Fixture::new();
+    for (more, words) in [
+        ("--train-per-class 11 --out split.json", "ask for fewer"),
+        ("--train 0% --out split.json", "nothing to train on"),
+        ("--train 110% --out split.json", "0% to 100%"),
+        ("--train 10% --train-per-class 2 --out split.json", "cannot be used with"),
+        ("--out no/split.json", "make it first"),
+        ("--out graph.npz", "is an input"),
+        ("--out -", "give its name"),
+    ] {
+        let run = fixture.run(&format!("data split --graph graph.npz {more}"));
+        assert!(run.code == 2 && run.stderr.contains(words), "{more}: {}", run.stderr);
+        assert!(!fixture.exists("split.json"), "{more}");
+    }
+    common::graph_npz(&fixture.path("bare.npz"), [1.0; 3]);
+    let run = fixture.run("data split --graph bare.npz --out split.json");
+    assert!(run.code == 2 && run.stderr.contains("no labels"), "{}", run.stderr);
+}

@@ -1,0 +1,97 @@
+//! Ctrl-C while `nodeproof certify` and `nodeproof radius` run.
+
+#![cfg(unix)]
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::common::{self, Fixture, json};
+
+const ARGUMENTS: &str = "certify --graph large.npz --model large.safetensors --global-budget 20 --local-budget 5 --engine fast --threads 1 --out out.jsonl";
+
+/// A graph that takes a while to certify.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    common::graph(40_000, 300).write(fixture.path("large.npz")).unwrap();
+    common::model(300).write(fixture.path("large.safetensors")).unwrap();
+    fixture
+}
+
+#[test]
+fn an_interrupted_run_leaves_valid_lines_and_can_be_resumed() {
+    let fixture = fixture();
+    fixture.write("out.jsonl", "precious");
+    let run = fixture.start(ARGUMENTS);
+    // A header, and some certificates.
+    fixture.wait_for("out.jsonl.unfinished", 10_000);
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+
+    let text = fixture.read("out.jsonl.unfinished");
+    assert!(text.ends_with('\n'), "no half line");
+    let done = text.lines().skip(1).map(|line| json(line)["node"].as_u64().unwrap()).collect::<Vec<_>>();
+    assert!(done.iter().copied().eq(0..done.len() as u64) && done.len() < 40_000, "a prefix of the nodes");
+    assert!(run.stderr.contains(&format!("interrupted after {} of 40000 nodes", done.len())), "{}", run.stderr);
+    assert!(run.stderr.contains("add --resume to continue"), "{}", run.stderr);
+    assert_eq!(fixture.read("out.jsonl"), "precious", "what was there stays until there is something better");
+
+    let run = fixture.run(&format!("{ARGUMENTS} --resume --json"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let summary = json(&run.stdout);
+    assert_eq!((&summary["all"]["nodes"], &summary["resumed"]), (&40_000.into(), &done.len().into()));
+    let resumed = fixture.read("out.jsonl");
+    assert!(resumed.starts_with(&text) && resumed.lines().count() == 40_001);
+    assert!(!fixture.exists("out.jsonl.unfinished"));
+}
+
+#[test]
+fn an_interrupted_search_for_radii_can_be_resumed() {
+    let fixture = fixture();
+    fixture.write("radii.jsonl", "precious");
+    let line =
+        "radius --graph large.npz --model large.safetensors --max-budget 12 --local-budget 5 --engine fast --threads 1";
+    let run = fixture.start(&format!("{line} --out radii.jsonl"));
+    // A header, and some verdicts.
+    fixture.wait_for("radii.jsonl.unfinished", 10_000);
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!((run.code, run.stdout.as_str()), (130, ""), "{}", run.stderr);
+    let verdicts = fixture.read("radii.jsonl.unfinished").lines().count() - 1;
+    let words = format!("interrupted after {verdicts} verdicts; add --resume to continue");
+    assert!(run.stderr.contains(&words), "{words}\n{}", run.stderr);
+    assert_eq!(fixture.read("radii.jsonl"), "precious");
+    let run = fixture.run(&format!("{line} --out radii.jsonl --resume --json"));
+    assert_eq!((run.code, &json(&run.stdout)["resumed"]), (0, &verdicts.into()), "{}", run.stderr);
+    assert_eq!(fixture.read("radii.jsonl").lines().count(), 40_001);
+    assert!(!fixture.exists("radii.jsonl.unfinished"));
+}
+
+#[test]
+fn a_search_that_is_interrupted_at_once_leaves_nothing() {
+    let fixture = fixture();
+    let line = "radius --graph large.npz --model large.safetensors --local-budget 5 --engine fast --threads 1";
+    let run = fixture.start(&format!("{line} --csv radii.csv"));
+    // A handler that is listening is one that the system knows of.
+    let patience = Instant::now();
+    while !listens(run.id()) {
+        assert!(patience.elapsed() < Duration::from_secs(60), "the run does not begin");
+        sleep(Duration::from_millis(5));
+    }
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!((run.code, run.stdout.as_str()), (130, ""), "{}", run.stderr);
+    assert!(run.stderr.contains("interrupted "), "{}", run.stderr);
+    assert!(!fixture.exists("radii.csv"));
+}
+
+/// Whether the process catches SIGINT; where the system does not tell, after a while.
+fn listens(process: u32) -> bool {
+    const SIGINT: u64 = 2;
+    let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
+        sleep(Duration::from_millis(500));
+        return true;
+    };
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+    u64::from_str_radix(caught.trim(), 16).is_ok_and(|signals| signals & (1 << (SIGINT - 1)) != 0)
+}

@@ -1,0 +1,24 @@
+//! The program, end to end. One program for all tests, so that they link once.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod bad_input;
+mod bundled;
+mod certify;
+mod common;
+mod data;
+mod demo;
+mod download;
+mod engines;
+mod explain;
+mod interrupt;
+mod killed;
+mod model;
+mod outputs;
+mod plot;
+mod radius;
+mod readme;
+mod report;
+mod reproduce;
+mod resume;
+mod train;
