@@ -7,9 +7,6 @@ from typing import Any
 
 from .errors import InputError
 
-#: More threads than anybody has cores, and few enough to be started in a second.
-MOST_THREADS = 1024
-
 
 def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Refuses what is not an instance of `kind`."""
@@ -36,11 +33,18 @@ def flag(name: str, value: Any) -> bool:
 
 
 def number(name: str, value: Any) -> float:
-    """A finite number."""
+    """A number; whether it makes sense is for the compiled half to say."""
     try:
-        found = math.nan if isinstance(value, (bool, str)) else float(value)
+        if not isinstance(value, (bool, str)):
+            return float(value)
     except (TypeError, ValueError):
-        found = math.nan
+        pass
+    raise InputError(f"{name}={value!r} must be a number")
+
+
+def finite(name: str, value: Any) -> float:
+    """A number that is neither infinite nor NaN."""
+    found = number(name, value)
     if not math.isfinite(found):
         raise InputError(f"{name}={value!r} must be a finite number")
     return found

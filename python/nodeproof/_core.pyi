@@ -14,13 +14,17 @@ __all__ = [
     "Graph",
     "Model",
     "Radii",
+    "Settings",
     "Split",
     "__version__",
     "accuracy",
     "certify",
+    "explain",
+    "flip_in_words",
     "radius",
     "report",
     "train",
+    "write_file",
 ]
 
 _Path = str | PathLike[str]
@@ -124,12 +128,29 @@ class Budget:
         local_at: Mapping[int, int],
         protected_nodes: Sequence[int],
         protected_attributes: Sequence[int],
+        capped: bool,
     ) -> Budget: ...
     def in_words(self, graph: Graph) -> str: ...
-    def local_count(self, attributes: int) -> int: ...
+
+@final
+class Settings:
+    def __new__(
+        cls,
+        budget: Budget,
+        engine: str,
+        target_class: str,
+        time_limit: float | None,
+        total_time_limit: float | None,
+        threads: int,
+    ) -> Settings: ...
+    def check(self, graph: Graph, model: Model, nodes: npt.NDArray[np.uint32], scan: bool) -> None: ...
 
 @final
 class Certificates:
+    @staticmethod
+    def of_records(
+        graph: Graph, model: Model, settings: Settings, nodes: int, timings: bool, chunks: Sequence[bytes]
+    ) -> Certificates: ...
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...
     def margins(self) -> npt.NDArray[np.float64]: ...
@@ -145,12 +166,17 @@ class Certificates:
     def budget_in_words(self) -> str: ...
     def lines(self) -> bytes: ...
     @staticmethod
+    def of_lines(lines: bytes) -> Certificates: ...
+    @staticmethod
     def read(path: _Path) -> Certificates: ...
     def records(self) -> bytes: ...
-    def with_records(self, chunks: Sequence[bytes]) -> Certificates: ...
 
 @final
 class Radii:
+    @staticmethod
+    def of_records(
+        graph: Graph, model: Model, settings: Settings, nodes: int, scan: bool, timings: bool, chunks: Sequence[bytes]
+    ) -> Radii: ...
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...
     def witness(self, place: int) -> _Flips | None: ...
@@ -167,9 +193,10 @@ class Radii:
     def budget_in_words(self) -> str: ...
     def lines(self) -> bytes: ...
     @staticmethod
+    def of_lines(lines: bytes) -> Radii: ...
+    @staticmethod
     def read(path: _Path) -> Radii: ...
     def records(self) -> bytes: ...
-    def with_records(self, chunks: Sequence[bytes]) -> Radii: ...
 
 class _Checkpoint(TypedDict):
     path: _Path
@@ -179,29 +206,24 @@ class _Checkpoint(TypedDict):
 def certify(
     graph: Graph,
     model: Model,
-    budget: Budget,
+    settings: Settings,
     nodes: npt.NDArray[np.uint32],
-    engine: str,
-    target_class: str,
-    time_limit: float | None,
-    total_time_limit: float | None,
-    threads: int,
     timings: bool,
     progress: _Observer,
 ) -> Certificates: ...
 def radius(
     graph: Graph,
     model: Model,
-    budget: Budget,
+    settings: Settings,
     nodes: npt.NDArray[np.uint32],
-    engine: str,
-    target_class: str,
-    time_limit: float | None,
     scan: bool,
-    threads: int,
     timings: bool,
     progress: _Observer,
 ) -> Radii: ...
+def explain(
+    graph: Graph, model: Model, settings: Settings, node: int, radius: bool
+) -> tuple[Certificates, Radii | None, npt.NDArray[np.float64], str]: ...
+def flip_in_words(graph: Graph, flip: tuple[int, int, int], target: int | None) -> str: ...
 def train(
     graph: Graph,
     split: Split,
@@ -220,3 +242,4 @@ def report(
     split: Split | None,
     models: Sequence[tuple[str, Certificates | None, Radii | None]],
 ) -> str: ...
+def write_file(path: _Path, content: bytes) -> None: ...

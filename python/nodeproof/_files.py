@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 
+from . import _core
 from .errors import FileError, InputError, MissingFileError
 
 StrPath = str | os.PathLike[str]
@@ -34,19 +33,4 @@ def existing(path: StrPath) -> str:
 
 def replace(path: StrPath, content: bytes) -> None:
     """Writes `content` beside `path` and puts it in its place; an existing file stays as it was if that fails."""
-    target = Path(path_text(path))
-    try:
-        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(beside, 0o666 & ~mask)
-            os.replace(beside, target)
-        except BaseException:
-            os.unlink(beside)
-            raise
-    except OSError as error:
-        remedy = "make room there or choose another place" if target.parent.is_dir() else "make the folder first"
-        raise FileError(f"cannot write {target}: {error.strerror}; {remedy}") from error
+    _core.write_file(path_text(path), content)

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from . import _core
-from ._checks import flag, instance, listed
+from ._checks import flag, instance, listed, whole
 from .errors import InputError
 from .graph import Graph
 from .split import node_ids
+
+#: The largest number of flips that a budget can hold.
+_MOST = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -48,49 +51,30 @@ class Budget:
             raise InputError(f"local_budget_at={self.local_budget_at!r} must be a mapping of nodes to numbers of flips")
         object.__setattr__(self, "local_budget_at", dict(self.local_budget_at))
 
-    def on(self, graph: Graph, name: str = "global_budget", most: bool = False) -> _core.Budget:
+    def on(self, graph: Graph, name: str = "global_budget", capped: bool = False) -> _core.Budget:
         """The budget, checked against `graph`.
 
-        With `most`, the global budget is one up to which others are tried, and no more than there are attribute entries.
+        With `capped`, a global budget of more than there is to flip becomes that: for searches up to a largest budget.
         """
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
         add_only, delete_only = flag("add_only", self.add_only), flag("delete_only", self.delete_only)
         if add_only and delete_only:
             raise InputError("add_only and delete_only together leave no flips; choose one")
-        flips = self.global_budget
-        if isinstance(flips, bool) or not hasattr(flips, "__index__") or not 0 <= int(flips) < 2**32:
-            raise InputError(f"{name}={flips!r} is no number of flips; give a whole number such as 12")
-        entries = graph.nodes * graph.attribute_count
-        if int(flips) > entries and not most:
-            raise InputError(
-                f"{name}={flips} is more than the {entries} attribute entries of the graph ({graph.nodes} nodes × "
-                f"{graph.attribute_count} attributes); give a number of flips that an attacker could afford, such as 12"
-            )
         local = self.local_budget
         if isinstance(local, bool) or not (isinstance(local, str) or hasattr(local, "__index__")):
-            raise InputError(
-                f"local_budget={local!r} is no local budget; give a number of flips, or a share such as '1%'"
-            )
-        for node, count in self.local_budget_at.items():
-            if isinstance(count, bool) or not hasattr(count, "__index__"):
-                raise InputError(
-                    f"local_budget_at: {count!r} at node {node!r} is no number of flips; give a whole number"
-                )
-        own = {graph.node(node): int(count) for node, count in self.local_budget_at.items()}
-        for node, count in own.items():
-            if not 0 <= count <= graph.attribute_count:
-                raise InputError(
-                    f"local_budget_at: node {node} cannot have {count} flips; give 0 to {graph.attribute_count}"
-                )
-        direction = "add-only" if add_only else "delete-only" if delete_only else "both"
+            raise InputError(f"local_budget={local!r} must be a number of flips, or a share such as '1%'")
         return _core.Budget(
             graph._core,
-            min(int(flips), entries),
+            whole(name, self.global_budget, most=_MOST),
             str(local),
-            direction,
-            own,
+            "add-only" if add_only else "delete-only" if delete_only else "both",
+            {
+                graph.node(node): whole(f"local_budget_at[{node!r}]", count, most=_MOST)
+                for node, count in self.local_budget_at.items()
+            },
             node_ids(self.protect_nodes, graph.nodes).tolist(),
             [graph.attribute(attribute) for attribute in self.protect_attributes],
+            capped,
         )
 
     def in_words(self, graph: Graph) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy.typing as npt
 
 from . import _core
-from ._checks import MOST_THREADS, flag, instance, number, whole
+from ._checks import flag, instance, number, whole
 from ._progress import Progress, observer
 from .budget import Budget
 from .graph import Graph
@@ -31,8 +32,31 @@ def targets_of(graph: Graph, model: Model, nodes: str | npt.ArrayLike, split: Sp
     return chosen(graph, nodes, split)
 
 
-def seconds(name: str, value: float | None) -> float | None:
-    """A time, or none."""
+@dataclass(frozen=True)
+class Settings:
+    """How nodes are certified: against what, how hard, and with how many threads."""
+
+    budget: Budget
+    engine: Engine
+    target_class: TargetClass
+    time_limit: float | None
+    total_time_limit: float | None = None
+    threads: int = 0
+
+    def on(self, graph: Graph, most: bool = False) -> _core.Settings:
+        """The settings, checked; with `most`, the global budget is the largest that is tried, `max_budget`."""
+        budget = self.budget.on(graph, "max_budget", capped=True) if most else self.budget.on(graph)
+        return _core.Settings(
+            budget,
+            str(self.engine),
+            str(self.target_class),
+            _seconds("time_limit", self.time_limit),
+            _seconds("total_time_limit", self.total_time_limit),
+            whole("threads", self.threads),
+        )
+
+
+def _seconds(name: str, value: float | None) -> float | None:
     return None if value is None else number(name, value)
 
 
@@ -66,10 +90,10 @@ def certify(
         nodes: "all", ids, a mask, names, or a part of `split` ("train", "validation", "test", "unlabelled"). A node given
             twice counts once.
         target_class: whose margins are certified: the "predicted" class, or the "label".
-        engine: the strongest engine to try: "fast", "tight" or "complete"; a node goes from the fastest to this one until
-            it is settled.
+        engine: the strongest engine to try, `fast`, `tight` or `complete`; a node goes from the fastest to this one until
+            it is decided.
         time_limit: most seconds for one node, or `None`; one that takes longer stays undecided.
-        total_time_limit: seconds after which no node gets more than the engine "fast", or `None`.
+        total_time_limit: seconds after which no node gets more than the `fast` engine, or `None`.
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
         timings: keeps the seconds spent on each node.
         progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
@@ -88,22 +112,10 @@ def certify(
     targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
-    ).on(graph)
-    limits = seconds("time_limit", time_limit), seconds("total_time_limit", total_time_limit)
-    threads = whole("threads", threads, most=MOST_THREADS)
+    )
+    settings = Settings(budget, engine, target_class, time_limit, total_time_limit, threads).on(graph)
     with observer(progress, "certify") as tell:
-        made = _core.certify(
-            graph._core,
-            model._core,
-            budget,
-            targets,
-            str(engine),
-            str(target_class),
-            *limits,
-            threads,
-            flag("timings", timings),
-            tell,
-        )
+        made = _core.certify(graph._core, model._core, settings, targets, flag("timings", timings), tell)
     return Certificates(made, graph)
 
 
@@ -130,8 +142,9 @@ def radius(
 ) -> Radii:
     """Finds how many flips each prediction withstands; options and defaults are those of `nodeproof radius`.
 
-    Under small global budgets first, then by bisection up to `max_budget`; with `scan`, which takes the engine "fast",
-    upwards from 1: the paper's measure. All else as in `certify`, `time_limit` being for one node under one budget.
+    Small global budgets are tried first, then bisection up to `max_budget` finds the rest. With `scan`, which needs the
+    `fast` engine, all budgets are tried upwards from 1: the paper's measure. All else as in `certify`; `time_limit` is for
+    one node under one budget.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -142,21 +155,9 @@ def radius(
     targets = targets_of(graph, model, nodes, split)
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
-    ).on(graph, "max_budget", most=True)
-    limit = seconds("time_limit", time_limit)
-    threads = whole("threads", threads, most=MOST_THREADS)
+    )
+    settings = Settings(budget, engine, target_class, time_limit, threads=threads).on(graph, most=True)
+    scan, timings = flag("scan", scan), flag("timings", timings)
     with observer(progress, "radius") as tell:
-        made = _core.radius(
-            graph._core,
-            model._core,
-            budget,
-            targets,
-            str(engine),
-            str(target_class),
-            limit,
-            flag("scan", scan),
-            threads,
-            flag("timings", timings),
-            tell,
-        )
+        made = _core.radius(graph._core, model._core, settings, targets, scan, timings, tell)
     return Radii(made, graph)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from ._checks import flag, whole
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
-from .certification import Engine, TargetClass, seconds, targets_of
+from .certification import Engine, Settings, TargetClass, targets_of
 from .errors import InputError, NodeproofError
 from .graph import Graph
 from .model import Model
@@ -75,10 +76,13 @@ def certify(
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    work = _Certify(budget, engine, target_class, seconds("time_limit", time_limit), timings)
-    empty = work.on(graph, model, targets[:0], None)
+    settings = Settings(budget, engine, target_class, time_limit, threads=1)
+    work = _Certify(settings, flag("timings", timings))
+    checked = settings.on(graph)
+    checked.check(graph._core, model._core, targets, False)
     lines = _spread(work, graph, model, targets, _backend(backend, client), chunk, retries, progress, "certify")
-    return Certificates(_checked(empty.with_records(lines), targets), graph)
+    made = _core.Certificates.of_records(graph._core, model._core, checked, len(targets), work.timings, lines)
+    return Certificates(_checked(made, targets), graph)
 
 
 def radius(
@@ -110,44 +114,38 @@ def radius(
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    work = _Radius(budget, engine, target_class, seconds("time_limit", time_limit), scan, timings)
-    empty = work.on(graph, model, targets[:0], None)
+    settings = Settings(budget, engine, target_class, time_limit, threads=1)
+    work = _Radius(settings, flag("scan", scan), flag("timings", timings))
+    checked = settings.on(graph, most=True)
+    checked.check(graph._core, model._core, targets, work.scan)
     lines = _spread(work, graph, model, targets, _backend(backend, client), chunk, retries, progress, "radius")
-    return Radii(_checked(empty.with_records(lines), targets), graph)
+    made = _core.Radii.of_records(graph._core, model._core, checked, len(targets), work.scan, work.timings, lines)
+    return Radii(_checked(made, targets), graph)
 
 
+@dataclass(frozen=True)
 class _Certify:
     """Certifies chunks; travels to workers."""
 
-    def __init__(
-        self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, timings: bool
-    ) -> None:
-        self.budget = budget
-        self.options = (str(engine), str(target_class), time_limit, None, 1, flag("timings", timings))
-
-    def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Certificates:
-        return _core.certify(graph._core, model._core, self.budget.on(graph), nodes, *self.options, tell)
+    settings: Settings
+    timings: bool
 
     def __call__(self, graph: Graph, model: Model, nodes: Nodes) -> bytes:
-        return self.on(graph, model, nodes, None).records()
+        settings = self.settings.on(graph)
+        return _core.certify(graph._core, model._core, settings, nodes, self.timings, None).records()
 
 
+@dataclass(frozen=True)
 class _Radius:
     """Finds radii of chunks; travels to workers."""
 
-    def __init__(
-        self, budget: Budget, engine: Engine, target_class: str, time_limit: float | None, scan: bool, timings: bool
-    ) -> None:
-        self.budget = budget
-        self.options = (str(engine), str(target_class), time_limit, flag("scan", scan), 1, flag("timings", timings))
-
-    def on(self, graph: Graph, model: Model, nodes: Nodes, tell: Any) -> _core.Radii:
-        return _core.radius(
-            graph._core, model._core, self.budget.on(graph, "max_budget", most=True), nodes, *self.options, tell
-        )
+    settings: Settings
+    scan: bool
+    timings: bool
 
     def __call__(self, graph: Graph, model: Model, nodes: Nodes) -> bytes:
-        return self.on(graph, model, nodes, None).records()
+        settings = self.settings.on(graph, most=True)
+        return _core.radius(graph._core, model._core, settings, nodes, self.scan, self.timings, None).records()
 
 
 def _spread(

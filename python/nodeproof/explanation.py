@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from . import notebook
-from .certification import certify
+from . import _core, notebook
+from ._checks import flag
+from .budget import Budget
+from .certification import Engine, Settings, TargetClass, targets_of
 from .graph import Graph
 from .model import Floats, Model
-from .results import Certificate
-
-#: The smallest positive double: the engine `complete` proved a margin positive, and did not ask by how much.
-_SMALLEST = np.nextafter(0.0, 1.0)
+from .results import Certificate, Certificates, Radii, Radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +21,7 @@ class Explanation:
     """The certificate of one node beside its margins on the graph as it is; `print` tells it in words."""
 
     graph: Graph
+    #: The certificate; its witness is the smallest that was found.
     certificate: Certificate
     #: The logits on the graph as it is.
     logits: Floats
@@ -30,129 +29,74 @@ class Explanation:
     margins: Floats
     #: What the attacker may change, in words.
     budget: str
+    #: How many flips the prediction withstands, up to the global budget, where several flips change it and that was asked.
+    radius: Radius | None
+    #: All of it in words.
+    text: str
 
     def __str__(self) -> str:
-        graph, found = self.graph, self.certificate
-        facts = [("node", f"{found.name} (node {found.node})" if graph.node_names else str(found.node))]
-        if found.label is not None:
-            facts.append(("label", self._class(found.label)))
-        wrong = ", which is wrong" if found.label not in (None, found.predicted) else ""
-        facts.append(("predicted", self._class(found.predicted) + wrong))
-        if found.class_ != found.predicted:
-            facts.append(("certified", f"{self._class(found.class_)}, the label"))
-        facts += [("budget", self.budget), ("verdict", self._verdict()), ("engine", self._engine())]
-        lines = [f"{name:<10} {value}" for name, value in facts]
-        rows = [("margin over", "as it is", "under attack", "status")]
-        for class_ in range(len(self.margins)):
-            if class_ != found.class_:
-                rows.append(
-                    (self._class(class_), _number(self.margins[class_]), self._bound(class_), self._status(class_))
-                )
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        table = [
-            f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip() for row in rows
-        ]
-        lines += ["", table[0], "─" * (sum(widths) + 6), *table[1:]]
-        if found.witness is not None:
-            lines += ["", *self._attack()]
-        return "\n".join(lines)
-
-    def _class(self, class_: int) -> str:
-        name = self.graph.class_name(class_)
-        return f"{name} (class {class_})" if self.graph.class_names else name
-
-    def _engine(self) -> str:
-        found = self.certificate
-        return f"not settled by {found.engine}" if found.verdict == "undecided" else f"settled by {found.engine}"
-
-    def _verdict(self) -> str:
-        found = self.certificate
-        if found.verdict == "robust":
-            least = "above 0" if found.margin <= _SMALLEST else f"at {_bound(found.margin)} or above"
-            return f"robust: no admissible set of flips changes the class; every margin stays {least}"
-        if found.witness is None:
-            return (
-                "undecided: neither proved nor refuted; the smallest margin an attacker can reach lies between "
-                f"{_bound(found.lower)} and {_number(found.upper)}"
-            )
-        count, tie = len(found.witness), found.witness.margin >= 0
-        flips = f"{count} flip{'' if count == 1 else 's'}"
-        if count == 0:
-            return f"nonrobust: another class {'is level' if tie else 'wins'} without any flip"
-        if tie:
-            return f"nonrobust: {flips} can bring another class level, a tie"
-        return (
-            "nonrobust: one flip changes the class"
-            if count == 1
-            else f"nonrobust: {flips} change the class (fewer may do)"
-        )
-
-    def _bound(self, class_: int) -> str:
-        bound = self.certificate.margins[class_]
-        return "> 0" if 0 < bound <= _SMALLEST else f"≥ {_bound(bound)}"
-
-    def _status(self, class_: int) -> str:
-        witness = self.certificate.witness
-        if witness is not None and witness.class_ == class_:
-            return "ties" if witness.margin >= 0 else "falls"
-        if self.margins[class_] < 0:
-            return "falls"
-        return "holds" if self.certificate.margins[class_] > 0 else "may fall"
-
-    def _attack(self) -> list[str]:
-        found = self.certificate
-        assert found.witness is not None
-        words = [f"  {flip.in_words(self.graph, found.node)}" for flip in found.witness]
-        winner, before = self._class(found.witness.class_), _number(self.margins[found.witness.class_])
-        level = "is level" if found.witness.margin >= 0 else "wins"
-        if not words:
-            return [f"{winner} {level} as it is: the margin over it is {before}"]
-        after = _number(found.witness.margin)
-        return ["witness", *words, "", f"then {winner} {level}: the margin over it goes from {before} to {after}"]
+        return self.text
 
     def _repr_html_(self) -> str:
-        return notebook.explanation(self)
+        return notebook.words(self.text)
 
 
-def explain(graph: Graph, model: Model, node: int | str, *, global_budget: int, **options: Any) -> Explanation:
+def explain(
+    graph: Graph,
+    model: Model,
+    node: int | str,
+    *,
+    global_budget: int,
+    local_budget: int | str = "1%",
+    add_only: bool = False,
+    delete_only: bool = False,
+    protect_attributes: Iterable[int | str] = (),
+    protect_nodes: Iterable[int] = (),
+    local_budget_at: Mapping[int, int] | None = None,
+    target_class: TargetClass = "predicted",
+    engine: Engine = "complete",
+    time_limit: float | None = 10.0,
+    threads: int = 0,
+    radius: bool = True,
+) -> Explanation:
     """Tells the story of one node: its verdict, its margins, and the flips that change its class, in words.
 
-    Options are those of `certify`, except for `nodes`.
+    Args:
+        graph, model: what is certified.
+        node: the id or the name of the node.
+        global_budget, …, local_budget_at: what the attacker may change; see `Budget`.
+        target_class, engine, threads: as in `certify`.
+        time_limit: most seconds for the node under one budget, or `None`.
+        radius: where several flips change the class, finds out whether fewer do, and shows the smallest witness.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
-    >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
-    >>> print(nodeproof.explain(graph, model, 0, global_budget=1, local_budget=1))
+    >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]], [[0.0, 0.5]])
+    >>> print(nodeproof.explain(graph, model, 0, global_budget=2, local_budget=1))
     node       0
     predicted  class 0
-    budget     at most 1 flip, 1 at one node
-    verdict    robust: no admissible set of flips changes the class; every margin stays at 1.000 or above
+    budget     at most 2 flips, 1 at one node
+    verdict    nonrobust: 2 flips change the class, and no single one does
     engine     settled by fast
     <BLANKLINE>
     margin over  as it is  under attack  status
     ───────────────────────────────────────────
-    class 1         2.000       ≥ 1.000  holds
+    class 1         1.500      ≥ -0.500  falls
+    <BLANKLINE>
+    witness
+      remove attribute 0 from node 0, the node itself
+      remove attribute 0 from node 1
+    <BLANKLINE>
+    then class 1 wins: the margin over it goes from 1.500 to -0.500
     """
-    place = graph.node(node)
-    found = certify(graph, model, global_budget=global_budget, nodes=[place], **{"progress": False, **options})
-    certificate = found[0]
-    logits = model.logits_under(graph, place, [])
-    margins = logits[certificate.class_] - logits
-    return Explanation(graph, certificate, logits, margins, found.budget_in_words())
-
-
-def _bound(lower: float | None) -> str:
-    """A lower bound: rounded down, but for the last digits of a double, so that 1 reads 1.000."""
-    if lower is None or not 1e-300 <= abs(lower) < 1e300:
-        return _number(lower)
-    plain = 0.001 <= abs(lower) < 1e6
-    unit = 0.001 if plain else 10.0 ** (math.floor(math.log10(abs(lower))) - 1)
-    return f"{math.floor(lower / unit + 1e-6) * unit:{'.3f' if plain else '.1e'}}"
-
-
-def _number(value: float | None) -> str:
-    # Three decimals would show a tiny negative margin as zero, which is the one thing that must be seen.
-    if value is None or np.isnan(value) or abs(value) >= np.finfo(np.float64).max:
-        return "unknown"
-    size = abs(value)
-    return f"{value:.1e}" if size >= 1e6 or 0 < size < 0.0005 else f"{value:.3f}"
+    (place,) = targets_of(graph, model, [graph.node(node)], None).tolist()
+    budget = Budget(
+        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    )
+    settings = Settings(budget, engine, target_class, time_limit, threads=threads).on(graph)
+    certified, searched, logits, text = _core.explain(graph._core, model._core, settings, place, flag("radius", radius))
+    certificate = Certificates(certified, graph)[0]
+    with np.errstate(invalid="ignore"):  # Logits may have overflowed.
+        margins = logits[certificate.class_] - logits
+    found = None if searched is None else Radii(searched, graph)[0]
+    return Explanation(graph, certificate, logits, margins, certified.budget_in_words(), found, text.rstrip("\n"))

@@ -10,16 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import MOST_THREADS, instance, whole
+from ._checks import instance, whole
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
 from .graph import Graph
+from .split import node_ids
+from .state_dict import layers_of
+from .verification import Verification
 
 if TYPE_CHECKING:
     import scipy.sparse
-
-    from .pyg import Verification
 
 _log = logging.getLogger("nodeproof")
 Floats = npt.NDArray[np.float64]
@@ -91,8 +92,6 @@ class Model:
             state: `module.state_dict()`; every tensor must be a weight or a bias of a layer `P x W + b`.
             propagation: see `Model`; "symmetric-gcn" is that of `GCNConv` on a graph without self-loops.
         """
-        from .state_dict import layers_of
-
         return cls(*layers_of(state), propagation)
 
     def write(self, path: StrPath) -> None:
@@ -138,7 +137,7 @@ class Model:
     def logits(self, graph: Graph, *, threads: int = 0) -> Floats:
         """The logits of all nodes, N × K."""
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
-        return self._core.logits(graph._core, whole("threads", threads, most=MOST_THREADS))
+        return self._core.logits(graph._core, whole("threads", threads))
 
     def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[int]]) -> Floats:
         """The K logits of one node after flips of (node, attribute); what follows in a flip, such as `to`, is not read."""
@@ -152,8 +151,6 @@ class Model:
 
     def accuracy(self, graph: Graph, nodes: npt.ArrayLike | None = None) -> float | None:
         """The share of nodes with a label whose predicted class is their label; `None` if none has a label."""
-        from .split import node_ids
-
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
         of = np.arange(graph.nodes, dtype=np.uint32) if nodes is None else node_ids(nodes, graph.nodes)
         return _core.accuracy(graph._core, self._core, of)

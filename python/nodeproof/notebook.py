@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from .explanation import Explanation
-    from .results import Certificates, Radii
-    from .training import Training
+import numpy.typing as npt
 
 #: One colour a verdict, told apart by people who do not see red and green, too.
 COLOURS = {"robust": "#0072b2", "nonrobust": "#d55e00", "undecided": "#999999"}
@@ -36,11 +32,10 @@ def _swatch(colour: str) -> str:
     return f' <span style="display:inline-block;width:10px;height:10px;background:{colour}"></span>'
 
 
-def certificates(results: Certificates) -> str:
-    """Counts of verdicts, with a bar."""
-    counts = results.summary
-    total = len(results)
-    parts = [(word, int(counts[word] or 0)) for word in COLOURS]
+def certificates(summary: Mapping[str, float | int | None], caption: str) -> str:
+    """Counts of verdicts, with a bar; `summary` is that of `Certificates`."""
+    total = int(summary["nodes"] or 0)
+    parts = [(word, int(summary[word] or 0)) for word in COLOURS]
     bar = "".join(
         f'<span title="{word}: {count}" style="display:inline-block;height:10px;width:{360 * count / total:.2f}px;'
         f'background:{COLOURS[word]}"></span>'
@@ -48,20 +43,19 @@ def certificates(results: Certificates) -> str:
         if total
     )
     rows = [(word, _share(count, total) + _swatch(COLOURS[word])) for word, count in parts]
-    if counts["mean_margin"] is not None:
-        rows.append(("mean lower bound of margins", f"{counts['mean_margin']:.3f}"))
-    if counts["accuracy"] is not None:
-        rows.append(("accuracy on these nodes", f"{100 * counts['accuracy']:.1f} %"))
-    caption = f"{results.budget_in_words()}; engine {results.engine}"
+    if summary["mean_margin"] is not None:
+        rows.append(("mean lower bound of margins", f"{summary['mean_margin']:.3f}"))
+    if summary["accuracy"] is not None:
+        rows.append(("accuracy on these nodes", f"{100 * summary['accuracy']:.1f} %"))
     return _table(f"Certificates of {total:,} nodes", caption, rows) + f'<div style="line-height:0">{bar}</div>'
 
 
-def radii(results: Radii) -> str:
+def radii(robust_up_to: npt.NDArray[np.int64], exact: int, caption: str) -> str:
     """Quartiles of radii."""
-    total = len(results)
-    rows = [("exact", _share(int(results.exact.sum()), total))]
+    total = len(robust_up_to)
+    rows = [("exact", _share(exact, total))]
     if total:
-        largest = results.robust_up_to.clip(0)
+        largest = robust_up_to.clip(0)
         rows += [
             (name, f"{value:g}")
             for name, value in zip(
@@ -70,23 +64,15 @@ def radii(results: Radii) -> str:
                 strict=True,
             )
         ]
-    caption = f"flips that predictions withstand, tried up to {results.max_budget}; engine {results.engine}"
     return _table(f"Radii of {total:,} nodes", caption, rows)
 
 
-def training(result: Training) -> str:
-    """What a trained network is worth."""
-    rows = [("steps", f"{result.steps:,}")]
-    for name, value in (
-        ("accuracy, labelled", result.accuracy_labelled),
-        ("accuracy, unlabelled", result.accuracy_unlabelled),
-        ("robust", result.robust_share),
-    ):
-        if value is not None:
-            rows.append((name, f"{100 * value:.1f} %"))
-    return _table(f"Trained by {result.method}", repr(result.split), rows)
+def training(method: str, split: str, steps: int, shares: Iterable[tuple[str, float | None]]) -> str:
+    """What a trained network is worth: its shares, where they are known."""
+    rows = [(name, f"{100 * share:.1f} %") for name, share in shares if share is not None]
+    return _table(f"Trained by {method}", split, [("steps", f"{steps:,}"), *rows])
 
 
-def explanation(story: Explanation) -> str:
-    """The story of one node."""
-    return f'<pre style="white-space:pre-wrap">{escape(str(story))}</pre>'
+def words(text: str) -> str:
+    """Text as it is."""
+    return f'<pre style="white-space:pre-wrap">{escape(text)}</pre>'

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -162,13 +160,7 @@ class _Results(ABC):
 
 
 def _unpickled(kind: type[_Results], lines: bytes, graph: Graph) -> _Results:
-    handle, path = tempfile.mkstemp(suffix=".jsonl")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(lines)
-        return kind(kind._kind.read(path), graph)
-    finally:
-        os.unlink(path)
+    return kind(kind._kind.of_lines(lines), graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,18 +177,21 @@ class Certificate:
     class_: int
     #: `robust`, `nonrobust` or `undecided`.
     verdict: str
-    #: The smallest of `margins`; NaN if numbers overflowed and nothing is known.
+    #: The smallest of `margins`.
     margin: float
     #: Per class a lower bound on `logit of class_ − its logit` over all admissible sets of flips; NaN for `class_`.
+    #: 0 also stands for a margin that is known to be positive, but not by how much; for a robust node it always does. −inf
+    #: says that nothing is known, since numbers may have overflowed.
     margins: Floats
-    #: Undecided only: the smallest margin lies between `lower` and `upper`.
+    #: Undecided only: the smallest margin is at least `lower`; −inf if nothing is known.
     lower: float | None
+    #: Undecided only: the smallest margin is at most `upper`; `None` if nothing is known.
     upper: float | None
     #: Nonrobust only: flips that change the class.
     witness: Witness | None
     #: The engine that settled the node, or the last one that tried.
     engine: str
-    #: Parts that branch and bound looked at.
+    #: Subproblems that branch and bound looked at.
     branches: int
 
     def __eq__(self, other: object) -> bool:
@@ -278,17 +273,23 @@ class Certificates(_Results):
 
     @property
     def margin(self) -> Floats:
-        """The smallest lower bound over all classes, for each node; NaN where nothing is known.
+        """The smallest lower bound over all classes, for each node.
 
-        A node goes from engine to engine only until one proves it robust, so that the bounds of robust nodes are not the
-        best there are: just above 0 where a stronger engine was needed, 5e-324 where `complete` proved no more than > 0.
-        For bounds that compare across nodes give `engine="fast"`.
+        For a robust node, 0 says that the margin is known to be positive, but not by how much. −inf says that nothing is
+        known, since numbers may have overflowed.
+
+        A node goes from engine to engine only until one proves it robust, so that the bounds of robust nodes are not the best
+        there are. For bounds that compare across nodes give `engine="fast"`.
         """
         return self._columns["margin"]
 
     @property
     def margins(self) -> Floats:
-        """Lower bounds on the margins over each class, nodes × classes; NaN for the class that is certified."""
+        """Lower bounds on the margins over each class, nodes × classes; NaN for the class that is certified.
+
+        0 also stands for a margin that is known to be positive, but not by how much; for a robust node it always does. −inf
+        says that nothing is known.
+        """
         if self._margins is None:
             self._margins = self._core.margins()
         return self._margins
@@ -300,12 +301,12 @@ class Certificates(_Results):
 
     @property
     def lower(self) -> Floats:
-        """For undecided nodes: the smallest margin is at least this. NaN for others."""
+        """For undecided nodes: the smallest margin is at least this; −inf where nothing is known. NaN for others."""
         return self._columns["lower"]
 
     @property
     def upper(self) -> Floats:
-        """For undecided nodes: the smallest margin is at most this. NaN for others."""
+        """For undecided nodes: the smallest margin is at most this; NaN where nothing is known. NaN for others."""
         return self._columns["upper"]
 
     @property
@@ -321,7 +322,7 @@ class Certificates(_Results):
 
     @property
     def branches(self) -> Integers:
-        """Parts that branch and bound looked at, for each node."""
+        """Subproblems that branch and bound looked at, for each node."""
         return self._columns["branches"]
 
     @property
@@ -331,9 +332,9 @@ class Certificates(_Results):
 
     @property
     def summary(self) -> dict[str, float | int | None]:
-        """Counts of verdicts, `robust_share`, `mean_margin`, and `accuracy` where there are labels."""
+        """Counts of verdicts, `robust_share`, `mean_margin` (where bounds are known), and `accuracy` (where labels are)."""
         labelled = self.labels >= 0
-        known = self.margin[~np.isnan(self.margin)]
+        known = self.margin[np.isfinite(self.margin)]
         return {
             "nodes": len(self),
             "robust": int(self.robust.sum()),
@@ -372,7 +373,7 @@ class Certificates(_Results):
             margin=float(column["margin"]),
             margins=self.margins[place],
             lower=float(column["lower"]) if undecided else None,
-            upper=float(column["upper"]) if undecided else None,
+            upper=float(column["upper"]) if undecided and not np.isnan(column["upper"]) else None,
             witness=self._witness(place),
             engine=str(ENGINES[column["engine"]]),
             branches=int(column["branches"]),
@@ -391,7 +392,7 @@ class Certificates(_Results):
         )
 
     def _repr_html_(self) -> str:
-        return notebook.certificates(self)
+        return notebook.certificates(self.summary, f"{self.budget_in_words()}; engine {self.engine}")
 
 
 @dataclass(frozen=True)
@@ -504,4 +505,5 @@ class Radii(_Results):
         return f"Radii(nodes={len(self)}, exact={int(self.exact.sum())}, mean={mean}, max_budget={self.max_budget})"
 
     def _repr_html_(self) -> str:
-        return notebook.radii(self)
+        caption = f"flips that predictions withstand, tried up to {self.max_budget}; engine {self.engine}"
+        return notebook.radii(self.robust_up_to, int(self.exact.sum()), caption)

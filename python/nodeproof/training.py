@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _core, notebook
-from ._checks import MOST_THREADS, flag, instance, listed, number, whole
+from ._checks import flag, instance, listed, number, whole
 from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Progress, observer
@@ -23,26 +23,8 @@ from .split import Share, Split
 #: Cross entropy; of worst-case logits; hinge loss of worst-case margins of labelled nodes; and of unlabelled ones, too.
 Method = Literal["ce", "rce", "rh", "rh-u"]
 
-_ROBUST = ("rce", "rh", "rh-u")
-_HINGE = ("rh", "rh-u")
-_TWO_PHASES = ("rh-u",)
-#: Which methods have a use for an option; those that are not here suit all.
-_USED_BY = {
-    "batch": _ROBUST,
-    "attribute_dropout": _ROBUST,
-    "robust_weight": _ROBUST,
-    "warm_up": _ROBUST,
-    "labelled_margin": _HINGE,
-    "saturation": _TWO_PHASES,
-    "unlabelled_margin": _TWO_PHASES,
-    "labelled_steps": _TWO_PHASES,
-}
-
-
 #: Options that count something; all others are numbers, or have names.
 _WHOLE = ("steps", "labelled_steps", "batch", "warm_up", "patience")
-#: More hidden units than anybody has memory for.
-MOST_UNITS = 1_000_000
 _MAY_BE_NONE = ("batch", "saturation", "clip", "patience")
 
 
@@ -67,14 +49,14 @@ class Training:
     #: What each step came to, as in the log of the command line (`docs/formats.md`), without accuracies.
     log: list[dict[str, Any]]
     steps: int
-    #: Certificates of all nodes by the engine "fast" under the budget of training; `None` without `evaluate`.
+    #: Certificates of all nodes by the `fast` engine under the budget of training; `None` without `evaluate`.
     certificates: Certificates | None
     accuracy_labelled: float | None
     accuracy_unlabelled: float | None
 
     @property
     def robust_share(self) -> float | None:
-        """The share of all nodes that the engine "fast" certifies."""
+        """The share of all nodes that the `fast` engine proves robust."""
         return None if self.certificates is None else float(self.certificates.robust.mean())
 
     def to_pandas(self) -> Any:
@@ -90,7 +72,12 @@ class Training:
         return f"Training({', '.join(facts)})"
 
     def _repr_html_(self) -> str:
-        return notebook.training(self)
+        shares = (
+            ("accuracy, labelled", self.accuracy_labelled),
+            ("accuracy, unlabelled", self.accuracy_unlabelled),
+            ("robust", self.robust_share),
+        )
+        return notebook.training(self.method, repr(self.split), self.steps, shares)
 
 
 def train(
@@ -158,7 +145,7 @@ def train(
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
         propagation: what a node takes from its neighbours; see `Model`.
         checkpoint, checkpoint_every, resume: keeps there what is needed to go on after an interrupt, and goes on.
-        evaluate: certifies all nodes at the end, with the engine "fast".
+        evaluate: certifies all nodes at the end, with the `fast` engine.
         threads, progress: as in `certify`.
 
     The model's `metadata` tell how it was trained: `model.write` writes the file that `nodeproof train` writes.
@@ -181,9 +168,8 @@ def train(
         "unlabelled_margin": unlabelled_margin, "saturation": saturation, "clip": clip, "patience": patience,
     }  # fmt: skip
     options = {name: _checked(name, value) for name, value in given.items() if value is not DEFAULT}
-    _refuse_unused(method, options)
     options |= {"seed": whole("seed", seed), "propagation": given_propagation(propagation)}
-    threads = whole("threads", threads, most=MOST_THREADS)
+    threads = whole("threads", threads)
     checkpoint_every = whole("checkpoint_every", checkpoint_every, least=1)
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume=True needs a checkpoint to go on from; give checkpoint=")
@@ -216,7 +202,7 @@ def train(
     result = Training(
         graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled
     )
-    model.metadata |= _facts(result, json.loads(metadata["options"])["budget"], on_graph)
+    model.metadata |= _facts(result)
     return result
 
 
@@ -226,33 +212,20 @@ def _checked(name: str, value: Any) -> Any:
         return None
     if name == "hidden":
         sizes = [value] if hasattr(value, "__index__") else listed("hidden", value, "sizes")
-        return [whole("hidden", units, most=MOST_UNITS) for units in sizes]
+        return [whole("hidden", units) for units in sizes]
     if name == "schedule":
         return str(value)
     return whole(name, value) if name in _WHOLE else number(name, value)
 
 
-def _facts(result: Training, budget: dict[str, Any], on_graph: _core.Budget) -> dict[str, str]:
+def _facts(result: Training) -> dict[str, str]:
     """What the file of a model says about its training, beside what the compiled half knows."""
     split = result.split
+    seed = {} if split.seed is None else {"seed": split.seed}
     sizes = {part: len(split.part(part)) for part in ("train", "validation", "test")}
-    facts = {
-        "budget": _compact(budget | {"local_count": on_graph.local_count(result.graph.attribute_count)}),
-        "split": _compact(({} if split.seed is None else {"seed": split.seed}) | sizes),
-    }
+    facts = {"split": json.dumps(seed | sizes, separators=(",", ":"))}
     for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
         value = getattr(result, name)
         if value is not None and result.certificates is not None:
             facts[name] = repr(int(value)) if value == int(value) else repr(value)
     return facts
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def _refuse_unused(method: str, options: Mapping[str, Any]) -> None:
-    for name in options:
-        users = _USED_BY.get(name)
-        if users is not None and method in ("ce", *_ROBUST) and method not in users:
-            raise InputError(f"{name}: method {method} has no use for it; leave it out, or choose {' or '.join(users)}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from . import _core
 from .graph import Graph
 
 
@@ -17,13 +18,8 @@ class Flip(NamedTuple):
     to: int
 
     def in_words(self, graph: Graph, target: int | None = None) -> str:
-        """Such as `add “bayesian” to A perceptron revisited (node 9), the node itself`."""
-        attribute = graph.attribute_name(self.attribute)
-        attribute = f"“{attribute}”" if graph.attribute_names else attribute
-        node = graph.node_name(self.node)
-        node = f"{node} (node {self.node})" if graph.node_names else node
-        verb, preposition = ("add", "to") if self.to else ("remove", "from")
-        return f"{verb} {attribute} {preposition} {node}{', the node itself' if self.node == target else ''}"
+        """Such as `add “bayesian” to A perceptron revisited (node 9), the node itself`, where node 9 is the `target`."""
+        return _core.flip_in_words(graph._core, self, target)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from conftest import tiny
 
 import nodeproof
-from nodeproof import Graph, Model
+from nodeproof import Graph, Model, _core
 
 
 def exact_logits(p, x, weights, biases, node):
@@ -145,21 +145,23 @@ def test_no_nodes_are_no_problem(papers, tmp_path) -> None:
         ({"local_budget": 31}, "more than the 30 attributes"),
         ({"local_budget": "0%"}, "is not a local budget"),
         ({"local_budget": 1.5}, "local_budget=1.5"),
-        ({"local_budget_at": {0: 31}}, "node 0 cannot have 31"),
+        ({"local_budget_at": {0: 31}}, "node 0 cannot have a local budget of 31"),
         ({"local_budget_at": {24: 1}}, "node 24 does not exist"),
+        ({"local_budget_at": {0: 1.5}}, r"local_budget_at\[0\]=1.5 must be a whole number"),
         ({"add_only": True, "delete_only": True}, "leave no flips"),
         ({"protect_attributes": ["no such word"]}, "no attribute called"),
         ({"protect_attributes": "bayesian"}, "list of ids or names"),
         ({"protect_attributes": [30]}, "attribute 30 does not exist"),
         ({"protect_nodes": [24]}, "node 24 does not exist"),
-        ({"engine": "ray"}, "`ray` is no engine"),
-        ({"target_class": "truth"}, "`truth` cannot be certified"),
-        ({"time_limit": -1.0}, "time_limit=-1"),
-        ({"time_limit": float("nan")}, "time_limit=nan"),
-        ({"time_limit": "10 s"}, "time_limit='10 s' must be a finite number"),
+        ({"engine": "ray"}, "engine is ray; choose fast, tight or complete"),
+        ({"target_class": "truth"}, "target_class is truth; choose predicted or label"),
+        ({"time_limit": -1.0}, "^time_limit is -1; give a number of seconds"),
+        ({"time_limit": float("nan")}, "^time_limit is NaN; "),
+        ({"time_limit": "10 s"}, "time_limit='10 s' must be a number"),
+        ({"total_time_limit": -1.0}, "^total_time_limit is -1; "),
         ({"threads": -1}, "threads=-1 must be a whole number"),
         ({"threads": 2.0}, "threads=2.0 must be a whole number"),
-        ({"engine": None}, "`None` is no engine"),
+        ({"engine": None}, "engine is None; "),
         ({"split": "train"}, "split must be a nodeproof.Split"),
         ({"protect_nodes": None}, "protect_nodes=None must be a list of ids"),
         ({"protect_attributes": None}, "protect_attributes=None must be a list of ids or names"),
@@ -168,12 +170,29 @@ def test_no_nodes_are_no_problem(papers, tmp_path) -> None:
         ({"add_only": "no"}, "add_only='no' must be True or False"),
         ({"delete_only": 1}, "delete_only=1 must be True or False"),
         ({"timings": "yes"}, "timings='yes' must be True or False"),
-        ({"threads": 10_000}, "threads=10000 must be a whole number from 0 to 1024"),
+        ({"threads": 10_000}, "threads is 10000; give at most 1024"),
     ],
 )
 def test_what_is_wrong_is_named(papers, options, words) -> None:
     with pytest.raises(nodeproof.InputError, match=words):
         nodeproof.certify(*papers, **({"global_budget": 4} | options))
+
+
+def test_an_unknown_direction_is_refused(papers) -> None:
+    with pytest.raises(nodeproof.InputError, match="`sideways` is not a direction of flips; choose both, add-only or"):
+        _core.Budget(papers[0]._core, 4, "2", "sideways", {}, [], [], False)
+
+
+def test_threads_are_limited_everywhere(papers) -> None:
+    graph, model = papers
+    for run in (
+        lambda threads: model.logits(graph, threads=threads),
+        lambda threads: nodeproof.radius(graph, model, threads=threads),
+        lambda threads: nodeproof.explain(graph, model, 0, global_budget=1, threads=threads),
+        lambda threads: nodeproof.train(graph, "ce", global_budget=1, train="30%", steps=1, threads=threads),
+    ):
+        with pytest.raises(nodeproof.InputError, match="threads is 1025; give at most 1024"):
+            run(1025)
 
 
 def test_what_is_not_a_graph_or_a_model_is_named(papers) -> None:
@@ -246,7 +265,7 @@ def test_radii_are_where_verdicts_change(papers) -> None:
             assert len(radius.witness) == radius.nonrobust_from == (radius.robust_up_to or 0) + 1
     scanned = nodeproof.radius(graph, model, local_budget=2, max_budget=12, engine="fast", scan=True)
     assert (scanned.robust_up_to <= radii.robust_up_to.clip(0)).all()
-    with pytest.raises(ValueError, match="engine fast"):
+    with pytest.raises(ValueError, match="about the fast engine, not complete"):
         nodeproof.radius(graph, model, scan=True)
     with pytest.raises(ValueError, match="was not tried"):
         radii.robust_share(13)

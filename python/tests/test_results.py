@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import json
+import os
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
 from conftest import PAPERS
 
 import nodeproof
-from nodeproof import Certificates, Radii
+from nodeproof import Certificates, Radii, _core
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +132,79 @@ def test_pickles_and_equality(certificates, papers) -> None:
     assert certificates != nodeproof.certify(*papers, global_budget=3, local_budget=2, engine="fast")
 
 
+def test_pickles_do_not_touch_files(certificates, papers, monkeypatch) -> None:
+    def refuse(*arguments, **options):
+        raise AssertionError("a file was opened")
+
+    radii = nodeproof.radius(*papers, max_budget=3)
+    for name in ("mkstemp", "mkdtemp", "TemporaryFile", "NamedTemporaryFile", "TemporaryDirectory"):
+        monkeypatch.setattr(tempfile, name, refuse)
+    monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
+    for results in (certificates, radii):
+        assert pickle.loads(pickle.dumps(results)) == results
+    with pytest.raises(ValueError, match="has certificates, not radii"):
+        _core.Radii.of_lines(certificates._core.lines())
+    damaged = certificates._core.lines().replace(b'"robust"', b'"nonrobust"', 1)
+    with pytest.raises(ValueError, match="line .* is damaged: its hash does not fit"):
+        _core.Certificates.of_lines(damaged)
+
+
+def test_a_positive_bound_of_unknown_size_is_zero(papers, tmp_path) -> None:
+    """Branch and bound proves a margin positive, and does not ask by how much."""
+    found = nodeproof.certify(*papers, global_budget=3, local_budget=2)
+    (place,) = np.flatnonzero(found.robust & (found.margin == 0))
+    assert found[place].verdict == "robust" and found[place].margin == 0 and np.nanmin(found.margins[place]) == 0
+    assert np.isnan(found.margins).sum() == len(found), "only at the class that is certified"
+    found.write(tmp_path / "c.jsonl")
+    assert b'"positive"' in (tmp_path / "c.jsonl").read_bytes()
+    assert Certificates.read(tmp_path / "c.jsonl", papers[0]) == found
+    story = str(nodeproof.explain(*papers, int(found.nodes[place]), global_budget=3, local_budget=2))
+    assert "stays above 0" in " ".join(story.split()) and "> 0  holds" in story
+
+
+def test_an_unknown_bound_is_minus_infinity(tmp_path) -> None:
+    """Numbers overflow, so that nothing is known."""
+    graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 1], [1, 0]])
+    huge = np.full((2, 2), 1e308) * [1, -1]
+    found = nodeproof.certify(graph, nodeproof.Model([huge, np.eye(2) * 1e308]), global_budget=1, local_budget=1)
+    assert found.undecided.all() and (found.margin == -np.inf).all() and (found.lower == -np.inf).all()
+    assert np.isnan(found.upper).all() and np.isnan(found.margins).sum() == 2 and np.isneginf(found.margins).sum() == 2
+    assert found.summary["mean_margin"] is None and "mean" not in found._repr_html_()
+    certificate = found[0]
+    assert certificate.margin == certificate.lower == -np.inf and certificate.upper is None
+    found.write(tmp_path / "c.jsonl")
+    assert Certificates.read(tmp_path / "c.jsonl", graph) == found
+
+
+def first_version(path) -> None:
+    """Makes a file what version 1 of its format would have been: without hashes, and with numbers for unknown bounds."""
+    header, *records = [json.loads(line) for line in path.read_text().splitlines()]
+    header["version"] = 1
+    if header["format"] == "nodeproof-radii":
+        header["max_budget"] = header["budget"].pop("global")
+    for record in records:
+        del record["hash"]
+        record |= {"margins": [5e-324 if bound == "positive" else bound for bound in record.get("margins", ())]}
+        if not record["margins"]:
+            del record["margins"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *records)))
+
+
+def test_files_of_version_1_are_read(papers, tmp_path) -> None:
+    certificates = nodeproof.certify(*papers, global_budget=3, local_budget=2)
+    radii = nodeproof.radius(*papers, max_budget=3, local_budget=2)
+    for results in (certificates, radii):
+        results.write(tmp_path / "results.jsonl")
+        written = (tmp_path / "results.jsonl").read_bytes()
+        first_version(tmp_path / "results.jsonl")
+        assert b"hash" not in (tmp_path / "results.jsonl").read_bytes()
+        read = type(results).read(tmp_path / "results.jsonl", papers[0])
+        assert read == results
+        read.write(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == written
+
+
 def test_what_notebooks_show(certificates, papers) -> None:
     assert "Certificates of 24 nodes" in certificates._repr_html_() and "at most 4 flips" in certificates._repr_html_()
     assert "Radii of 24 nodes" in nodeproof.radius(*papers, max_budget=3)._repr_html_()
@@ -184,8 +261,9 @@ def test_the_attacker_is_told_in_full(papers) -> None:
     words = "2 at one node, only additions, 1 node with a local budget of their own, 2 nodes protected, 1 attribute protected"
     certificates = nodeproof.certify(*papers, global_budget=4, local_budget=2, **options)
     assert certificates.budget_in_words() == f"at most 4 flips, {words}"
-    assert f"budget     at most 1 flip, {words}" in str(
-        nodeproof.explain(*papers, 0, global_budget=1, local_budget=2, **options)
+    story = nodeproof.explain(*papers, 0, global_budget=1, local_budget=2, **options)
+    assert story.budget == f"at most 1 flip, {words}" and f"budget {story.budget} verdict" in " ".join(
+        str(story).split()
     )
     assert nodeproof.Budget(4, 2, **options).in_words(papers[0]) == certificates.budget_in_words()
     budget = nodeproof.Budget(1, protect_nodes=np.array([True, False]))

@@ -58,12 +58,16 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "words"),
     [
-        ("ce", {"robust_weight": 1.0}, "method ce has no use"),
+        (
+            "ce",
+            {"robust_weight": 1.0},
+            "^robust_weight: method ce has no use for it; leave it out, or choose rce, rh or rh-u$",
+        ),
         ("rh", {"saturation": 1.0}, "choose rh-u"),
-        ("magic", {}, "`magic` is no method"),
+        ("magic", {}, "method is magic; choose ce, rce, rh or rh-u"),
         ("ce", {"steps": 0}, "steps is 0"),
         ("ce", {"dropout": 1.5}, "dropout is 1.5"),
-        ("ce", {"schedule": "steps"}, "no schedule"),
+        ("ce", {"schedule": "steps"}, "schedule is steps; choose constant or cosine"),
         ("ce", {"train": "110%"}, "no share"),
         ("ce", {"train": "half"}, "no share"),
         ("ce", {"train_per_class": 100}, "labelled nodes"),
@@ -72,14 +76,15 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("ce", {"hidden": [1.5]}, "hidden=1.5 must be a whole number"),
         ("ce", {"steps": -1}, "steps=-1 must be a whole number"),
         ("ce", {"seed": -1}, "seed=-1 must be a whole number"),
-        ("ce", {"learning_rate": "fast"}, "learning_rate='fast' must be a finite number"),
-        ("ce", {"learning_rate": None}, "learning_rate=None must be a finite number"),
+        ("ce", {"learning_rate": "fast"}, "learning_rate='fast' must be a number"),
+        ("ce", {"learning_rate": None}, "learning_rate=None must be a number"),
+        ("ce", {"learning_rate": float("nan")}, "learning_rate is NaN"),
         ("ce", {"split": "train"}, "split must be a nodeproof.Split"),
         ("ce", {"train_per_class": -1}, "train_per_class=-1 must be a whole number"),
         ("ce", {"train": None}, "no share"),
         ("ce", {"checkpoint_every": 0}, "checkpoint_every=0 must be a whole number of at least 1"),
-        (None, {}, "`none` is no method"),
-        ("ce", {"hidden": [2**40]}, "hidden=1099511627776 must be"),
+        (None, {}, "method is none; "),
+        ("ce", {"hidden": [2**40]}, "GB of memory"),
         ("ce", {"resume": True}, "needs a checkpoint"),
         ("ce", {"evaluate": "no"}, "evaluate='no' must be True or False"),
         ("ce", {"split": Split(24, [0])}, "no node in the train part"),
@@ -88,6 +93,14 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
 def test_what_is_wrong_is_named(method, options, words, papers) -> None:
     with pytest.raises(nodeproof.InputError, match=words):
         nodeproof.train(papers[0], method, **({"global_budget": 4, "train": "30%"} | options))
+
+
+def test_labels_may_leave_out_a_class(papers) -> None:
+    """Labels from 1 to K: class 0 has no node, and nothing is wrong with that."""
+    graph = nodeproof.Graph(papers[0].adjacency, papers[0].attributes, papers[0].labels + 1)
+    training = nodeproof.train(graph, "ce", global_budget=4, train="30%", steps=200)
+    assert training.model.classes == 4 and training.accuracy_labelled == 1
+    assert not (training.model.predict(graph) == 0).any()
 
 
 def test_no_labels_are_an_error(papers) -> None:

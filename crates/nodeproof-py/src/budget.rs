@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use nodeproof::{AttributeId, Budget, Direction, LocalBudget, NodeId};
-use nodeproof_report::results::ResultBudget;
 use pyo3::prelude::*;
 
-use crate::errors::{Failure, Raised};
+use crate::errors::Raised;
 use crate::graph::PyGraph;
 
 /// What an attacker may change.
@@ -15,7 +14,7 @@ pub(crate) struct PyBudget(pub(crate) Budget);
 
 #[pymethods]
 impl PyBudget {
-    /// A budget that fits `graph`.
+    /// A budget that fits `graph`; where it is `capped`, with a global budget of no more than there is to flip.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "one for each part of a budget")]
     fn new(
@@ -27,13 +26,10 @@ impl PyBudget {
         local_at: BTreeMap<u32, u32>,
         protected_nodes: Vec<u32>,
         protected_attributes: Vec<u32>,
+        capped: bool,
     ) -> PyResult<Self> {
         let local: LocalBudget = local_budget.parse().raised(py)?;
-        let direction = match direction {
-            "add-only" => Direction::AddOnly,
-            "delete-only" => Direction::DeleteOnly,
-            _ => Direction::Both,
-        };
+        let direction: Direction = direction.parse().raised(py)?;
         let mut budget = Budget::new(global_budget, local)
             .direction(direction)
             .protect_nodes(protected_nodes.into_iter().map(NodeId))
@@ -41,25 +37,15 @@ impl PyBudget {
         for (node, count) in local_at {
             budget = budget.local_at(NodeId(node), count);
         }
-        budget.limits(&graph.0).raised(py)?;
-        let attributes = graph.0.attribute_count();
-        if local.count(attributes) > attributes {
-            let problem = format!(
-                "local_budget={local} is more than the {attributes} attributes that a node of the graph has; give at most \
-                 {attributes}, or a share such as \"1%\""
-            );
-            return Err(Failure::Input(problem).raise(py));
+        if capped {
+            budget = budget.capped(&graph.0);
         }
+        budget.validate(&graph.0).raised(py)?;
         Ok(Self(budget))
     }
 
     /// The budget as a person would say it.
     fn in_words(&self, graph: &PyGraph) -> String {
-        ResultBudget::of(&self.0, &graph.0).in_words(graph.0.attribute_count())
-    }
-
-    /// The most flips at one node of a graph with so many attributes.
-    fn local_count(&self, attributes: usize) -> usize {
-        self.0.local().count(attributes)
+        self.0.in_words(graph.0.attribute_count())
     }
 }

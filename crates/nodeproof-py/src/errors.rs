@@ -2,10 +2,11 @@
 
 use std::io;
 
+use nodeproof::files::FileError;
+use nodeproof::results::ResultsError;
 use nodeproof::train::{CheckpointError, TrainError};
-use nodeproof::{BudgetError, CertifyError, GraphError, ModelError, SplitError};
+use nodeproof::{BudgetError, CertifyError, GraphError, ModelError, SettingsError, SplitError};
 use nodeproof_report::page::PageError;
-use nodeproof_report::results::ResultsError;
 use pyo3::prelude::*;
 
 /// Why something cannot be done; becomes an exception once Python is at hand.
@@ -101,10 +102,21 @@ impl From<ResultsError> for Failure {
     }
 }
 
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        match error {
+            SettingsError::Model(error) => error.into(),
+            // Python's options have the names of the library's.
+            error => Self::Input(error.in_words(str::to_owned)),
+        }
+    }
+}
+
 impl From<CertifyError> for Failure {
     fn from(error: CertifyError) -> Self {
         match error {
             CertifyError::Model(error) => error.into(),
+            CertifyError::Settings(error) => error.into(),
             error => Self::input(error),
         }
     }
@@ -112,7 +124,11 @@ impl From<CertifyError> for Failure {
 
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
-        Self::input(error)
+        match error {
+            TrainError::Model(error) => error.into(),
+            TrainError::Settings(error) => error.into(),
+            error => Self::input(error),
+        }
     }
 }
 
@@ -130,7 +146,16 @@ impl From<PageError> for Failure {
 
 impl From<CheckpointError> for Failure {
     fn from(error: CheckpointError) -> Self {
-        Self::input(error)
+        match error {
+            CheckpointError::Io { .. } => Self::File(error.to_string()),
+            error => Self::input(error),
+        }
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Self::File(error.to_string())
     }
 }
 

@@ -6,12 +6,15 @@ mod budget;
 mod certificates;
 mod certify;
 mod errors;
+mod files;
 mod graph;
 mod lines;
 mod model;
 mod radii;
 mod report;
+mod settings;
 mod split;
+mod story;
 mod train;
 mod work;
 
@@ -25,12 +28,16 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<split::PySplit>()?;
     module.add_class::<model::PyModel>()?;
     module.add_class::<budget::PyBudget>()?;
+    module.add_class::<settings::PySettings>()?;
     module.add_class::<certificates::PyCertificates>()?;
     module.add_class::<radii::PyRadii>()?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
+    module.add_function(wrap_pyfunction!(story::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(story::flip_in_words, module)?)?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     module.add_function(wrap_pyfunction!(train::accuracy, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    module.add_function(wrap_pyfunction!(files::write_file, module)?)?;
     Ok(())
 }

@@ -1,13 +1,16 @@
-//! Results as lines of JSON: whole files, and the records alone, in which they travel.
+//! Results as lines of JSON: whole files, and the records alone, in which they travel from worker to worker.
 
 use std::io;
+use std::path::Path;
 
+use nodeproof::results::{Header, Record, Results, ResultsError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::errors::{Failure, Raised};
+
+/// What errors call results that were never in a file.
+const IN_MEMORY: &str = "what was pickled";
 
 /// What `write` writes.
 ///
@@ -22,14 +25,25 @@ pub(crate) fn written(
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// The results that `bytes` are the file of, if they are of the right kind.
+///
+/// # Errors
+/// If they are not.
+pub(crate) fn read<T>(
+    bytes: &[u8],
+    kind: impl FnOnce(Results, &Path) -> Result<T, ResultsError>,
+) -> Result<T, ResultsError> {
+    kind(Results::read_from(bytes, IN_MEMORY)?, Path::new(IN_MEMORY))
+}
+
 /// Records, a line each.
 ///
 /// # Errors
 /// If one cannot be written.
-pub(crate) fn of<'py>(py: Python<'py>, records: &[impl Serialize]) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn of<'py, R: Record>(py: Python<'py>, header: &Header, records: &[R]) -> PyResult<Bound<'py, PyBytes>> {
     written(py, |bytes| {
         for record in records {
-            serde_json::to_writer(&mut *bytes, record)?;
+            serde_json::to_writer(&mut *bytes, &record.line(header))?;
             bytes.push(b'\n');
         }
         Ok(())
@@ -39,9 +53,9 @@ pub(crate) fn of<'py>(py: Python<'py>, records: &[impl Serialize]) -> PyResult<B
 /// The records of `chunks`, one after the other.
 ///
 /// # Errors
-/// If a line is none.
-pub(crate) fn parsed<T: DeserializeOwned>(py: Python<'_>, chunks: &[Vec<u8>]) -> PyResult<Vec<T>> {
+/// If a line is none, or does not fit the header.
+pub(crate) fn parsed<R: Record>(header: &Header, chunks: &[Vec<u8>]) -> Result<Vec<R>, Failure> {
     let lines = chunks.iter().flat_map(|chunk| chunk.split(|&byte| byte == b'\n'));
-    let records = lines.filter(|line| !line.is_empty()).map(serde_json::from_slice);
-    records.collect::<Result<_, _>>().map_err(Failure::from).raised(py)
+    let record = |line: &[u8]| R::of_line(serde_json::from_slice(line)?, header).map_err(Failure::Input);
+    lines.filter(|line| !line.is_empty()).map(record).collect()
 }

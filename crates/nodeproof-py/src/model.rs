@@ -160,7 +160,7 @@ impl PyModel {
         if !inside(node, 0) || !flips.iter().all(|&(node, attribute)| inside(node, attribute)) {
             return Err(Failure::input("a node or an attribute does not exist in the graph").raise(py));
         }
-        let flip = |(node, attribute): (u32, u32)| Flip { node: NodeId(node), attribute: AttributeId(attribute) };
+        let flip = |(node, attribute)| Flip::of(&theirs, NodeId(node), AttributeId(attribute));
         let mut flips: Vec<Flip> = flips.into_iter().map(flip).collect();
         flips.sort_unstable();
         if flips.windows(2).any(|pair| pair[0] == pair[1]) {

@@ -2,14 +2,18 @@
 
 use std::path::PathBuf;
 
-use nodeproof_report::results::{Found, Radii, RadiusRecord};
+use nodeproof::results::{Header, Radii};
+use nodeproof::{Found, Radius};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::certificates::{Flips, flips};
+use crate::certificates::{Flips, class, flips};
 use crate::errors::Raised;
+use crate::graph::PyGraph;
 use crate::lines;
+use crate::model::PyModel;
+use crate::settings::PySettings;
 
 /// Radii of one model.
 #[pyclass(name = "Radii", module = "nodeproof._core", frozen)]
@@ -17,6 +21,26 @@ pub(crate) struct PyRadii(pub(crate) Radii);
 
 #[pymethods]
 impl PyRadii {
+    /// Radii of so many nodes, put together from the records of `chunks`.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "one for each part of a header")]
+    fn of_records(
+        py: Python<'_>,
+        graph: &PyGraph,
+        model: &PyModel,
+        settings: &PySettings,
+        nodes: usize,
+        scan: bool,
+        timings: bool,
+        chunks: Vec<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let header = Header::new(&graph.0, &model.0, &settings.0, nodes).scan(scan).timings(timings);
+        let records = lines::parsed(&header, &chunks).raised(py)?;
+        let mut results = Radii::new(header);
+        results.records = records;
+        Ok(Self(results))
+    }
+
     fn __len__(&self) -> usize {
         self.0.records.len()
     }
@@ -24,68 +48,76 @@ impl PyRadii {
     /// All columns but the witnesses.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
-        let known = |value: &dyn Fn(&RadiusRecord) -> Option<i64>| -> Bound<'py, PyArray1<i64>> {
+        let known = |value: &dyn Fn(&Radius) -> Option<i64>| -> Bound<'py, PyArray1<i64>> {
             self.0.records.iter().map(|record| value(record).unwrap_or(-1)).collect::<Vec<_>>().into_pyarray(py)
         };
-        let found = |value: &dyn Fn(&Found) -> Option<i64>| known(&|record| record.found.as_ref().and_then(value));
-        let floats = |value: &dyn Fn(&Found) -> Option<f64>| -> Bound<'py, PyArray1<f64>> {
-            let cell = |record: &RadiusRecord| record.found.as_ref().and_then(value).unwrap_or(f64::NAN);
-            self.0.records.iter().map(cell).collect::<Vec<_>>().into_pyarray(py)
+        let found = |value: &dyn Fn(&Found) -> i64| known(&|record| record.found.as_ref().map(value));
+        let floats = |value: &dyn Fn(&Radius) -> Option<f64>| -> Bound<'py, PyArray1<f64>> {
+            self.0.records.iter().map(|record| value(record).unwrap_or(f64::NAN)).collect::<Vec<_>>().into_pyarray(py)
         };
-        columns.set_item("node", known(&|record| Some(record.node.into())))?;
-        columns.set_item("label", known(&|record| record.label.map(i64::from)))?;
-        columns.set_item("class", found(&|found| found.class.map(i64::from)))?;
+        columns.set_item("node", known(&|record| Some(record.node.0.into())))?;
+        columns.set_item("label", known(&|record| Some(class(record.label))))?;
+        columns.set_item("class", known(&|record| Some(class(record.class()))))?;
         columns.set_item("robust_up_to", known(&|record| record.robust_up_to.map(i64::from)))?;
-        columns.set_item("nonrobust_from", found(&|found| found.nonrobust_from.map(i64::from)))?;
-        let exact: Vec<bool> = self.0.records.iter().map(RadiusRecord::is_exact).collect();
+        columns.set_item("nonrobust_from", known(&|record| record.nonrobust_from().map(i64::from)))?;
+        let exact: Vec<bool> = self.0.records.iter().map(Radius::is_exact).collect();
         columns.set_item("exact", exact.into_pyarray(py))?;
-        columns.set_item("witness_class", found(&|found| found.witness_class.map(i64::from)))?;
-        columns.set_item("witness_margin", floats(&|found| found.witness_margin))?;
-        columns.set_item("verdicts", found(&|found| Some(found.verdicts.into())))?;
-        columns.set_item("branches", found(&|found| Some(found.branches as i64)))?;
-        columns.set_item("seconds", floats(&|found| found.seconds))?;
+        columns.set_item("witness_class", known(&|record| Some(class(record.witness().map(|found| found.class)))))?;
+        columns.set_item("witness_margin", floats(&|record| record.witness().map(|found| found.margin)))?;
+        columns.set_item("verdicts", found(&|found| found.verdicts.into()))?;
+        columns.set_item("branches", found(&|found| found.branches as i64))?;
+        let timings = self.0.header.timings;
+        let seconds = |record: &Radius| {
+            record.found.as_ref().and_then(|found| found.time).filter(|_| timings).map(|time| time.as_secs_f64())
+        };
+        columns.set_item("seconds", floats(&seconds))?;
         Ok(columns)
     }
 
     /// The flips of the witness at `place`, if there is one.
     fn witness(&self, place: usize) -> Option<Flips> {
-        let found = self.0.records.get(place).and_then(|record| record.found.as_ref());
-        found.and_then(|found| flips(found.witness.as_deref()))
+        self.0.records.get(place).and_then(Radius::witness).map(flips)
     }
 
     #[getter]
     fn engine(&self) -> &'static str {
-        self.0.engine.name()
+        self.0.header.engine.name()
     }
 
     #[getter]
     fn scan(&self) -> bool {
-        self.0.scan
+        self.0.header.scan
     }
 
     #[getter]
     fn graph_fingerprint(&self) -> &str {
-        &self.0.graph.fingerprint
+        &self.0.header.graph.fingerprint
     }
 
     #[getter]
     fn model_fingerprint(&self) -> &str {
-        &self.0.model.fingerprint
+        &self.0.header.model.fingerprint
     }
 
     #[getter]
     fn max_budget(&self) -> u32 {
-        self.0.budget.budget.global()
+        self.0.max_budget()
     }
 
     /// The budget as a person would say it, the global one being the largest that was tried.
     fn budget_in_words(&self) -> String {
-        self.0.budget.in_words(self.0.graph.attributes)
+        self.0.header.budget.in_words(self.0.header.graph.attributes)
     }
 
     /// The file, as the command line writes it.
     fn lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         lines::written(py, |bytes| self.0.write(bytes))
+    }
+
+    /// The radii whose file `lines` is.
+    #[staticmethod]
+    fn of_lines(py: Python<'_>, lines: &[u8]) -> PyResult<Self> {
+        py.detach(|| lines::read(lines, Radii::of)).map(Self).raised(py)
     }
 
     /// Reads a file.
@@ -96,13 +128,6 @@ impl PyRadii {
 
     /// The records alone, a line each.
     fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        lines::of(py, &self.0.records)
-    }
-
-    /// The same results with other records: those of `chunks`, one after the other.
-    fn with_records(&self, py: Python<'_>, chunks: Vec<Vec<u8>>) -> PyResult<Self> {
-        let mut results = self.0.clone();
-        results.records = lines::parsed(py, &chunks)?;
-        Ok(Self(results))
+        lines::of(py, &self.0.header, &self.0.records)
     }
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodeproof::train::{Method, Schedule, StepReport, TrainOptions, Trainer};
-use nodeproof::{NodeId, Part};
+use nodeproof::results::BudgetFields;
+use nodeproof::train::Trainer;
+use nodeproof::{Method, TrainSettings};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -47,24 +48,21 @@ pub(crate) fn train(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let method: Method = method.parse().raised(py)?;
-    let mut chosen = TrainOptions::new(method);
-    chosen.budget = budget.0.clone();
-    set_all(&mut chosen, options)?;
+    let mut settings = TrainSettings::new(method);
+    settings.budget = budget.0.clone();
+    set_all(&mut settings, options)?;
     let (graph, split) = (Arc::clone(&graph.0), split.0.clone());
-    let train = split.part(Part::Train);
-    let labelled = train.iter().filter(|&&node: &&NodeId| graph.label(node).is_some()).count();
-    let chosen = chosen.suited_to(&graph, labelled);
     let (model, log, metadata, steps) = work::run(py, progress.as_ref(), move |watch| {
         let pool = work::pool(threads)?;
         pool.install(|| {
-            let mut trainer = Trainer::new(&graph, &split, chosen)?;
+            let mut trainer = Trainer::new(&graph, &split, settings)?;
             if let Some(checkpoint) = checkpoint.as_ref().filter(|kept| kept.resume && kept.path.exists()) {
                 trainer.resume(&checkpoint.path)?;
             }
             let all = trainer.options().all_steps();
             let mut log = Vec::new();
             while let Some(report) = trainer.step()? {
-                log.push(step_line(&report)?);
+                log.push(serde_json::to_string(&report)?);
                 let stop = watch.tell(report.step, all);
                 let due = |kept: &&Checkpoint| stop || report.step.is_multiple_of(kept.every.max(1));
                 if let Some(kept) = checkpoint.as_ref().filter(due) {
@@ -79,6 +77,7 @@ pub(crate) fn train(
             }
             let metadata = BTreeMap::from([
                 ("method", trainer.options().method.to_string()),
+                ("budget", BudgetFields::new(&trainer.options().budget, graph.attribute_count()).to_json()),
                 ("seed", trainer.options().seed.to_string()),
                 ("options", serde_json::to_string(trainer.options())?),
                 ("steps", trainer.steps_done().to_string()),
@@ -92,13 +91,6 @@ pub(crate) fn train(
         })
     })?;
     Ok((PyModel(Arc::new(model)), log, metadata, steps))
-}
-
-/// A step as a line of JSON, without times, which differ from run to run.
-fn step_line(report: &StepReport) -> Result<String, Failure> {
-    let mut value = serde_json::to_value(report)?;
-    value.as_object_mut().and_then(|fields| fields.remove("times"));
-    Ok(serde_json::to_string(&value)?)
 }
 
 /// The share of nodes with a label whose predicted class is their label.
@@ -117,43 +109,33 @@ pub(crate) fn accuracy(
 }
 
 /// Puts what was given in place of the defaults.
-fn set_all(options: &mut TrainOptions, given: &Bound<'_, PyDict>) -> PyResult<()> {
+fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<()> {
+    let py = given.py();
     for (name, value) in given.iter() {
         let name: String = name.extract()?;
+        settings.method.check_use(&name).raised(py)?;
         match name.as_str() {
-            "hidden" => options.hidden = value.extract()?,
-            "steps" => options.steps = value.extract()?,
-            "labelled_steps" => options.labelled_steps = value.extract()?,
-            "batch" => options.batch = value.extract()?,
-            "learning_rate" => options.learning_rate = value.extract()?,
-            "schedule" => options.schedule = schedule(&value)?,
-            "weight_decay" => options.weight_decay = value.extract()?,
-            "dropout" => options.dropout = value.extract()?,
-            "attribute_dropout" => options.attribute_dropout = value.extract()?,
-            "cross_entropy_weight" => options.cross_entropy_weight = value.extract()?,
-            "robust_weight" => options.robust_weight = value.extract()?,
-            "warm_up" => options.warm_up = value.extract()?,
-            "labelled_margin" => options.labelled_margin = value.extract()?,
-            "unlabelled_margin" => options.unlabelled_margin = value.extract()?,
-            "saturation" => options.saturation = value.extract()?,
-            "clip" => options.clip = value.extract()?,
-            "patience" => options.patience = value.extract()?,
-            "propagation" => {
-                options.propagation = value.extract::<GivenPropagation>()?.propagation().raised(given.py())?;
-            }
-            "seed" => options.seed = value.extract()?,
-            other => return Err(Failure::input(format!("training has no option `{other}`")).raise(given.py())),
+            "hidden" => settings.hidden = value.extract()?,
+            "steps" => settings.steps = value.extract()?,
+            "labelled_steps" => settings.labelled_steps = value.extract()?,
+            "batch" => settings.batch = value.extract()?,
+            "learning_rate" => settings.learning_rate = value.extract()?,
+            "schedule" => settings.schedule = value.extract::<String>()?.parse().raised(py)?,
+            "weight_decay" => settings.weight_decay = value.extract()?,
+            "dropout" => settings.dropout = value.extract()?,
+            "attribute_dropout" => settings.attribute_dropout = value.extract()?,
+            "cross_entropy_weight" => settings.cross_entropy_weight = value.extract()?,
+            "robust_weight" => settings.robust_weight = value.extract()?,
+            "warm_up" => settings.warm_up = value.extract()?,
+            "labelled_margin" => settings.labelled_margin = value.extract()?,
+            "unlabelled_margin" => settings.unlabelled_margin = value.extract()?,
+            "saturation" => settings.saturation = value.extract()?,
+            "clip" => settings.clip = value.extract()?,
+            "patience" => settings.patience = value.extract()?,
+            "propagation" => settings.propagation = value.extract::<GivenPropagation>()?.propagation().raised(py)?,
+            "seed" => settings.seed = value.extract()?,
+            other => return Err(Failure::input(format!("training has no option `{other}`")).raise(py)),
         }
     }
     Ok(())
-}
-
-fn schedule(value: &Bound<'_, PyAny>) -> PyResult<Schedule> {
-    match value.extract::<String>()?.as_str() {
-        "constant" => Ok(Schedule::Constant),
-        "cosine" => Ok(Schedule::Cosine),
-        other => {
-            Err(Failure::input(format!("`{other}` is no schedule; there are constant and cosine")).raise(value.py()))
-        }
-    }
 }

@@ -5,7 +5,8 @@ back, takes the propagation that they really use, self-loops, weights, duplicate
 then compares logits on the graph and on others with tampered attributes.
 """
 
+from ..verification import Verification
 from .convert import data_of, graph_of, module_of, split_of, to_pyg
-from .verify import Verification, from_pyg
+from .verify import from_pyg
 
 __all__ = ["Verification", "data_of", "from_pyg", "graph_of", "module_of", "split_of", "to_pyg"]

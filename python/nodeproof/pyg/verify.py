@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import number
+from .._checks import finite
 from .._optional import optional
 from ..errors import InputError, VerificationError
 from ..graph import Graph
 from ..model import Model
+from ..verification import Verification
 from .convert import attributes_of, edges_of, labels_of
 from .layers import Call, model_of, propagation_of
 from .run import Forward, NotRunnableError, Subject
@@ -30,26 +31,6 @@ _UNITS = 32
 _DOUBLE_TOLERANCE = 1e-9
 #: Attribute matrices with more entries are not tried full of ones.
 _LARGE = 20_000_000
-
-
-@dataclass(frozen=True)
-class Verification:
-    """How an imported model was held against its module."""
-
-    #: Largest difference of centred logits on the graph as it is, in the module's own precision.
-    largest_difference: float
-    #: The same over all attribute matrices that were tried, also such as no attacker can reach.
-    largest_difference_tampered: float
-    #: The largest that was allowed.
-    tolerance: float
-    #: The same difference in double precision; `None` if the module cannot do that.
-    largest_difference_double: float | None
-    #: Attribute matrices that were tried, the graph's own first.
-    inputs: int
-    #: Nodes whose class on the graph as it is differs: the module's rounding, or a tie, decides them.
-    disagreements: tuple[int, ...]
-    #: Nodes whose class differs because values other than 0 and 1 were counted as 1 (`binarise`).
-    binarised: tuple[int, ...] = ()
 
 
 def from_pyg(
@@ -97,7 +78,7 @@ def from_pyg(
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
-    tolerance = number("tolerance", tolerance)
+    tolerance = finite("tolerance", tolerance)
     inputs = list(_inputs(x))
     model, held = _held(own, graph, x, inputs, tolerance)
     try:

@@ -1,0 +1,55 @@
+//! How nodes are certified.
+
+use nodeproof::settings::time_limit as seconds;
+use nodeproof::{Certifier, CertifySettings};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::arrays;
+use crate::budget::PyBudget;
+use crate::errors::Raised;
+use crate::graph::PyGraph;
+use crate::model::PyModel;
+
+/// Against what, how hard, and with how many threads nodes are certified.
+#[pyclass(name = "Settings", module = "nodeproof._core", frozen)]
+pub(crate) struct PySettings(pub(crate) CertifySettings);
+
+#[pymethods]
+impl PySettings {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        budget: &PyBudget,
+        engine: &str,
+        target_class: &str,
+        time_limit: Option<f64>,
+        total_time_limit: Option<f64>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let mut settings = CertifySettings::new(budget.0.clone());
+        settings.engine = engine.parse().raised(py)?;
+        settings.target_class = target_class.parse().raised(py)?;
+        settings.time_limit = time_limit.map(|limit| seconds("time_limit", limit)).transpose().raised(py)?;
+        settings.total_time_limit =
+            total_time_limit.map(|limit| seconds("total_time_limit", limit)).transpose().raised(py)?;
+        settings.threads = threads;
+        Ok(Self(settings))
+    }
+
+    /// Checks the settings before nodes are certified, or radii scanned, elsewhere.
+    fn check(
+        &self,
+        py: Python<'_>,
+        graph: &PyGraph,
+        model: &PyModel,
+        nodes: PyReadonlyArray1<'_, u32>,
+        scan: bool,
+    ) -> PyResult<()> {
+        self.0.validate(&graph.0, &arrays::nodes(&nodes)).raised(py)?;
+        if scan {
+            self.0.validate_scan().raised(py)?;
+        }
+        Certifier::new(&graph.0, &model.0).map(drop).raised(py)
+    }
+}

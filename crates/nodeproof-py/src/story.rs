@@ -1,0 +1,132 @@
+//! The story of a node, in the words of `nodeproof-report`.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use nodeproof::results::{Certificates, Header, Radii};
+use nodeproof::{
+    AttributeId, Bound as Margin, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip,
+    Network, NodeId, Radius, Verdict,
+};
+use nodeproof_report::story::{self, Story};
+use nodeproof_report::text::{Emphasis, Style};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+
+use crate::certificates::PyCertificates;
+use crate::errors::{Failure, Raised};
+use crate::graph::PyGraph;
+use crate::model::PyModel;
+use crate::radii::PyRadii;
+use crate::settings::PySettings;
+use crate::work::{self, Watch};
+
+/// A certificate, a radius, logits, and all of it in words.
+type Told<'py> = (PyCertificates, Option<PyRadii>, Bound<'py, PyArray1<f64>>, String);
+
+/// Certifies a node and tells its story. With `radius`, a node that several flips change gets the smallest witness that a
+/// search for its radius finds.
+#[pyfunction]
+pub(crate) fn explain<'py>(
+    py: Python<'py>,
+    graph: &PyGraph,
+    model: &PyModel,
+    settings: &PySettings,
+    node: u32,
+    radius: bool,
+) -> PyResult<Told<'py>> {
+    let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
+    let node = NodeId(node);
+    settings.validate(&graph, &[node]).raised(py)?;
+    let (certificates, radii, logits, words) = work::run(py, None, move |watch| {
+        let certifier = Certifier::new(&graph, &model)?.settings(settings.clone());
+        let mut certificate = certified(&certifier, node, watch)?;
+        let several = certificate.witness().is_some_and(|witness| witness.flips.len() > 1);
+        let radius = if radius && several { Some(radius_of(&certifier, node, &settings, watch)?) } else { None };
+        if let Some(radius) = &radius {
+            take_witness(&mut certificate, radius);
+        }
+        let logits = Network::new(&graph, &model)?.logits_under(node, &[]);
+        let mut story = Story::new(&graph, &settings.budget, &certificate, &logits);
+        if let Some(radius) = &radius {
+            story = story.with_radius(&graph, radius);
+        }
+        let words = story.in_words(Style::default(), hint(&settings, &certificate, radius.as_ref()).as_deref());
+        let header = Header::new(&graph, &model, &settings, 1);
+        let radii = radius.map(|radius| {
+            let mut radii = Radii::new(header.clone());
+            radii.records.push(radius);
+            radii
+        });
+        let mut certificates = Certificates::new(header);
+        certificates.records.push(certificate);
+        Ok((certificates, radii, logits, words))
+    })?;
+    Ok((PyCertificates(certificates), radii.map(PyRadii), logits.into_pyarray(py), words))
+}
+
+fn certified(certifier: &Certifier, node: NodeId, watch: &Watch) -> Result<Certificate, Failure> {
+    let mut found = None;
+    let finish = certifier.certify_each(&[node], |event| {
+        if let Event::Certified(certificate) = event {
+            found = Some(certificate);
+        }
+        go_on(watch)
+    })?;
+    found.filter(|_| finish == Finish::Complete).ok_or(Failure::Stopped)
+}
+
+fn radius_of(
+    certifier: &Certifier,
+    node: NodeId,
+    settings: &CertifySettings,
+    watch: &Watch,
+) -> Result<Radius, Failure> {
+    let nodes = [node];
+    let mut search = certifier.search_radii(&nodes, settings.budget.global());
+    let finish = search.run(|_, _| go_on(watch))?;
+    search.radii().pop().filter(|_| finish == Finish::Complete).ok_or(Failure::Stopped)
+}
+
+fn go_on(watch: &Watch) -> ControlFlow<()> {
+    if watch.tell(0, 1) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Gives the certificate the witness of the radius, if that has fewer flips.
+fn take_witness(certificate: &mut Certificate, radius: &Radius) {
+    let size = certificate.witness().map(|witness| witness.flips.len());
+    if let Some(smaller) = radius.witness().filter(|witness| Some(witness.flips.len()) < size) {
+        certificate.evidence = Evidence::Witness(smaller.clone());
+    }
+}
+
+/// What would tell more, if anything.
+fn hint(settings: &CertifySettings, certificate: &Certificate, radius: Option<&Radius>) -> Option<String> {
+    match certificate.verdict() {
+        Verdict::Robust => {
+            Some(format!("radius(graph, model, nodes=[{}]) finds how many flips it withstands", certificate.node))
+        }
+        Verdict::Undecided if certificate.margin() == Margin::Unknown => None,
+        Verdict::Undecided => Some(format!("{} may settle it", remedy(settings)?)),
+        Verdict::Nonrobust => {
+            radius.filter(|radius| !radius.is_exact())?;
+            Some(format!("{} may find fewer flips, or prove that there are none", remedy(settings)?))
+        }
+    }
+}
+
+/// What may decide what these settings leave undecided.
+fn remedy(settings: &CertifySettings) -> Option<String> {
+    if settings.engine != Engine::Complete {
+        return Some("engine=\"complete\"".to_owned());
+    }
+    settings.time_limit.map(|limit| format!("a longer time_limit (now {} s)", limit.as_secs_f64()))
+}
+
+/// A flip as a sentence, seen from `target` if that is given.
+#[pyfunction]
+pub(crate) fn flip_in_words(graph: &PyGraph, flip: (u32, u32, u8), target: Option<u32>) -> String {
+    let (node, attribute, to) = flip;
+    let flip = Flip { node: NodeId(node), attribute: AttributeId(attribute), to };
+    story::flip_in_words(&graph.0, flip, target.map(NodeId), Emphasis::NONE)
+}

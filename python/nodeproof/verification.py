@@ -1,0 +1,25 @@
+"""How an imported model was held against the module that it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How an imported model was held against its module."""
+
+    #: Largest difference of centred logits on the graph as it is, in the module's own precision.
+    largest_difference: float
+    #: The same over all attribute matrices that were tried, also such as no attacker can reach.
+    largest_difference_tampered: float
+    #: The largest that was allowed.
+    tolerance: float
+    #: The same difference in double precision; `None` if the module cannot do that.
+    largest_difference_double: float | None
+    #: Attribute matrices that were tried, the graph's own first.
+    inputs: int
+    #: Nodes whose class on the graph as it is differs: the module's rounding, or a tie, decides them.
+    disagreements: tuple[int, ...]
+    #: Nodes whose class differs because values other than 0 and 1 were counted as 1 (`binarise`).
+    binarised: tuple[int, ...] = ()
