@@ -485,7 +485,8 @@ def choose(records, count, seed):
 
     def hardness(record):
         engine = ("fast", "tight", "complete").index(record["engine"])
-        margin = record.get("witness_margin", min(m for m in record["margins"] if m is not None))
+        bounds = [0.0 if bound == "positive" else bound for bound in record["margins"] if bound is not None]
+        margin = record.get("witness_margin", min(bounds, default=0.0))
         return -record.get("branches", 0), -engine, abs(margin)
 
     ordered = sorted(records, key=hardness)
@@ -564,8 +565,8 @@ def main():
     model, propagation = read_model(options.model)
     with open(options.certificates, encoding="utf-8") as file:
         header, *records = map(json.loads, file)
-    if header["format"] != "nodeproof-certificates" or header["version"] != 1:
-        sys.exit("these are not certificates of version 1")
+    if header["format"] != "nodeproof-certificates" or header["version"] not in (1, 2):
+        sys.exit("these are not certificates of version 1 or 2")
     edges = int(scipy.sparse.triu(adjacency).nnz)
     sizes = {"nodes": adjacency.shape[0], "edges": edges, "attributes": attributes.shape[1]}
     for name, size in sizes.items():
