@@ -70,9 +70,14 @@ impl Progress {
 
     /// Shows how many nodes of a round of a bisection are done. There are fewer from round to round.
     pub(crate) fn bisecting(&self, round: usize, done: usize, total: usize) {
+        // The round after the last one has nothing to do.
+        if total == 0 {
+            return;
+        }
         self.bar.set_style(style(BISECTING));
-        self.bar.set_length(total as u64);
+        // The position first: a bar is drawn after each change, and a new round may be shorter than the last one was long.
         self.bar.set_position(done as u64);
+        self.bar.set_length(total as u64);
         self.bar.set_message(format!("round {round}"));
     }
 
