@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 from pathlib import Path
 
@@ -60,3 +61,14 @@ def tiny(seed: int, nodes: int = 5, attributes: int = 4, hidden: int = 3, classe
     ]
     biases = [np.round(random.normal(size=hidden) / 3, 1), np.round(random.normal(size=classes) / 3, 1)]
     return (upper | upper.T).astype(int), x.astype(int), weights, biases
+
+
+def sent(value: object, offset: int) -> object:
+    """A value pickled and read again as Dask does it: arrays lie one after another in one message, from this offset on."""
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    message, spans = bytearray(offset), []
+    for buffer in buffers:
+        spans.append((len(message), len(message) + buffer.raw().nbytes))
+        message += buffer.raw()
+    return pickle.loads(pickled, buffers=[memoryview(message)[start:end] for start, end in spans])

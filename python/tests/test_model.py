@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sparse
-from conftest import tiny
+from conftest import sent, tiny
 
 import nodeproof
 from nodeproof import Graph, Model
@@ -107,6 +107,17 @@ def test_files_and_pickles_keep_every_bit(tmp_path) -> None:
         for copied in (Model.read(tmp_path / "m.safetensors"), pickle.loads(pickle.dumps(model))):
             assert copied == model and copied.metadata["story"] == "once"
             assert all(np.array_equal(*pair) for pair in zip(copied.weights, model.weights, strict=True))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_arrays_need_not_be_aligned(papers, offset) -> None:
+    graph, model = papers
+    assert sent(graph, offset) == graph
+    custom = Model(model.weights, model.biases, np.diag([0.1] * graph.nodes))
+    assert sent(model, offset) == model and sent(custom, offset) == custom
+    packed = np.zeros(len(model.biases[0]), dtype=[("x", "f8"), ("flag", "i4")])
+    packed["x"] = model.biases[0]
+    assert Model(model.weights, [packed["x"], *model.biases[1:]], model.propagation) == model
 
 
 def test_flips_that_make_no_sense(papers) -> None:

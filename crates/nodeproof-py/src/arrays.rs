@@ -1,19 +1,55 @@
 //! NumPy's arrays, read where they lie and made without copying.
 
 use nodeproof::{NodeId, Pattern, SparseMatrix};
-use numpy::{Element, IntoPyArray, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::ndarray::{ArrayView, Dimension, Ix1, Ix2};
+use numpy::{Element, IntoPyArray, PyReadonlyArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::errors::Failure;
 
+/// An array that Rust may read where it lies. One that is not aligned, as in a message from another process or in a packed record,
+/// is copied first: a reference to its elements would be undefined behaviour.
+pub(crate) struct Array<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
+
+/// A vector.
+pub(crate) type Array1<'py, T> = Array<'py, T, Ix1>;
+
+/// A matrix.
+pub(crate) type Array2<'py, T> = Array<'py, T, Ix2>;
+
+impl<'py, T: Element, D: Dimension + 'py> FromPyObject<'_, 'py> for Array<'py, T, D> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let array: PyReadonlyArray<'py, T, D> = object.extract()?;
+        if array.getattr("flags")?.getattr("aligned")?.extract()? {
+            Ok(Self(array))
+        } else {
+            Ok(Self(object.call_method0("copy")?.extract()?))
+        }
+    }
+}
+
+impl<T: Element, D: Dimension> Array<'_, T, D> {
+    /// Number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Its elements.
+    pub(crate) fn view(&self) -> ArrayView<'_, T, D> {
+        self.0.as_array()
+    }
+}
+
 /// An array of row starts or column ids.
 #[derive(FromPyObject)]
 pub(crate) enum Ids<'py> {
     /// 32 bits, SciPy's usual choice.
-    Narrow(PyReadonlyArray1<'py, i32>),
+    Narrow(Array1<'py, i32>),
     /// 64 bits.
-    Wide(PyReadonlyArray1<'py, i64>),
+    Wide(Array1<'py, i64>),
 }
 
 impl Ids<'_> {
@@ -29,11 +65,11 @@ impl Ids<'_> {
     pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> i64 + '_> {
         match self {
             Self::Narrow(ids) => {
-                let ids = ids.as_array();
+                let ids = ids.view();
                 Box::new(move |place| ids[place].into())
             }
             Self::Wide(ids) => {
-                let ids = ids.as_array();
+                let ids = ids.view();
                 Box::new(move |place| ids[place])
             }
         }
@@ -44,19 +80,19 @@ impl Ids<'_> {
 #[derive(FromPyObject)]
 pub(crate) enum Values<'py> {
     /// Doubles.
-    Double(PyReadonlyArray1<'py, f64>),
+    Double(Array1<'py, f64>),
     /// Floats.
-    Single(PyReadonlyArray1<'py, f32>),
+    Single(Array1<'py, f32>),
     /// Truth values.
-    Truth(PyReadonlyArray1<'py, bool>),
+    Truth(Array1<'py, bool>),
     /// 64-bit integers.
-    Wide(PyReadonlyArray1<'py, i64>),
+    Wide(Array1<'py, i64>),
     /// 32-bit integers.
-    Narrow(PyReadonlyArray1<'py, i32>),
+    Narrow(Array1<'py, i32>),
     /// Bytes with a sign.
-    Signed(PyReadonlyArray1<'py, i8>),
+    Signed(Array1<'py, i8>),
     /// Bytes without.
-    Byte(PyReadonlyArray1<'py, u8>),
+    Byte(Array1<'py, u8>),
 }
 
 impl Values<'_> {
@@ -76,10 +112,10 @@ impl Values<'_> {
     /// What reads the entry at a place.
     pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> f64 + '_> {
         fn of<'a, T: Element + Copy>(
-            values: &'a PyReadonlyArray1<'_, T>,
+            values: &'a Array1<'_, T>,
             float: impl Fn(T) -> f64 + 'a,
         ) -> Box<dyn Fn(usize) -> f64 + 'a> {
-            let values = values.as_array();
+            let values = values.view();
             Box::new(move |place| float(values[place]))
         }
         match self {
@@ -151,8 +187,8 @@ impl Csr<'_> {
 }
 
 /// Node ids.
-pub(crate) fn nodes(ids: &PyReadonlyArray1<'_, u32>) -> Vec<NodeId> {
-    ids.as_array().iter().map(|&id| NodeId(id)).collect()
+pub(crate) fn nodes(ids: &Array1<'_, u32>) -> Vec<NodeId> {
+    ids.view().iter().map(|&id| NodeId(id)).collect()
 }
 
 /// Row starts and column ids of `pattern`, as SciPy wants them.

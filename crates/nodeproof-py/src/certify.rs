@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{Certifier, Event, Finish};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -24,7 +23,7 @@ pub(crate) fn certify(
     graph: &PyGraph,
     model: &PyModel,
     settings: &PySettings,
-    nodes: PyReadonlyArray1<'_, u32>,
+    nodes: arrays::Array1<'_, u32>,
     timings: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyCertificates> {
@@ -53,7 +52,7 @@ pub(crate) fn radius(
     graph: &PyGraph,
     model: &PyModel,
     settings: &PySettings,
-    nodes: PyReadonlyArray1<'_, u32>,
+    nodes: arrays::Array1<'_, u32>,
     scan: bool,
     timings: bool,
     progress: Option<Bound<'_, PyAny>>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphOptions, Names};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -53,7 +53,7 @@ impl PyGraph {
         adjacency: (Values<'_>, Ids<'_>, Ids<'_>),
         attributes: (Values<'_>, Ids<'_>, Ids<'_>),
         attribute_count: usize,
-        labels: Option<PyReadonlyArray1<'_, i64>>,
+        labels: Option<arrays::Array1<'_, i64>>,
         names: NameLists,
         binarise: bool,
         largest_component: bool,
@@ -97,7 +97,7 @@ impl PyGraph {
     }
 
     /// The same graph with these labels, negative for none.
-    fn with_labels(&self, py: Python<'_>, labels: PyReadonlyArray1<'_, i64>) -> PyResult<Self> {
+    fn with_labels(&self, py: Python<'_>, labels: arrays::Array1<'_, i64>) -> PyResult<Self> {
         // Class names that no longer suffice are an error; labels decide otherwise how many classes there are.
         Ok(Self(Arc::new((*self.0).clone().with_labels(classes(&labels)).raised(py)?)))
     }
@@ -157,8 +157,8 @@ impl PyGraph {
     }
 }
 
-fn classes(labels: &PyReadonlyArray1<'_, i64>) -> Vec<Option<ClassId>> {
-    labels.as_array().iter().map(|&label| u32::try_from(label).ok().map(ClassId)).collect()
+fn classes(labels: &arrays::Array1<'_, i64>) -> Vec<Option<ClassId>> {
+    labels.view().iter().map(|&label| u32::try_from(label).ok().map(ClassId)).collect()
 }
 
 /// The edges, without weights.

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodeproof::{AttributeId, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -64,14 +62,15 @@ impl PyModel {
     #[new]
     fn new(
         py: Python<'_>,
-        weights: Vec<PyReadonlyArray2<'_, f64>>,
-        biases: Vec<PyReadonlyArray1<'_, f64>>,
+        weights: Vec<arrays::Array2<'_, f64>>,
+        biases: Vec<arrays::Array1<'_, f64>>,
         propagation: GivenPropagation<'_>,
     ) -> PyResult<Self> {
-        let layer = |(weight, bias): (&PyReadonlyArray2<'_, f64>, &PyReadonlyArray1<'_, f64>)| {
-            let (rows, columns) = (weight.shape()[0], weight.shape()[1]);
-            let weight = Matrix::from_values(rows, columns, weight.as_array().iter().copied().collect());
-            Layer::new(weight, bias.as_array().iter().copied().collect())
+        let layer = |(weight, bias): (&arrays::Array2<'_, f64>, &arrays::Array1<'_, f64>)| {
+            let (weight, bias) = (weight.view(), bias.view());
+            let (rows, columns) = weight.dim();
+            let weight = Matrix::from_values(rows, columns, weight.iter().copied().collect());
+            Layer::new(weight, bias.iter().copied().collect())
         };
         let layers = weights.iter().zip(&biases).map(layer).collect();
         let propagation = propagation.propagation().raised(py)?;

@@ -2,7 +2,6 @@
 
 use nodeproof::settings::time_limit as seconds;
 use nodeproof::{Certifier, CertifySettings};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -43,7 +42,7 @@ impl PySettings {
         py: Python<'_>,
         graph: &PyGraph,
         model: &PyModel,
-        nodes: PyReadonlyArray1<'_, u32>,
+        nodes: arrays::Array1<'_, u32>,
         scan: bool,
     ) -> PyResult<()> {
         self.0.validate(&graph.0, &arrays::nodes(&nodes)).raised(py)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nodeproof::{NodeId, Part, Split, SplitSize};
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -45,8 +45,8 @@ impl PySplit {
     fn of_nodes(
         py: Python<'_>,
         nodes: usize,
-        train: PyReadonlyArray1<'_, u32>,
-        validation: PyReadonlyArray1<'_, u32>,
+        train: arrays::Array1<'_, u32>,
+        validation: arrays::Array1<'_, u32>,
         seed: Option<u64>,
     ) -> PyResult<Self> {
         let mut split = Split::new(nodes, arrays::nodes(&train), arrays::nodes(&validation)).raised(py)?;

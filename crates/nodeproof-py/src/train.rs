@@ -7,7 +7,6 @@ use std::sync::Arc;
 use nodeproof::results::BudgetFields;
 use nodeproof::train::Trainer;
 use nodeproof::{Method, TrainSettings};
-use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -99,7 +98,7 @@ pub(crate) fn accuracy(
     py: Python<'_>,
     graph: &PyGraph,
     model: &PyModel,
-    nodes: PyReadonlyArray1<'_, u32>,
+    nodes: arrays::Array1<'_, u32>,
 ) -> PyResult<Option<f64>> {
     let (graph, model, nodes) = (Arc::clone(&graph.0), Arc::clone(&model.0), arrays::nodes(&nodes));
     work::run(py, None, move |_| {
