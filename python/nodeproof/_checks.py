@@ -1,4 +1,4 @@
-"""Whether what was given is of the right kind, so that what is not is told in the caller's words."""
+"""Whether what was given is of the right kind, so that what is not is refused in the caller's words."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ._optional import optional
 
 Observer = Callable[[int, int], object]
 #: `None` for a bar after a second, where there is a terminal or a notebook; `False` for none; or a function that is
-#: told of steps done and steps in all.
+#: called with steps done and steps in total.
 Progress = bool | Observer | None
 
 
@@ -26,7 +26,7 @@ def _bar() -> Any:
 
 @contextmanager
 def observer(progress: Progress, what: str) -> Iterator[Observer | None]:
-    """A function to be told of `done` and `total`."""
+    """A function to be called with `done` and `total`."""
     if progress is False:
         yield None
         return

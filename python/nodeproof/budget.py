@@ -1,4 +1,4 @@
-"""Budgets: how many flips in all, how many at one node, and which."""
+"""Budgets: how many flips in total, how many at one node, and which."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Budget:
     """What an attacker may change; the functions of nodeproof take its parts as keywords of the same names.
 
     Args:
-        global_budget: most flips in all, Q.
+        global_budget: most flips in total, Q.
         local_budget: most flips at one node, q: a count, or a share of the attributes such as "1%", rounded down, but at
             least 1.
         add_only, delete_only: only flips from 0 to 1, or only those from 1 to 0.

@@ -97,7 +97,7 @@ def certify(
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
         timings: keeps the seconds spent on each node.
         progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
-            a function is told of nodes done and nodes in all.
+            a function is called with nodes done and nodes in total.
 
     Raises:
         InputError: if something does not fit.

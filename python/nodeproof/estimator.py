@@ -29,9 +29,9 @@ class RobustGCN:
 
     Args:
         method: the loss: "ce", "rce", "rh" or "rh-u".
-        global_budget, …, local_budget_at: what the network is to withstand, and is certified against unless `certify` is
-            told otherwise; see `nodeproof.Budget`.
-        train: share of each class that is labelled, where `fit` is not told which nodes are.
+        global_budget, …, local_budget_at: what the network is to withstand, and is certified against unless `certify` says
+            otherwise; see `nodeproof.Budget`.
+        train: share of each class that is labelled, where `fit` is not given the nodes.
         seed: seed of everything random.
         hidden: units of each hidden layer.
         options: further options of `nodeproof.train`.

@@ -18,7 +18,7 @@ from .results import Certificate, Certificates, Radii, Radius
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The certificate of one node beside its margins on the graph as it is; `print` tells it in words."""
+    """The certificate of one node beside its margins on the graph as it is; `print` puts it in words."""
 
     graph: Graph
     #: The certificate; its witness is the smallest that was found.
@@ -59,7 +59,7 @@ def explain(
     threads: int = 0,
     radius: bool = True,
 ) -> Explanation:
-    """Tells the story of one node: its verdict, its margins, and the flips that change its class, in words.
+    """The story of one node: its verdict, its margins, and the flips that change its class, in words.
 
     Args:
         graph, model: what is certified.

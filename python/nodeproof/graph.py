@@ -32,7 +32,7 @@ class Graph:
         labels: N integers, the class of each node; negative for none.
         node_names, attribute_names, class_names: what they are called, for people.
         binarise: counts every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
-        largest_component: keeps only the largest connected component; nodes are then numbered anew.
+        largest_component: keeps only the largest connected component; nodes are then renumbered.
         keep_self_loops: keeps self-loops, which are otherwise left out with a warning. The propagation of GCNs, A + I,
             then has a 2 on the diagonal.
         directed: what becomes of an edge without the edge back. `None` refuses it, `False` adds the edge back, `True`
@@ -213,7 +213,7 @@ class Graph:
 
     @property
     def classes(self) -> int:
-        """Number of classes, as far as labels and class names tell; 0 if there are neither."""
+        """Number of classes, as far as labels and class names say; 0 if there are neither."""
         return self._core.classes
 
     @property

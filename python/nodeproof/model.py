@@ -83,8 +83,8 @@ class Model:
     def from_state_dict(cls, state: Mapping[str, Any], propagation: Any) -> Model:
         """A model of the tensors of a `torch` state dict: of `GCNConv` layers, or of linear ones, in their order.
 
-        Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Others are told by the
-        length of their bias, and are an error where that does not tell. Nothing in a state dict says what the
+        Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Others are recognised by the
+        length of their bias, and are an error where that does not decide. Nothing in a state dict says what the
         propagation is, nor that there are ReLUs between the layers, nor that there is nothing else: you do. If the module
         is at hand, use `nodeproof.from_pyg`, which looks at all of that.
 
@@ -120,7 +120,7 @@ class Model:
 
     @property
     def classes(self) -> int:
-        """Number of classes it tells apart, K."""
+        """Number of classes, K."""
         return self._core.classes
 
     @property
@@ -166,7 +166,7 @@ class Model:
         return module_of(self, dtype)
 
     def _check_made_for(self, graph: Graph) -> None:
-        """Warns where the model comes from another graph, as far as it tells."""
+        """Warns where the model comes from another graph, as far as it says."""
         if "edges" in self.metadata and self.metadata["edges"] != graph.edges_fingerprint:
             _log.warning(
                 "the model was imported with a graph of other edges, and its propagation is that graph's, whatever edges this "

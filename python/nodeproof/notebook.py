@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-#: One colour a verdict, told apart by people who do not see red and green, too.
+#: One colour a verdict, which people who do not see red and green can distinguish.
 COLOURS = {"robust": "#0072b2", "nonrobust": "#d55e00", "undecided": "#999999"}
 _CELL = "text-align:right;padding:2px 10px"
 

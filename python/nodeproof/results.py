@@ -429,7 +429,7 @@ class Radii(_Results):
 
     @property
     def classes(self) -> Integers:
-        """The class that is certified for each node; -1 in a scan, which does not tell."""
+        """The class that is certified for each node; -1 in a scan, which does not say."""
         return self._columns["class"]
 
     @property

@@ -76,7 +76,7 @@ def _is_outputs_first(layer: str, weight: npt.NDArray[np.float64], bias: npt.NDA
     rows, columns = weight.shape
     if bias is None or bias.shape not in ((rows,), (columns,)) or rows == columns:
         raise InputError(
-            f"the weight of layer {layer!r} has shape {rows} × {columns}, and its bias does not tell whether that is inputs × "
+            f"the weight of layer {layer!r} has shape {rows} × {columns}, and its bias does not show whether that is inputs × "
             "outputs; use Model(weights, biases), which takes inputs × outputs"
         )
     return bool(bias.shape == (rows,))

@@ -144,11 +144,11 @@ def train(
         clip: longest gradient, or `None`, the default.
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
         propagation: what a node takes from its neighbours; see `Model`.
-        checkpoint, checkpoint_every, resume: keeps there what is needed to go on after an interrupt, and goes on.
+        checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
         evaluate: certifies all nodes at the end, with the `fast` engine.
         threads, progress: as in `certify`.
 
-    The model's `metadata` tell how it was trained: `model.write` writes the file that `nodeproof train` writes.
+    The model's `metadata` say how it was trained: `model.write` writes the file that `nodeproof train` writes.
 
     >>> import nodeproof
     >>> training = nodeproof.train(nodeproof.Graph.bundled(), "ce", global_budget=5, steps=40)
@@ -219,11 +219,8 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def _facts(result: Training) -> dict[str, str]:
-    """What the file of a model says about its training, beside what the compiled half knows."""
-    split = result.split
-    seed = {} if split.seed is None else {"seed": split.seed}
-    sizes = {part: len(split.part(part)) for part in ("train", "validation", "test")}
-    facts = {"split": json.dumps(seed | sizes, separators=(",", ":"))}
+    """What the file of a model says about its worth, if that was evaluated."""
+    facts = {}
     for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
         value = getattr(result, name)
         if value is not None and result.certificates is not None:

@@ -38,7 +38,7 @@ export interface Numbers {
   rows: (string | number)[][];
 }
 
-/** A figure whose chart is drawn anew whenever its width changes. */
+/** A figure whose chart is redrawn whenever its width changes. */
 export function figure(
   caption: Child,
   draw: (width: number) => Element,

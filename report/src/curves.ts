@@ -50,7 +50,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
       marginLeft: 62,
       marginBottom: 40,
       x: {
-        label: "Q, flips in all",
+        label: "Q, flips in total",
         labelAnchor: "center",
         labelArrow: "none",
         domain: [0, end + 1],
@@ -206,7 +206,7 @@ function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
   ];
 }
 
-/** What hovering tells: at that Q, every model that was tried up to there. */
+/** What hovering shows: at that Q, every model that was tried up to there. */
 function pointer(steps: Step[][], width: number): Plot.Markish[] {
   const tried = steps.map((line) => line.slice(0, -1));
   const spots = Array.from({ length: Math.max(...tried.map(({ length }) => length)) }, (_, flips) => {

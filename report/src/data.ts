@@ -25,7 +25,7 @@ export interface Report {
     label: (number | null)[]; // class
     part: (0 | 1)[] | null; // 1 = was labelled in training; null if no split is known
     degree: number[]; // true degree in the graph
-    /** Positions of neighbours; of a node with very many only the first 64 (degree tells the truth). */
+    /** Positions of neighbours; of a node with very many only the first 64 (degree counts them all). */
     neighbours: number[][];
   };
   models: Model[]; // one or more, side by side
@@ -44,9 +44,9 @@ export interface Model {
 
 /** What an attacker may change. The words are the program's own, not those of a stranger's file. */
 export interface Budget {
-  global: number; // Q, flips in all; of radii the most that were tried
+  global: number; // Q, flips in total; of radii the most that were tried
   in_words: string; // “at most 12 flips, 28 at one node (1% of 2879 attributes), only additions”
-  local_in_words: string; // the same without the number of flips in all
+  local_in_words: string; // the same without the number of flips in total
 }
 
 /** A lower bound on a margin: a number; positive, by how much is not known; or nothing, since numbers overflowed. */

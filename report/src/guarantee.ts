@@ -45,7 +45,7 @@ function verdictMeanings(findings: Findings): HTMLElement {
     h("dt", {}, h("strong", {}, "flip")),
     h("dd", {}, "One attribute of one node that is added or removed; only one of the two where the budget says so."),
     h("dt", {}, h("strong", {}, "radius")),
-    h("dd", {}, "The largest number of flips in all under which a node is robust; with “≥” where it may be larger."),
+    h("dd", {}, "The largest number of flips in total under which a node is robust; with “≥” where it may be larger."),
   );
 }
 

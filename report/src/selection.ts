@@ -36,7 +36,7 @@ export class Selection {
     this.update();
   }
 
-  /** Filters and sorts anew. */
+  /** Filters and sorts again. */
   update(): void {
     const { known, unknown } = this.sorted(this.order.column);
     const ordered = [...(this.order.descending ? [...known].reverse() : known), ...unknown];

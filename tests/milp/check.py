@@ -600,7 +600,7 @@ def main():
         print(f"{outcome}: {len(found)}" + (f" ({parts})" if parts else ""))
     seconds = sorted(result["seconds"] for result in results)
     if seconds:
-        print(f"seconds: {sum(seconds):.1f} in all, median {seconds[len(seconds) // 2]:.2f}, slowest {seconds[-1]:.1f}")
+        print(f"seconds: {sum(seconds):.1f} in total, median {seconds[len(seconds) // 2]:.2f}, slowest {seconds[-1]:.1f}")
         print(f"candidates: at most {max(result['candidates'] for result in results)}")
     sys.exit(any(result["outcome"] == "disagree" for result in results))
 

@@ -9,7 +9,7 @@ use nodeproof::{Budget, Direction, Graph, NodeId, Split};
 use crate::cli::FlipArguments;
 use crate::{lists, values};
 
-/// The budget of at most `global` flips in all and what the options say about them.
+/// The budget of at most `global` flips in total and what the options say about them.
 ///
 /// # Errors
 /// If the options name nodes or attributes that the graph does not have, or a file that cannot be read.

@@ -187,7 +187,7 @@ pub(crate) fn read_split(path: &Path, graph: &Graph) -> anyhow::Result<Split> {
     Split::read(path, graph.nodes()).map_err(|error| in_file(path, error))
 }
 
-/// Opens the file once, so that a wrong path is told together with the option it was given with.
+/// Opens the file once, so that a wrong path is reported with the option it was given with.
 ///
 /// # Errors
 /// If the file cannot be opened.

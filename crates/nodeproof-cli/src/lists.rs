@@ -8,12 +8,6 @@ use nodeproof::{AttributeId, Graph, NodeId, Split};
 
 use crate::values::{self, IdRange, NodeList};
 
-/// `count` members of `all`, or all if there are fewer, evenly spaced.
-pub(crate) fn spread<T>(all: &[T], count: usize) -> Vec<&T> {
-    let count = count.min(all.len());
-    (0..count).map(|i| &all[i * all.len() / count]).collect()
-}
-
 /// The nodes that `list` names, in its order, each once. `option` is the option it was given with.
 ///
 /// # Errors
@@ -286,12 +280,5 @@ mod tests {
         assert!(problem(found("0,7")).contains("attribute 7 does not exist"));
         assert!(problem(found("q")).contains("no attribute is called"));
         assert!(problem(found(" , ")).contains("no attribute at all"));
-    }
-
-    #[test]
-    fn samples_are_spread() {
-        let all: Vec<usize> = (0..10).collect();
-        assert_eq!(spread(&all, 4), [&0, &2, &5, &7]);
-        assert_eq!((spread(&all, 99).len(), spread(&all, 0).len(), spread(&all[..0], 3).len()), (10, 0, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! How a command ends, and the exit code that tells a script so.
+//! How a command ends, and the exit code that says so to a script.
 
 use std::io;
 use std::panic::{self, AssertUnwindSafe};

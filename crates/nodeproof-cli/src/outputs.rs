@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use nodeproof::Graph;
-use nodeproof::files::{self, AtomicFile, FileError, Lock, Place, Unfinished};
+use nodeproof::files::{self, AtomicFile, Destination, FileError, Lock, Unfinished};
 use nodeproof::results::{Record, TableWriter};
 use serde::Serialize;
 
@@ -16,30 +16,30 @@ use crate::{terminal, words};
 /// Longest time that a finished record waits in memory.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The place that `path`, given with `option`, means.
+/// The destination that `path`, given with `option`, means.
 ///
 /// # Errors
 /// If nothing can be written there, or if it is one of the `inputs`.
-pub(crate) fn place(path: &Path, option: &str, inputs: &[&Path]) -> anyhow::Result<Place> {
-    let place = Place::of(path);
-    let checked = place.check(inputs).and_then(|()| place.check_writable());
+pub(crate) fn destination(path: &Path, option: &str, inputs: &[&Path]) -> anyhow::Result<Destination> {
+    let destination = Destination::of(path);
+    let checked = destination.check(inputs).and_then(|()| destination.check_writable());
     checked.map_err(|error| match &error {
         FileError::Input { path, input } if path == input => {
             anyhow!("{option}: {} is an input of this command; choose another name", path.display())
         }
         _ => anyhow!("{option}: {error}"),
     })?;
-    Ok(place)
+    Ok(destination)
 }
 
 /// The file that `path`, given with `option`, means, for what cannot go to stdout: `what`, such as `such.as`.
 ///
 /// # Errors
-/// As [`place`], and if it is stdout.
+/// As [`destination`], and if it is stdout.
 pub(crate) fn file(path: &Path, option: &str, inputs: &[&Path], what: &str, such_as: &str) -> anyhow::Result<PathBuf> {
-    match place(path, option, inputs)? {
-        Place::File(path) => Ok(path),
-        Place::Stdout => bail!("{option}: {what} is written to a file; give its name, such as {such_as}"),
+    match destination(path, option, inputs)? {
+        Destination::File(path) => Ok(path),
+        Destination::Stdout => bail!("{option}: {what} is written to a file; give its name, such as {such_as}"),
     }
 }
 
@@ -50,14 +50,14 @@ pub(crate) fn file(path: &Path, option: &str, inputs: &[&Path], what: &str, such
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use io::Write;
     let replaced = files::replace(path, |file| file.write_all(bytes));
-    replaced.map_err(|error| words::file(Place::File(path.to_owned()).failure(error)))
+    replaced.map_err(|error| words::file(Destination::File(path.to_owned()).failure(error)))
 }
 
 /// Where the results of a run go, and how.
 #[derive(Debug, Default)]
 pub(crate) struct ResultFiles {
-    pub(crate) out: Option<Place>,
-    pub(crate) csv: Option<Place>,
+    pub(crate) out: Option<Destination>,
+    pub(crate) csv: Option<Destination>,
     /// Whether what an interrupted run wrote to `out` is continued.
     pub(crate) resume: bool,
     /// Whether the time of each node is kept.
@@ -67,21 +67,21 @@ pub(crate) struct ResultFiles {
 impl ResultFiles {
     /// Results that are written to one file and nowhere else.
     pub(crate) fn only(out: &Path) -> Self {
-        Self { out: Some(Place::of(out)), ..Self::default() }
+        Self { out: Some(Destination::of(out)), ..Self::default() }
     }
 
     /// What the options mean.
     ///
     /// # Errors
-    /// If it can be seen that it cannot work, or if a place is one of the `inputs`.
+    /// If it can be seen that it cannot work, or if a destination is one of the `inputs`.
     pub(crate) fn check(arguments: &ResultArguments, inputs: &[&Path]) -> anyhow::Result<Self> {
         let check =
-            |path: &Option<PathBuf>, option| path.as_deref().map(|path| place(path, option, inputs)).transpose();
+            |path: &Option<PathBuf>, option| path.as_deref().map(|path| destination(path, option, inputs)).transpose();
         let (out, csv) = (check(&arguments.out, "--out")?, check(&arguments.csv, "--csv")?);
         if out.as_ref().zip(csv.as_ref()).is_some_and(|(out, csv)| out.is_same(csv)) {
             bail!("--out and --csv write to the same place; give them different files");
         }
-        if arguments.resume && out == Some(Place::Stdout) {
+        if arguments.resume && out == Some(Destination::Stdout) {
             bail!("--resume continues a file, but --out is stdout; give --out the name of the file");
         }
         Ok(Self { out, csv, resume: arguments.resume, timings: arguments.timings })
@@ -89,7 +89,7 @@ impl ResultFiles {
 
     /// Whether an interrupted run can be resumed.
     pub(crate) fn can_be_resumed(&self) -> bool {
-        self.out.as_ref().is_some_and(|place| place.path().is_some() && !place.is_special())
+        self.out.as_ref().is_some_and(|destination| destination.path().is_some() && !destination.is_special())
     }
 
     /// Prints the summary: on stdout, unless results go there.
@@ -97,7 +97,7 @@ impl ResultFiles {
     /// # Errors
     /// If it cannot be printed; that nobody reads it is no error.
     pub(crate) fn print_summary(&self, text: &str) -> anyhow::Result<()> {
-        let printed = if self.all().any(|place| *place == Place::Stdout) {
+        let printed = if self.all().any(|destination| *destination == Destination::Stdout) {
             use io::Write;
             io::stderr().write_all(text.as_bytes())
         } else {
@@ -112,11 +112,11 @@ impl ResultFiles {
 
     /// The names of the files, for people.
     pub(crate) fn names(&self) -> Option<String> {
-        let names: Vec<String> = self.all().filter_map(Place::path).map(terminal::shown).collect();
+        let names: Vec<String> = self.all().filter_map(Destination::path).map(terminal::shown).collect();
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    fn all(&self) -> impl Iterator<Item = &Place> {
+    fn all(&self) -> impl Iterator<Item = &Destination> {
         [&self.out, &self.csv].into_iter().flatten()
     }
 }
@@ -133,16 +133,16 @@ pub(crate) enum Output<T> {
 }
 
 impl<T> Output<T> {
-    /// What `begin` begins, if there is a place for it.
+    /// What `begin` begins, if there is a destination for it.
     ///
     /// # Errors
     /// If it cannot be written, or if another run writes it.
     pub(crate) fn begin(
-        place: Option<&Place>,
-        begin: impl FnOnce(&Place) -> Result<T, FileError>,
+        destination: Option<&Destination>,
+        begin: impl FnOnce(&Destination) -> Result<T, FileError>,
     ) -> anyhow::Result<Self> {
-        let Some(place) = place else { return Ok(Self::Nowhere) };
-        match begin(place) {
+        let Some(destination) = destination else { return Ok(Self::Nowhere) };
+        match begin(destination) {
             Ok(output) => Ok(Self::Open(output)),
             Err(error) if error.is_closed_pipe() => Ok(Self::Closed),
             Err(error) => Err(words::file(error)),
@@ -180,7 +180,7 @@ impl<T> Output<T> {
 /// A table that appears as a whole at the end.
 #[derive(Debug)]
 pub(crate) struct Table {
-    place: Place,
+    destination: Destination,
     writer: TableWriter<AtomicFile>,
     _lock: Option<Lock>,
 }
@@ -190,10 +190,14 @@ impl Table {
     ///
     /// # Errors
     /// If it cannot be written, or if another run writes it.
-    pub(crate) fn begin<R: Record>(place: &Place, graph: &Graph) -> Result<Self, FileError> {
-        let lock = place.path().map(Lock::of_output).transpose()?;
-        let writer = AtomicFile::create(place).and_then(|file| TableWriter::begin::<R>(file, graph));
-        Ok(Self { place: place.clone(), writer: writer.map_err(|error| place.failure(error))?, _lock: lock })
+    pub(crate) fn begin<R: Record>(destination: &Destination, graph: &Graph) -> Result<Self, FileError> {
+        let lock = destination.path().map(Lock::of_output).transpose()?;
+        let writer = AtomicFile::create(destination).and_then(|file| TableWriter::begin::<R>(file, graph));
+        Ok(Self {
+            destination: destination.clone(),
+            writer: writer.map_err(|error| destination.failure(error))?,
+            _lock: lock,
+        })
     }
 
     /// Adds a row.
@@ -201,16 +205,16 @@ impl Table {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn row<R: Record>(&mut self, record: &R) -> Result<(), FileError> {
-        self.writer.record(record).map_err(|error| self.place.failure(error))
+        self.writer.record(record).map_err(|error| self.destination.failure(error))
     }
 
     fn flush(&mut self) -> Result<(), FileError> {
-        self.writer.flush().map_err(|error| self.place.failure(error))
+        self.writer.flush().map_err(|error| self.destination.failure(error))
     }
 
     fn commit(self) -> Result<(), FileError> {
         let committed = self.writer.into_inner().and_then(AtomicFile::commit);
-        committed.map_err(|error| self.place.failure(error))
+        committed.map_err(|error| self.destination.failure(error))
     }
 }
 
@@ -275,7 +279,7 @@ impl Outputs {
         self.table.end(Table::commit)
     }
 
-    /// Ends a run whose lines were a journal: `write` writes what comes in their place.
+    /// Ends a run whose lines were a journal: `write` writes what replaces them.
     ///
     /// # Errors
     /// As [`Outputs::finish`].
@@ -305,8 +309,8 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_ends_an_output_quietly_and_every_other_failure_aloud() {
-        let place = Place::Stdout;
-        let mut output = Output::begin(Some(&place), |_| Ok(0)).unwrap();
+        let destination = Destination::Stdout;
+        let mut output = Output::begin(Some(&destination), |_| Ok(0)).unwrap();
         let add = |written: &mut i32| {
             *written += 1;
             Ok(())
@@ -318,9 +322,9 @@ mod tests {
         assert!(matches!(output, Output::Closed));
         output.write(|_| Err(full())).unwrap();
         output.end(|_| Err(full())).unwrap();
-        assert!(matches!(Output::<()>::begin(Some(&place), |_| Err(closed())).unwrap(), Output::Closed));
+        assert!(matches!(Output::<()>::begin(Some(&destination), |_| Err(closed())).unwrap(), Output::Closed));
         assert!(matches!(Output::<()>::begin(None, |_| Err(full())).unwrap(), Output::Nowhere));
-        assert!(Output::<()>::begin(Some(&place), |_| Err(full())).is_err());
+        assert!(Output::<()>::begin(Some(&destination), |_| Err(full())).is_err());
         assert!(Output::Open(()).end(|()| Err(full())).is_err());
     }
 
@@ -332,8 +336,8 @@ mod tests {
         assert!(all_closed(Output::Nowhere, Output::Closed));
         assert!(all_closed(Output::Closed, Output::Closed));
         let folder = tempfile::tempdir().unwrap();
-        let (graph, place) = (Graph::new(1, 1, &[], &[]).unwrap(), Place::of(folder.path().join("table")));
-        let table = Output::Open(Table::begin::<Radius>(&place, &graph).unwrap());
+        let (graph, destination) = (Graph::new(1, 1, &[], &[]).unwrap(), Destination::of(folder.path().join("table")));
+        let table = Output::Open(Table::begin::<Radius>(&destination, &graph).unwrap());
         assert!(!all_closed(Output::Closed, table));
     }
 
@@ -341,12 +345,12 @@ mod tests {
     fn a_table_appears_as_a_whole_and_is_written_by_one_run_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.csv");
-        let (graph, place) = (Graph::new(1, 1, &[], &[]).unwrap(), Place::of(&path));
+        let (graph, destination) = (Graph::new(1, 1, &[], &[]).unwrap(), Destination::of(&path));
         fs::write(&path, "old").unwrap();
-        let mut table = Table::begin::<Radius>(&place, &graph).unwrap();
+        let mut table = Table::begin::<Radius>(&destination, &graph).unwrap();
         table.row(&Radius::new(NodeId(0), &graph, Some(3), None)).unwrap();
         table.flush().unwrap();
-        assert!(matches!(Table::begin::<Radius>(&place, &graph), Err(FileError::Busy { .. })));
+        assert!(matches!(Table::begin::<Radius>(&destination, &graph), Err(FileError::Busy { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         table.commit().unwrap();
         let text = fs::read_to_string(&path).unwrap();
@@ -354,15 +358,15 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_with_their_options() {
+    fn destinations_are_named_with_their_options() {
         let folder = tempfile::tempdir().unwrap();
         let input = folder.path().join("graph.npz");
         fs::write(&input, "").unwrap();
-        let problem = |path: &Path| place(path, "--csv", &[&input]).unwrap_err().to_string();
+        let problem = |path: &Path| destination(path, "--csv", &[&input]).unwrap_err().to_string();
         assert!(problem(&input).ends_with("graph.npz is an input of this command; choose another name"));
         let other = problem(&folder.path().join("./x/../graph.npz"));
         assert!(other.starts_with("--csv: cannot write "), "{other}");
-        assert_eq!(place(Path::new("-"), "--csv", &[]).unwrap(), Place::Stdout);
+        assert_eq!(destination(Path::new("-"), "--csv", &[]).unwrap(), Destination::Stdout);
         let stdout = file(Path::new("-"), "--out", &[], "a split", "split.json").unwrap_err().to_string();
         assert_eq!(stdout, "--out: a split is written to a file; give its name, such as split.json");
     }

@@ -36,7 +36,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A bar for `nodes` nodes; it shows itself when there is something to tell.
+    /// A bar for `nodes` nodes; it appears when there is something to show.
     pub(crate) fn new(nodes: usize, quiet: bool) -> Self {
         let visible = !quiet && io::stderr().is_terminal();
         let target = if visible { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };

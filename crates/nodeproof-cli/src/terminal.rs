@@ -44,14 +44,14 @@ pub(crate) fn shown(path: &Path) -> String {
 /// Prints a result.
 ///
 /// # Errors
-/// Whatever stdout says, unchanged: a broken pipe must be told from other failures.
+/// Whatever stdout says, unchanged: a broken pipe must be distinguished from other failures.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Says something that is not a result. If stderr is gone there is nobody to tell.
+/// Says something that is not a result. If stderr is gone nobody can read it.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(text));
 }

@@ -64,6 +64,6 @@ mod tests {
         let scan = settings(SettingsError::Scan { engine: Engine::Tight }).to_string();
         assert!(scan.ends_with("(add --engine fast, or leave out --scan)"), "{scan}");
         let other = FileError::OtherRun { path: "a".into(), differences: "nodes: 1 there, 2 now".to_owned() };
-        assert!(file(other).to_string().ends_with("or start anew without --resume"));
+        assert!(file(other).to_string().ends_with("or start again without --resume"));
     }
 }

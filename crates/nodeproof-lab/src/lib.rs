@@ -7,7 +7,7 @@
 //! | [`bench::train`] | a step of training |
 //! | [`reproduce`] | the paper's table and figures, ours beside the published numbers |
 //!
-//! Everything takes plain settings, tells an observer how far it has come, and returns data that can be serialised and put
+//! Everything takes plain settings, keeps an observer informed, and returns data that can be serialised and put
 //! into words. Nothing is printed.
 
 pub mod bench;

@@ -75,7 +75,7 @@ fn a_run_that_is_stopped_again_and_again_comes_to_the_same() {
     let (whole, stopped) = (files(&folder.path().join("whole")), files(&folder.path().join("stopped")));
     assert_eq!(whole.keys().collect::<Vec<_>>(), stopped.keys().collect::<Vec<_>>(), "nothing is left behind");
     for (name, bytes) in &whole {
-        // These tell how long it took.
+        // These say how long it took.
         assert!(["README.md", "steps.jsonl"].contains(&name.as_str()) || stopped[name] == *bytes, "{name}");
     }
 }

@@ -12,7 +12,7 @@ use crate::fingerprint::hex;
 use crate::tensors::{self, Tensor, floats};
 
 const FORMAT: &str = "nodeproof-checkpoint";
-/// Version 1 had no hash, so that nothing could tell whether it is as it was written.
+/// Version 1 had no hash, so that nothing showed whether it is as it was written.
 const VERSION: &str = "2";
 
 /// Why training cannot be continued from a file, or not be written to one.
@@ -29,7 +29,7 @@ pub enum CheckpointError {
     },
     /// The file is not a checkpoint.
     #[error(
-        "{path} is not a checkpoint that nodeproof can read: {problem}; start anew without it", path = path.display()
+        "{path} is not a checkpoint that nodeproof can read: {problem}; start again without it", path = path.display()
     )]
     Format {
         /// The file.
@@ -40,7 +40,7 @@ pub enum CheckpointError {
     /// The checkpoint is one of another run.
     #[error(
         "{path} is a checkpoint of a run with another graph, split or options; continue with those of that run, or start \
-         anew without it", path = path.display()
+         again without it", path = path.display()
     )]
     OtherRun {
         /// The file.
@@ -120,14 +120,14 @@ impl Checkpoint {
         if get("version") != VERSION {
             return Err(format!("it has version {}, this nodeproof reads {VERSION}", get("version")));
         }
-        let mut places: Vec<(String, usize)> = Vec::new();
+        let mut members: Vec<(String, usize)> = Vec::new();
         for name in tensors.names() {
-            let place = name.rsplit_once('.').and_then(|(group, i)| Some((group.to_owned(), i.parse().ok()?)));
-            places.push(place.ok_or_else(|| format!("it has a tensor {name}, which no checkpoint has"))?);
+            let member = name.rsplit_once('.').and_then(|(group, i)| Some((group.to_owned(), i.parse().ok()?)));
+            members.push(member.ok_or_else(|| format!("it has a tensor {name}, which no checkpoint has"))?);
         }
-        places.sort_unstable();
+        members.sort_unstable();
         let mut checkpoint = Self { run: get("run"), progress: get("progress"), groups: Vec::new() };
-        for (group, i) in places {
+        for (group, i) in members {
             let (_, values) = floats(&tensors, &format!("{group}.{i}"))?;
             match checkpoint.groups.last_mut() {
                 Some((last, tensors)) if *last == group => tensors.push(values),
@@ -192,11 +192,11 @@ mod tests {
         let path = folder.path().join("run.checkpoint");
         checkpoint().write(&path).unwrap();
         let bytes = fs::read(&path).unwrap();
-        for place in 0..bytes.len() {
+        for position in 0..bytes.len() {
             let mut changed = bytes.clone();
-            changed[place] ^= 1 << (place % 8);
+            changed[position] ^= 1 << (position % 8);
             fs::write(&path, &changed).unwrap();
-            assert!(Checkpoint::read(&path, "abc").is_err(), "byte {place}");
+            assert!(Checkpoint::read(&path, "abc").is_err(), "byte {position}");
         }
     }
 }

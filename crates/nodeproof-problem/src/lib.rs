@@ -9,7 +9,7 @@
 //! Z⁰ = P X W⁰ + b⁰,     Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ,     logits of node t = row t of Zᴸ.
 //! ```
 //!
-//! An attacker flips entries of `X`: at most Q in all and q_n in the row of node n ([`Budget`]). Node t with class y is
+//! An attacker flips entries of `X`: at most Q in total and q_n in the row of node n ([`Budget`]). Node t with class y is
 //! **robust** when for every admissible set of flips and every other class k
 //!
 //! ```text
@@ -30,6 +30,7 @@ pub mod graph;
 pub mod ids;
 pub mod matrix;
 pub mod model;
+pub mod provenance;
 pub mod radius;
 pub mod results;
 pub mod settings;

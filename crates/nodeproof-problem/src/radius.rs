@@ -16,7 +16,7 @@ pub struct Radius {
     pub label: Option<ClassId>,
     /// The largest global budget under which it is proven robust; `None` if it is not even without flips.
     pub robust_up_to: Option<u32>,
-    /// What a scan does not tell.
+    /// What a scan does not find.
     pub found: Option<Found>,
 }
 
@@ -34,7 +34,7 @@ pub struct Found {
     pub witness: Option<Witness>,
     /// Verdicts that were needed.
     pub verdicts: u32,
-    /// Subproblems that branch and bound looked at, in all.
+    /// Subproblems that branch and bound looked at, in total.
     pub branches: u64,
     /// Time spent on this node alone, where it was asked for.
     pub time: Option<Duration>,

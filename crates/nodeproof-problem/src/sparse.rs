@@ -133,7 +133,7 @@ impl SparseMatrix {
         Self { pattern, values }
     }
 
-    /// Builds a matrix from `(row, column, value)` triplets in any order; values of the same place are summed,
+    /// Builds a matrix from `(row, column, value)` triplets in any order; values of the same position are summed,
     /// in the order given.
     ///
     /// # Panics
@@ -144,8 +144,8 @@ impl SparseMatrix {
         let mut values = vec![0.0; pattern.entries()];
         for &(row, column, value) in triplets {
             let range = pattern.range(row as usize);
-            if let Ok(place) = pattern.indices[range.clone()].binary_search(&column) {
-                values[range.start + place] += value;
+            if let Ok(position) = pattern.indices[range.clone()].binary_search(&column) {
+                values[range.start + position] += value;
             }
         }
         Self { pattern, values }

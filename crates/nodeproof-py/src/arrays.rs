@@ -61,16 +61,16 @@ impl Ids<'_> {
         }
     }
 
-    /// What reads the entry at a place.
+    /// What reads the entry at a position.
     pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> i64 + '_> {
         match self {
             Self::Narrow(ids) => {
                 let ids = ids.view();
-                Box::new(move |place| ids[place].into())
+                Box::new(move |position| ids[position].into())
             }
             Self::Wide(ids) => {
                 let ids = ids.view();
-                Box::new(move |place| ids[place])
+                Box::new(move |position| ids[position])
             }
         }
     }
@@ -109,14 +109,14 @@ impl Values<'_> {
         }
     }
 
-    /// What reads the entry at a place.
+    /// What reads the entry at a position.
     pub(crate) fn reader(&self) -> Box<dyn Fn(usize) -> f64 + '_> {
         fn of<'a, T: Element + Copy>(
             values: &'a Array1<'_, T>,
             float: impl Fn(T) -> f64 + 'a,
         ) -> Box<dyn Fn(usize) -> f64 + 'a> {
             let values = values.view();
-            Box::new(move |place| float(values[place]))
+            Box::new(move |position| float(values[position]))
         }
         match self {
             Self::Double(values) => of(values, |value| value),
@@ -174,12 +174,12 @@ impl Csr<'_> {
             if start < 0 || end < start || end > entries as i64 {
                 return Err(fail("its row starts do not ascend"));
             }
-            for place in start as usize..end as usize {
-                let column = index(place);
+            for position in start as usize..end as usize {
+                let column = index(position);
                 if !usize::try_from(column).is_ok_and(|column| column < self.columns) {
                     return Err(fail(&format!("row {row} has column {column} of {}", self.columns)));
                 }
-                all.push((row as u32, column as u32, value(place)));
+                all.push((row as u32, column as u32, value(position)));
             }
         }
         Ok(all)

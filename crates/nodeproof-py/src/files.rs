@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use nodeproof::files::{Place, replace};
+use nodeproof::files::{Destination, replace};
 use pyo3::prelude::*;
 
 use crate::errors::Raised;
@@ -11,10 +11,10 @@ use crate::errors::Raised;
 /// Writes `content` beside `path` and moves it there once it is complete; what was there stays as it was if that fails.
 #[pyfunction]
 pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
-    let place = Place::File(path.clone());
+    let destination = Destination::File(path.clone());
     let write = || {
-        place.check(&[])?;
-        replace(&path, |file| file.write_all(content)).map_err(|error| place.failure(error))
+        destination.check(&[])?;
+        replace(&path, |file| file.write_all(content)).map_err(|error| destination.failure(error))
     };
     py.detach(write).raised(py)
 }

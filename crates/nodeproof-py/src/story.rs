@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
-    AttributeId, Bound as Margin, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip,
-    Network, NodeId, Radius, Verdict,
+    AttributeId, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip, Network, NodeId,
+    Radius,
 };
 use nodeproof_report::story::{self, Story};
 use nodeproof_report::text::{Emphasis, Style};
@@ -22,9 +22,9 @@ use crate::settings::PySettings;
 use crate::work::{self, Watch};
 
 /// A certificate, a radius, logits, and all of it in words.
-type Told<'py> = (PyCertificates, Option<PyRadii>, Bound<'py, PyArray1<f64>>, String);
+type Explained<'py> = (PyCertificates, Option<PyRadii>, Bound<'py, PyArray1<f64>>, String);
 
-/// Certifies a node and tells its story. With `radius`, a node that several flips change gets the smallest witness that a
+/// Certifies a node and puts it in words. With `radius`, a node that several flips change gets the smallest witness that a
 /// search for its radius finds.
 #[pyfunction]
 pub(crate) fn explain<'py>(
@@ -34,7 +34,7 @@ pub(crate) fn explain<'py>(
     settings: &PySettings,
     node: u32,
     radius: bool,
-) -> PyResult<Told<'py>> {
+) -> PyResult<Explained<'py>> {
     let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
     let node = NodeId(node);
     settings.validate(&graph, &[node]).raised(py)?;
@@ -51,7 +51,8 @@ pub(crate) fn explain<'py>(
         if let Some(radius) = &radius {
             story = story.with_radius(&graph, radius);
         }
-        let words = story.in_words(Style::default(), hint(&settings, &certificate, radius.as_ref()).as_deref());
+        let search = format!("radius(graph, model, nodes=[{node}])");
+        let words = story.in_words(Style::default(), story.hint(remedy(&settings), &search).as_deref());
         let header = Header::new(&graph, &model, &settings, 1);
         let radii = radius.map(|radius| {
             let mut radii = Radii::new(header.clone());
@@ -97,21 +98,6 @@ fn take_witness(certificate: &mut Certificate, radius: &Radius) {
     let size = certificate.witness().map(|witness| witness.flips.len());
     if let Some(smaller) = radius.witness().filter(|witness| Some(witness.flips.len()) < size) {
         certificate.evidence = Evidence::Witness(smaller.clone());
-    }
-}
-
-/// What would tell more, if anything.
-fn hint(settings: &CertifySettings, certificate: &Certificate, radius: Option<&Radius>) -> Option<String> {
-    match certificate.verdict() {
-        Verdict::Robust => {
-            Some(format!("radius(graph, model, nodes=[{}]) finds how many flips it withstands", certificate.node))
-        }
-        Verdict::Undecided if certificate.margin() == Margin::Unknown => None,
-        Verdict::Undecided => Some(format!("{} may settle it", remedy(settings)?)),
-        Verdict::Nonrobust => {
-            radius.filter(|radius| !radius.is_exact())?;
-            Some(format!("{} may find fewer flips, or prove that there are none", remedy(settings)?))
-        }
     }
 }
 

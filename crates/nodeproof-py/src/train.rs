@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodeproof::results::BudgetFields;
+use nodeproof::provenance::{Provenance, Worth};
+use nodeproof::results::SplitFields;
 use nodeproof::train::Trainer;
 use nodeproof::{Method, TrainSettings};
 use pyo3::prelude::*;
@@ -58,12 +59,12 @@ pub(crate) fn train(
             if let Some(checkpoint) = checkpoint.as_ref().filter(|kept| kept.resume && kept.path.exists()) {
                 trainer.resume(&checkpoint.path)?;
             }
-            let all = trainer.options().all_steps();
+            let all = trainer.settings().all_steps();
             let mut log = Vec::new();
-            while let Some(report) = trainer.step()? {
-                log.push(serde_json::to_string(&report)?);
-                let stop = watch.tell(report.step, all);
-                let due = |kept: &&Checkpoint| stop || report.step.is_multiple_of(kept.every.max(1));
+            while let Some(step) = trainer.step()? {
+                log.push(serde_json::to_string(&step)?);
+                let stop = watch.tell(step.step, all);
+                let due = |kept: &&Checkpoint| stop || step.step.is_multiple_of(kept.every.max(1));
                 if let Some(kept) = checkpoint.as_ref().filter(due) {
                     trainer.write_checkpoint(&kept.path)?;
                 }
@@ -74,18 +75,9 @@ pub(crate) fn train(
             if let Some(kept) = &checkpoint {
                 trainer.write_checkpoint(&kept.path)?;
             }
-            let metadata = BTreeMap::from([
-                ("method", trainer.options().method.to_string()),
-                ("budget", BudgetFields::new(&trainer.options().budget, graph.attribute_count()).to_json()),
-                ("seed", trainer.options().seed.to_string()),
-                ("options", serde_json::to_string(trainer.options())?),
-                ("steps", trainer.steps_done().to_string()),
-                ("nodeproof", env!("CARGO_PKG_VERSION").to_owned()),
-                ("graph", graph.fingerprint()),
-            ]);
-            let metadata: BTreeMap<String, String> =
-                metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-            let steps = trainer.steps_done();
+            let (settings, fields, steps) = (trainer.settings(), SplitFields::new(&split, None), trainer.steps_done());
+            let provenance = Provenance { graph: &graph, settings, split: &fields, steps, worth: Worth::default() };
+            let metadata = provenance.metadata();
             Ok((trainer.into_model(), log, metadata, steps))
         })
     })?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use nodeproof::SettingsError;
+use nodeproof::settings::check_threads;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time that work has to end by itself once it is stopped, such as to keep where it was; then it is left alone.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the working thread and the waiting one tell each other.
+/// What the working thread and the waiting one share.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     stop: AtomicBool,
@@ -78,17 +78,12 @@ pub(crate) fn run<T: Send + 'static>(
 
 const INTERNAL: &str = "nodeproof made a mistake, which is on stderr; please report it with the graph and the model";
 
-/// Most threads that may be asked for, as everywhere in the library.
-const MOST_THREADS: usize = 1024;
-
 /// A pool of this many threads, or as many as there are cores; of its own, so that a forked process has one too.
 ///
 /// # Errors
 /// If there are too many, or the system refuses.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
-    if threads > MOST_THREADS {
-        return Err(SettingsError::value("threads", threads, format!("give at most {MOST_THREADS}")).into());
-    }
+    check_threads(threads)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| Failure::input(format!("cannot start {threads} threads: {error}; ask for fewer")))
 }

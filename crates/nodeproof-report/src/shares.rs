@@ -6,7 +6,7 @@ use nodeproof_problem::results::Radii;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shares {
-    /// Nodes in all.
+    /// Nodes in total.
     pub nodes: usize,
     /// For Q = 0, 1, …, the largest budget that was tried: nodes proven robust; never rises.
     pub robust: Vec<usize>,

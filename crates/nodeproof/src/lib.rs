@@ -9,7 +9,7 @@
 //! Z⁰ = P X W⁰ + b⁰,     Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ,     logits of node t = row t of Zᴸ.
 //! ```
 //!
-//! An attacker flips entries of `X`: at most Q in all and q_n in the row of node n ([`Budget`]). Node t with class y is
+//! An attacker flips entries of `X`: at most Q in total and q_n in the row of node n ([`Budget`]). Node t with class y is
 //! **robust** when for every admissible set of flips and every other class k
 //!
 //! ```text
@@ -62,7 +62,8 @@ pub use nodeproof_problem::{
     SettingsError, SparseMatrix, Split, SplitError, SplitSize, TargetClass, TrainSettings, Verdict, Witness,
 };
 pub use nodeproof_problem::{
-    budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, radius, results, settings, sparse,
+    budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results, settings,
+    sparse,
 };
 pub use relax::Slopes;
 pub use run::{Certifier, CertifyError, Event, Finish, Gap, RadiusSearch, Recheck, SearchEvent};

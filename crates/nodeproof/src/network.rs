@@ -38,7 +38,7 @@ impl<'a> Network<'a> {
         }
         if model.classes() < graph.classes() {
             let problem = format!(
-                "it tells {} classes apart, but the graph's labels or class names make {}; use the model that was trained \
+                "it has {} classes, but the graph's labels or class names make {}; use the model that was trained \
                  on these labels",
                 model.classes(),
                 graph.classes()

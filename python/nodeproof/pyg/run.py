@@ -159,7 +159,7 @@ def _check_parameters(module: Any) -> None:
 
 @contextmanager
 def _watched(module: Any, calls: list[Call], trace: Trace) -> Iterator[None]:
-    """Has every layer that passes messages tell of its calls."""
+    """Records the calls of every layer that passes messages."""
     from torch_geometric.nn import MessagePassing
 
     handles = []

@@ -89,7 +89,7 @@ class Trace:
         self._hint = hint
         #: Of each storage, what its values are; it is kept, so that no address is used again.
         self._labels: dict[int, tuple[Label, Any]] = {}
-        #: What was refused, or failed; a module that goes on all the same does not get away with it.
+        #: What was refused, or failed; a module that continues all the same does not get away with it.
         self._refused: list[VerificationError] = []
         self._failed: list[BaseException] = []
         self._open: list[_Open] = []
@@ -166,7 +166,7 @@ class Trace:
         self.check()
         for error in self._failed:
             raise VerificationError(
-                f"the module goes on after an operation that failed ({type(error).__name__}: {error}), and may not fail where "
+                f"the module continues after an operation that failed ({type(error).__name__}: {error}), and may not fail where "
                 "its values are at hand"
             )
 
@@ -363,7 +363,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _address(value: Any) -> int:
-    """What tells a storage from others: views share it."""
+    """What identifies a storage: views share it."""
     try:
         return int(value.untyped_storage()._cdata)
     except (NotImplementedError, RuntimeError):

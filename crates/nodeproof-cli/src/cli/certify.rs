@@ -11,7 +11,7 @@ use crate::values::{self, Limit, Share};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  # every node, at most 12 flips in all and 1% of the attributes at each node
+  # every node, at most 12 flips in total and 1% of the attributes at each node
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12
 
   # certificates to keep, a table for a spreadsheet, and a gate for CI

@@ -58,7 +58,7 @@ pub(crate) struct ModelArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetArguments {
-    /// Most flips in all
+    /// Most flips in total
     #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) global_budget: u32,
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub(crate) struct BudgetArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct MaxBudgetArguments {
-    /// Largest global budget (flips in all) that is tried
+    /// Largest global budget (flips in total) that is tried
     #[arg(long, value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) max_budget: u32,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) struct MaxBudgetArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct BudgetListArguments {
-    /// Global budgets (flips in all) to compare under
+    /// Global budgets (flips in total) to compare under
     #[arg(long, value_name = "Q,Q,…", default_value = "5,12,25,40", allow_hyphen_values = true)]
     pub(crate) budgets: Budgets,
     #[command(flatten)]

@@ -78,7 +78,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// See what nodeproof does, within a minute
     ///
-    /// Trains a standard and a robust network on the bundled graph, certifies both, compares them, and tells what an
+    /// Trains a standard and a robust network on the bundled graph, certifies both, compares them, and shows what an
     /// attacker would do to one node. Each step shows the command line that does the same. Nothing is downloaded.
     #[command(after_help = demo::EXAMPLES)]
     Demo(DemoArguments),
@@ -119,7 +119,7 @@ pub(crate) enum Command {
     /// Repeat the paper's experiments
     ///
     /// Trains the networks of the paper on its data sets, as far as they are there, finds their radii, and writes a summary:
-    /// the paper's table and figures, ours beside the published ones. A run that was stopped goes on where it was when the
+    /// the paper's table and figures, ours beside the published ones. A run that was stopped continues where it was when the
     /// same command is given again. With --quick it takes a quarter of an hour on two cores.
     #[command(after_help = reproduce::EXAMPLES)]
     Reproduce(ReproduceArguments),

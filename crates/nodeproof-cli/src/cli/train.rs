@@ -209,7 +209,7 @@ pub(crate) struct SplitArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct TrainOutputArguments {
-    /// Write the model here, as .safetensors; `nodeproof model info` tells how it was trained
+    /// Write the model here, as .safetensors; `nodeproof model info` shows how it was trained
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Write loss, margins and accuracies of each step, as JSON Lines

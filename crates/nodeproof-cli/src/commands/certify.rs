@@ -110,7 +110,7 @@ pub(super) fn certify(
     Ok(Some(certified))
 }
 
-/// Opens the outputs and brings them to where the run goes on: certificates of an earlier run are checked, counted, and
+/// Opens the outputs and brings them to where the run continues: certificates of an earlier run are checked, counted, and
 /// copied to the table.
 fn begin(
     certifier: &Certifier,

@@ -13,7 +13,7 @@ use nodeproof::{
     Budget, Certificate, CertifySettings, Engine, Graph, LocalBudget, Method, Model, NodeId, Percent, Split, SplitSize,
     TrainSettings, Verdict, Witness,
 };
-use nodeproof_report::plot::figures;
+use nodeproof_report::plot::figures::{self, Curves};
 use nodeproof_report::story::flip_in_words;
 use nodeproof_report::tally::Figures;
 use nodeproof_report::text::{Emphasis, duration, grouped, percentage, short_class, short_name, table};
@@ -31,13 +31,13 @@ use crate::outputs::ResultFiles;
 use crate::terminal::{self, paragraph};
 use crate::words;
 
-/// Flips in all that an attacker may make.
+/// Flips in total that an attacker may make.
 const BUDGET: u32 = 5;
 /// What the `complete` engine may spend on a node.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// The largest budget for which radii are looked for.
 const MAX_BUDGET: u32 = 40;
-/// Nodes among which the one to tell of is looked for.
+/// Nodes among which the one to show is looked for.
 const CANDIDATES: usize = 40;
 /// Share of each class that is labelled.
 const LABELLED: f64 = 0.1;
@@ -119,7 +119,7 @@ fn introduction(graph: &Graph) -> String {
         grouped(graph.attribute_count()),
     );
     let attack = format!(
-        "Somebody who wants a noun misjudged adds or removes words: {BUDGET} in all, wherever it hurts most. Which \
+        "Somebody who wants a noun misjudged adds or removes words: {BUDGET} in total, wherever it hurts most. Which \
          predictions can be trusted?"
     );
     format!("{}\n{}", paragraph(&text), paragraph(&attack))
@@ -181,7 +181,7 @@ impl Demo {
 
     /// Says that the user stopped it.
     fn stopped(&self) -> Outcome {
-        terminal::complain("the demo was stopped; it begins anew when it is run again");
+        terminal::complain("the demo was stopped; it starts from the beginning when it is run again");
         Outcome::Interrupted
     }
 
@@ -239,7 +239,7 @@ impl Demo {
         Line::new(command).with("--graph", "bundled").with("--model", model)
     }
 
-    /// Tells of a noun that one network loses and the other keeps; which it was, if there is one.
+    /// Shows a noun that one network loses and the other keeps; which it was, if there is one.
     fn story(&self, standard: &Question) -> anyhow::Result<Option<NodeId>> {
         let graph = &self.graph;
         let [lost, kept] = NETWORKS.map(|network| Certificates::read(self.certificates(network)));
@@ -303,7 +303,7 @@ impl Demo {
         let line =
             Line::new("plot certificates").named(own, robust_file).with("--against", named(other, standard_file));
         self.show_line(&outs.iter().fold(line, |line, out| line.with("--out", out)))?;
-        let (robust, standard) = (plot::curves(robust), plot::curves(standard));
+        let (robust, standard) = (Curves::of(robust), Curves::of(standard));
         let figure = figures::certificates((Some(own), &robust), Some((other, &standard)), None);
         plot::Output::quietly(&outs)?.write(figure)?;
         Ok(())

@@ -1,6 +1,6 @@
 //! `nodeproof explain`: the story of one node.
 
-use nodeproof::{Bound, Certificate, Certifier, Network, NodeId, Radius, Verdict};
+use nodeproof::{Certificate, Certifier, Network, Radius};
 use nodeproof_report::story::Story;
 
 use crate::cli::ExplainArguments;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
         let text = if arguments.print.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {
-            story.in_words(terminal::style(), hint(&question, certificate, radius.as_ref()).as_deref())
+            story.in_words(terminal::style(), hint(&question, &story).as_deref())
         };
         terminal::print(&text)?;
     }
@@ -47,7 +47,7 @@ fn radius(certifier: &Certifier, certificate: &Certificate, most: u32) -> anyhow
     Ok(radii.pop())
 }
 
-/// All that is told of the node.
+/// All there is to say of the node.
 fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>) -> anyhow::Result<Story> {
     let logits = Network::new(&question.graph, &question.model)?.logits_under(certificate.node, &[]);
     let story = Story::new(&question.graph, &question.settings.budget, certificate, &logits);
@@ -57,30 +57,17 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
     })
 }
 
-/// What would tell more, if anything.
-fn hint(question: &Question, certificate: &Certificate, radius: Option<&Radius>) -> Option<String> {
-    let remedy = engine::remedy(&question.settings);
-    match certificate.verdict() {
-        Verdict::Robust => Some(how_many(certificate.node)),
-        Verdict::Undecided if certificate.margin() == Bound::Unknown => None,
-        Verdict::Undecided => remedy.map(|remedy| format!("{remedy} may settle it")),
-        Verdict::Nonrobust => {
-            let open = radius.is_some_and(|radius| !radius.is_exact());
-            let remedy = remedy.filter(|_| open)?;
-            Some(format!("{remedy} may find fewer flips, or prove that there are none"))
-        }
-    }
-}
-
-fn how_many(node: NodeId) -> String {
-    format!("`nodeproof radius --nodes {node}` finds how many flips it withstands")
+/// What the reader might try next, if anything.
+fn hint(question: &Question, story: &Story) -> Option<String> {
+    let search = format!("`nodeproof radius --nodes {}`", story.node.id);
+    story.hint(engine::remedy(&question.settings), &search)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use nodeproof::{Budget, CertifySettings, Engine, Graph, Layer, Matrix, Model, Propagation};
+    use nodeproof::{Budget, CertifySettings, Engine, Graph, Layer, Matrix, Model, NodeId, Propagation};
 
     use super::*;
 
@@ -96,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_witness_is_told() {
+    fn the_smallest_witness_is_shown() {
         for engine in Engine::ALL {
             let question = question(engine);
             let certifier = question.certifier().unwrap();
@@ -106,7 +93,7 @@ mod tests {
             let story = tell(&question, &certificate, Some(&radius)).unwrap();
             assert_eq!(story.witness.as_ref().unwrap().flips.len(), 2, "{}", engine.name());
             assert_eq!(story.verdict_in_words(), "nonrobust: 2 flips change the class, and no single one does");
-            assert_eq!(hint(&question, &certificate, Some(&radius)), None);
+            assert_eq!(hint(&question, &story), None);
         }
     }
 
@@ -117,7 +104,7 @@ mod tests {
         let certifier = question.certifier().unwrap();
         let certificate = certifier.certify(&question.nodes).unwrap().remove(0);
         assert_eq!(radius(&certifier, &certificate, 1).unwrap(), None, "robust");
-        let words = hint(&question, &certificate, None).unwrap();
+        let words = hint(&question, &tell(&question, &certificate, None).unwrap()).unwrap();
         assert_eq!(words, "`nodeproof radius --nodes 0` finds how many flips it withstands");
     }
 }

@@ -19,7 +19,7 @@ const NAME: &str = "nodeproof";
 /// If stdout cannot be written.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> anyhow::Result<Outcome> {
     let Some(shell) = arguments.shell.or_else(Shell::from_env) else {
-        bail!("which shell this is cannot be told; name it, as in `{NAME} completions bash`");
+        bail!("the shell cannot be recognised; name it, as in `{NAME} completions bash`");
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), NAME, &mut script);

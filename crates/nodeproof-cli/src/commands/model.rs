@@ -1,8 +1,8 @@
 //! `nodeproof model`: what a model is, and how to bring it into nodeproof's own format.
 
 use anyhow::bail;
-use nodeproof::Model;
 use nodeproof::files::Lock;
+use nodeproof::{Model, provenance};
 use nodeproof_report::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ use crate::{inputs, outputs, terminal, words};
 pub(crate) fn info(arguments: &ModelInfoArguments) -> anyhow::Result<Outcome> {
     inputs::check_readable(&arguments.file, "FILE")?;
     let model = inputs::read_model(&arguments.file)?;
-    let training = metadata::read(&Model::read_metadata(&arguments.file)?);
+    let training = provenance::read(&Model::read_metadata(&arguments.file)?);
     let facts = ModelFacts { training, ..ModelFacts::new(&model) };
     let text = if arguments.json { serde_json::to_string_pretty(&facts)? + "\n" } else { facts.in_words() };
     terminal::print(&text)?;

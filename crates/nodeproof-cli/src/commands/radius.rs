@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anyhow::bail;
-use nodeproof::files::{FileError, Keep, Place, Unfinished};
+use nodeproof::files::{Destination, FileError, Keep, Unfinished};
 use nodeproof::results::{Header, Radii, Record, Trial};
 use nodeproof::{Certifier, CertifySettings, Finish, Radius, RadiusSearch, SearchEvent};
 use nodeproof_report::tally::RadiusSummary;
@@ -95,7 +95,7 @@ pub(super) fn find(question: &Question, scan: bool, files: &ResultFiles, quiet: 
     let mut radii = Radii::new(header);
     let progress = Progress::new(if scan { most as usize } else { nodes.len() }, quiet);
     let interrupt = Interrupt::of(&progress)?;
-    let table = Output::begin(files.csv.as_ref(), |place| Table::begin::<Radius>(place, graph))?;
+    let table = Output::begin(files.csv.as_ref(), |destination| Table::begin::<Radius>(destination, graph))?;
     let begun = begin(&certifier, question, files, &mut radii, &mut search)?;
     let mut outputs = Outputs::new(begun.lines, table);
 
@@ -155,22 +155,22 @@ fn begin(
     let out = files.out.as_ref();
     if !files.resume {
         let line = Trial::header_line(&radii.header);
-        let lines = Output::begin(out, |place| Unfinished::begin_journal(place, &line))?;
+        let lines = Output::begin(out, |destination| Unfinished::begin_journal(destination, &line))?;
         return Ok(Begun { lines, verdicts: 0, complete: false });
     }
     let mut complete = false;
     let mut verdicts = 0;
-    let lines = Output::begin(out, |place| match resume(place, certifier, radii, search, &mut verdicts) {
+    let lines = Output::begin(out, |destination| match resume(destination, certifier, radii, search, &mut verdicts) {
         Err(FileError::NothingUnfinished { .. }) => {
             complete = true;
-            read_complete(place, certifier, question, radii)
+            read_complete(destination, certifier, question, radii)
         }
         resumed => resumed,
     })?;
     if complete && radii.records.len() < question.nodes.len() {
         let (there, nodes) = (radii.records.len(), question.nodes.len());
         bail!(
-            "cannot resume: --out has {there} of {nodes} nodes, and what led to them is gone; start anew without --resume"
+            "cannot resume: --out has {there} of {nodes} nodes, and what led to them is gone; start again without --resume"
         );
     }
     Ok(Begun { lines, verdicts, complete })
@@ -178,14 +178,14 @@ fn begin(
 
 /// Takes up a search from its journal.
 fn resume(
-    place: &Place,
+    destination: &Destination,
     certifier: &Certifier,
     radii: &Radii,
     search: &mut RadiusSearch,
     verdicts: &mut usize,
 ) -> Result<Unfinished, FileError> {
     let recheck = certifier.recheck();
-    Unfinished::resume_journal(place, &Trial::header_line(&radii.header), |line| {
+    Unfinished::resume_journal(destination, &Trial::header_line(&radii.header), |line| {
         let trial = Trial::of_line(line, &radii.header)?;
         recheck.as_ref().map_err(ToString::to_string)?.trial(&trial)?;
         search.learn(&trial)?;
@@ -196,14 +196,14 @@ fn resume(
 
 /// Reads the radii of a run that was over.
 fn read_complete(
-    place: &Place,
+    destination: &Destination,
     certifier: &Certifier,
     question: &Question,
     radii: &mut Radii,
 ) -> Result<Unfinished, FileError> {
     let recheck = certifier.recheck();
     let Radii { header, records, .. } = radii;
-    Unfinished::resume(place, &Radius::header_line(header), |line| {
+    Unfinished::resume(destination, &Radius::header_line(header), |line| {
         let radius = Radius::of_line(line, header)?;
         check_turn(&question.nodes, records.len(), radius.node)?;
         recheck.as_ref().map_err(ToString::to_string)?.radius(&radius)?;
@@ -260,7 +260,7 @@ impl Found {
     }
 }
 
-/// What would tell more.
+/// What would say more.
 fn hint(summary: &RadiusSummary, settings: &CertifySettings) -> Option<String> {
     if summary.open > 0
         && let Some(remedy) = engine::remedy(settings)
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn an_interrupt_is_told_with_what_can_be_done() {
         let (nowhere, file) = (ResultFiles::default(), ResultFiles::only(std::path::Path::new("no-such-radii.jsonl")));
-        let stdout = ResultFiles { out: Some(Place::Stdout), ..ResultFiles::default() };
+        let stdout = ResultFiles { out: Some(Destination::Stdout), ..ResultFiles::default() };
         assert_eq!(interrupted_in_words(2, &file), "interrupted after 2 verdicts; add --resume to continue");
         for files in [&nowhere, &stdout] {
             assert!(interrupted_in_words(1, files).contains("1 verdict, now lost; with --out FILE"));

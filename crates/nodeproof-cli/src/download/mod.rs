@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
-use nodeproof::files::{Place, replace};
+use nodeproof::files::{Destination, replace};
 use sha1::{Digest, Sha1};
 use ureq::http::Uri;
 use ureq::{Agent, Error, Timeout};
@@ -100,7 +100,7 @@ fn folder_among(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBu
     path("NODEPROOF_CACHE").or_else(|| Some(system()?.join("nodeproof")))
 }
 
-/// What is told while a data set is fetched.
+/// Progress while a data set is fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event<'e> {
     /// The file is asked for.
@@ -156,8 +156,8 @@ impl<'a> Getter<'a> {
         fs::create_dir_all(self.folder).map_err(|error| {
             anyhow!("cannot make {}: {error}; give a folder where you may write with --out", self.folder.display())
         })?;
-        let place = Place::File(path);
-        place.check_writable()?;
+        let destination = Destination::File(path);
+        destination.check_writable()?;
         let bytes = self.fetch_patiently(name, &url, observe).map_err(|why| {
             anyhow!(
                 "cannot download {name}: {why}; you can get {url} by other means and put it into {}: nodeproof takes it if \
@@ -173,7 +173,7 @@ impl<'a> Getter<'a> {
                 bytes.len()
             );
         }
-        replace(&self.path(data_set), |file| file.write_all(&bytes)).map_err(|error| place.failure(error))?;
+        replace(&self.path(data_set), |file| file.write_all(&bytes)).map_err(|error| destination.failure(error))?;
         Ok(true)
     }
 

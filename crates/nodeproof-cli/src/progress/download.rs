@@ -22,7 +22,7 @@ pub(crate) struct DownloadProgress {
 }
 
 impl DownloadProgress {
-    /// A bar that shows itself when there is something to tell.
+    /// A bar that appears when there is something to show.
     pub(crate) fn new(quiet: bool) -> Self {
         let visible = !quiet && io::stderr().is_terminal();
         let target = if visible { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };

@@ -85,7 +85,7 @@ fn a_search_that_is_interrupted_at_once_leaves_nothing() {
     assert!(!fixture.exists("radii.csv"));
 }
 
-/// Whether the process catches SIGINT; where the system does not tell, after a while.
+/// Whether the process catches SIGINT; where the system does not say, after a while.
 fn listens(process: u32) -> bool {
     const SIGINT: u64 = 2;
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {

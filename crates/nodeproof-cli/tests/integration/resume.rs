@@ -22,7 +22,7 @@ fn graph(fixture: &Fixture) -> Graph {
 fn refused(fixture: &Fixture, run: &Run, words: &str, before: &[(String, Vec<u8>)]) {
     assert!(run.code == 2 && run.stderr.contains(words), "wants: {words}\nsays: {}", run.stderr);
     assert!(run.stderr.starts_with("error: cannot resume out.jsonl.unfinished: "), "{}", run.stderr);
-    assert!(run.stderr.contains("start anew without --resume"), "{}", run.stderr);
+    assert!(run.stderr.contains("start again without --resume"), "{}", run.stderr);
     assert!(fixture.listing() == before, "nothing is changed");
 }
 

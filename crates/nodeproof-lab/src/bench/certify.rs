@@ -29,7 +29,7 @@ pub struct Settings {
 }
 
 /// Certifies every node on one thread and then on all, and evaluates the paper's formulas densely on a sample of the same
-/// nodes. `observe` is told what is measured next.
+/// nodes. `observe` hears what is measured next.
 ///
 /// # Errors
 /// If the model or the settings do not fit the graph.
@@ -164,7 +164,7 @@ pub struct Report {
     pub wall_seconds_one_thread: f64,
     /// Wall time of the engine on all threads.
     pub wall_seconds_all_threads: f64,
-    /// The most memory that the process has used before the dense formula, where the system tells.
+    /// The most memory that the process has used before the dense formula, where the system says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
 }
@@ -231,7 +231,7 @@ impl Report {
     }
 }
 
-/// The most memory that this process has used so far, where the system tells.
+/// The most memory that this process has used so far, where the system says.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -36,7 +36,7 @@ impl Settings {
     }
 }
 
-/// Certifies the same nodes with each engine under each global budget, on one thread. `observe` is told what is measured
+/// Certifies the same nodes with each engine under each global budget, on one thread. `observe` hears what is measured
 /// next.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ pub struct Settings {
 }
 
 /// Trains for a while, then measures steps on one thread, with the batch of the settings and with that of the reference
-/// implementation, and on all threads. `observe` is told what happens next.
+/// implementation, and on all threads. `observe` hears what happens next.
 ///
 /// # Errors
 /// If the settings do not fit the graph, or training diverges.
@@ -107,7 +107,9 @@ impl Bench<'_> {
             let mut times = Vec::new();
             let (start, cpu) = (Instant::now(), ProcessTime::now());
             for _ in 0..self.steps {
-                times.extend(trainer.step()?.map(|report| report.times));
+                if trainer.step()?.is_some() {
+                    times.push(trainer.times());
+                }
             }
             let each = |all: Duration| all.div_f64(self.steps as f64);
             let (wall, cpu) = (each(start.elapsed()), each(cpu.elapsed()));

@@ -2,12 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use nodeproof::results::{Radii, StepRecord, TrainingLog};
-use nodeproof::{Budget, Certifier, Engine, Gap, LocalBudget, Method, Model, NodeId, Percent, Radius};
+use nodeproof::results::{Radii, TrainingLog};
+use nodeproof::{Budget, Certifier, Engine, Gap, LocalBudget, Method, Model, NodeId, Percent};
 use nodeproof_report::plot::figures::{self, Aims, Compared, Curves, Reference, Run};
 use nodeproof_report::plot::{Figure, Point, Size};
-use nodeproof_report::shares::Shares;
-use nodeproof_report::structure::{self, Purity};
+use nodeproof_report::structure;
 use nodeproof_report::text::counted;
 use serde::Serialize;
 
@@ -82,7 +81,7 @@ impl<'a> Artist<'a> {
     }
 
     fn compared(&self, name: String, network: &Network, trained_for: Option<u32>) -> Result<Compared, LabError> {
-        Ok(Compared { name, robust: curves(&self.shown(network)?).robust, trained_for })
+        Ok(Compared { name, robust: Curves::of(&self.shown(network)?).robust, trained_for })
     }
 
     /// What is drawn for every data set.
@@ -90,13 +89,13 @@ impl<'a> Artist<'a> {
         let title = source.data.title;
         let network = |method: Method| self.plan.network(source, 0, method);
         let standard = self.shown(&network(STANDARD))?;
-        let robust = curves(&self.shown(&network(ROBUST))?);
+        let robust = Curves::of(&self.shown(&network(ROBUST))?);
         let is_known = source.data == paper::DATA_SETS[0];
         let reference = |csv: &str| is_known.then(|| published(csv));
         let methods = Method::ALL.map(|method| self.compared(paper::name(method), &network(method), None));
         let methods = methods.into_iter().collect::<Result<Vec<_>, _>>()?;
 
-        let areas = curves(&standard);
+        let areas = Curves::of(&standard);
         let caption = format!(
             "Figure 1, {title}: nodes of a network trained by cross entropy that the paper's certificate (the `fast` engine) \
              proves robust and nonrobust"
@@ -105,9 +104,19 @@ impl<'a> Artist<'a> {
         self.draw("certificates", source, caption, figure)?;
         let caption =
             format!("Figure 2, {title}: neighbourhood purity and the largest Q for which a node is proven robust");
-        self.draw("purity", source, caption, purity(source, &standard))?;
+        self.draw(
+            "purity",
+            source,
+            caption,
+            figures::purity(&structure::purities(&source.graph, &standard), standard.max_budget()),
+        )?;
         let caption = format!("Figure 3, {title}: degree and the largest Q for which a node is proven robust");
-        self.draw("degree", source, caption, degree(source, &standard))?;
+        self.draw(
+            "degree",
+            source,
+            caption,
+            figures::degree(&structure::degrees(&source.graph, &standard), standard.max_budget()),
+        )?;
         let caption =
             format!("Figures 4 and 5, {title}: a network trained by RH-U, and dashed the one trained by cross entropy");
         let (name, against) = (paper::name(ROBUST), paper::name(STANDARD));
@@ -125,13 +134,12 @@ impl<'a> Artist<'a> {
         let runs = [&standard, &robust].map(|network| {
             let path = network.log(plan.folder);
             let log = TrainingLog::read(&path).map_err(|source| LabError::Unreadable { path, source })?;
-            let aims = Aims { labelled: log.labelled_margin, unlabelled: log.unlabelled_margin };
-            Ok::<_, LabError>((run(paper::name(network.method), &log), aims))
+            Ok::<_, LabError>((Run::of(paper::name(network.method), &log), Aims::of(&log)))
         });
         let [standard_run, robust_run] = runs;
         let ((standard_run, _), (robust_run, aims)) = (standard_run?, robust_run?);
         let caption = format!("Figure 8, {title}: mean worst-case margin while training");
-        self.draw("dynamics", source, caption, figures::dynamics(&[standard_run, robust_run], Some(aims)))?;
+        self.draw("dynamics", source, caption, figures::dynamics(&[standard_run, robust_run], aims))?;
 
         let budgets = std::iter::once(robust).chain(plan.other_budgets());
         let model =
@@ -149,41 +157,8 @@ impl<'a> Artist<'a> {
             "What the paper's certificate leaves open (hatched), and what is the case by the `complete` engine, {title}, \
              cross entropy: {open}"
         );
-        self.draw("truth", source, caption, figures::truth(&curves(&fast), &curves(&complete)))
+        self.draw("truth", source, caption, figures::truth(&Curves::of(&fast), &Curves::of(&complete)))
     }
-}
-
-/// Shares of nodes by global budget.
-fn curves(radii: &Radii) -> Curves {
-    let shares = Shares::of(radii);
-    Curves { robust: shares.robust_shares(), nonrobust: shares.nonrobust_shares() }
-}
-
-/// The largest budget that a node is proven robust against; 0 for one that is not even without flips.
-fn largest(radius: &Radius) -> u32 {
-    radius.robust_up_to.unwrap_or(0)
-}
-
-fn degree(source: &Source, radii: &Radii) -> Figure {
-    let node = |radius: &Radius| (structure::degree(&source.graph, radius.node), largest(radius));
-    figures::degree(&radii.records.iter().map(node).collect::<Vec<_>>(), radii.max_budget())
-}
-
-fn purity(source: &Source, radii: &Radii) -> Figure {
-    let mut classes = vec![None; source.graph.nodes()];
-    radii.records.iter().for_each(|radius| classes[radius.node.index()] = radius.class());
-    let mut purity = Purity::new(&source.graph, &classes);
-    let node = |radius: &Radius| Some((purity.of(radius.node)?, largest(radius)));
-    figures::purity(&radii.records.iter().filter_map(node).collect::<Vec<_>>(), radii.max_budget())
-}
-
-/// The margins of a training.
-fn run(name: String, log: &TrainingLog) -> Run {
-    let points = |margin: fn(&StepRecord) -> Option<f64>| -> Vec<Point> {
-        log.steps.iter().filter_map(|step| Some((step.step as f64, margin(step)?))).collect()
-    };
-    let (labelled, unlabelled) = (points(|step| step.labelled_margin), points(|step| step.unlabelled_margin));
-    Run { name, labelled, unlabelled }
 }
 
 /// The gaps of all nodes of the standard network, with default slopes and with optimised ones; `None` if the observer broke

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use nodeproof::files::{Lock, Place, replace};
+use nodeproof::files::{Destination, Lock, replace};
 use serde::{Deserialize, Serialize};
 
 use super::plan::Step;
@@ -78,6 +78,6 @@ impl Ledger {
                 lines.write_all(b"\n")
             })
             .and_then(|()| replace(&self.path, |file| file.write_all(&lines)));
-        written.map_err(|error| Place::of(&self.path).failure(error).into())
+        written.map_err(|error| Destination::of(&self.path).failure(error).into())
     }
 }

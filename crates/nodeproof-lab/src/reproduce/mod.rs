@@ -1,7 +1,7 @@
 //! The paper's experiments (Zügner and Günnemann, KDD 2019), with its numbers beside ours.
 //!
 //! [`run`] trains the networks of the paper on its data sets, as far as they are there, finds their radii, draws its figures,
-//! and writes a summary. Each step leaves its files and a line in `steps.jsonl`; a run that was stopped goes on where it was
+//! and writes a summary. Each step leaves its files and a line in `steps.jsonl`; a run that was stopped continues where it was
 //! when the same one is started again, also in the middle of a training or of a search for radii.
 
 mod figures;
@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nodeproof::files::{Place, replace};
+use nodeproof::files::{Destination, replace};
 use nodeproof::{Finish, Graph};
 use nodeproof_report::text;
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub struct Settings {
     pub threads: usize,
 }
 
-/// What [`run`] tells while it works; whoever is told may break off.
+/// Progress of [`run`]; the observer may break off.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'e> {
@@ -76,7 +76,7 @@ pub enum Event<'e> {
     Drawing,
 }
 
-/// Who is told.
+/// Who observes.
 type Observer<'o> = &'o mut dyn FnMut(Event<'_>) -> ControlFlow<()>;
 
 /// What there is to do.
@@ -89,7 +89,7 @@ pub struct Outline {
     pub missing: Vec<&'static str>,
     /// Splits of each.
     pub splits: u64,
-    /// Steps in all.
+    /// Steps in total.
     pub steps: usize,
     /// Steps that an earlier run has done.
     pub done: usize,
@@ -115,7 +115,7 @@ impl Outline {
 pub struct Started {
     /// Its number, counted from 1.
     pub number: usize,
-    /// Steps in all.
+    /// Steps in total.
     pub steps: usize,
     /// What is done.
     pub title: String,
@@ -206,7 +206,7 @@ fn sources(folder: &Path) -> Result<(Vec<Source>, Vec<&'static str>), LabError> 
 /// Makes `content` that of the file at `path`.
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), LabError> {
     let written = replace(path, |file| file.write_all(content.as_ref()));
-    written.map_err(|error| Place::of(path).failure(error).into())
+    written.map_err(|error| Destination::of(path).failure(error).into())
 }
 
 #[cfg(test)]

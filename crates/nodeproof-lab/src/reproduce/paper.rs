@@ -4,7 +4,7 @@
 use nodeproof::{GraphOptions, Method};
 use serde::Serialize;
 
-/// Flips in all that the paper trains against.
+/// Flips in total that the paper trains against.
 pub(super) const BUDGET: u32 = 12;
 /// Further budgets that networks are trained against (figure 9).
 pub(super) const OTHER_BUDGETS: [u32; 2] = [24, 48];

@@ -1,9 +1,9 @@
-//! The radii of a network, verdict by verdict in a journal, so that a search that is stopped goes on where it was.
+//! The radii of a network, verdict by verdict in a journal, so that a search that is stopped continues where it was.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nodeproof::files::{Keep, Place, Unfinished};
+use nodeproof::files::{Destination, Keep, Unfinished};
 use nodeproof::results::{Header, Radii, Record, Trial};
 use nodeproof::{Budget, Certifier, CertifySettings, Engine, Finish, LocalBudget, Model, NodeId, Percent, SearchEvent};
 
@@ -33,15 +33,15 @@ pub(super) fn search(
     let header = Header::new(graph, &model, &settings, nodes.len());
     let certifier = Certifier::new(graph, &model)?.settings(settings);
 
-    let place = Place::File(network.radii(plan.folder, engine));
+    let destination = Destination::File(network.radii(plan.folder, engine));
     let mut search = certifier.search_radii(&nodes, most);
-    let resumed = Unfinished::resume_journal(&place, &Trial::header_line(&header), |line| {
+    let resumed = Unfinished::resume_journal(&destination, &Trial::header_line(&header), |line| {
         search.learn(&Trial::of_line(line, &header)?).map(|()| Keep::Keep)
     });
     let mut journal = match resumed {
         Err(error) if is_of_no_use(&error) => {
             search = certifier.search_radii(&nodes, most);
-            Unfinished::begin_journal(&place, &Trial::header_line(&header))?
+            Unfinished::begin_journal(&destination, &Trial::header_line(&header))?
         }
         resumed => resumed?,
     };

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cpu_time::ProcessTime;
 use nodeproof::Finish;
-use nodeproof::files::{FileError, Place};
+use nodeproof::files::{Destination, FileError};
 
 use super::ledger::Ledger;
 use super::plan::{Plan, Step, Task};
@@ -62,7 +62,7 @@ fn perform(plan: &Plan, step: &Step, observe: Observer) -> Result<Finish, LabErr
 /// If it stays.
 pub(super) fn remove(path: &Path) -> Result<(), LabError> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Place::of(path).failure(error).into()),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Destination::of(path).failure(error).into()),
         _ => Ok(()),
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn is_of_no_use(error: &FileError) -> bool {
     )
 }
 
-/// Tells how far a step has come.
+/// Says how far a step has come.
 pub(super) fn tell(observe: Observer, doing: &str, done: usize, total: usize) -> ControlFlow<()> {
     observe(Event::Progress { doing, done, total })
 }

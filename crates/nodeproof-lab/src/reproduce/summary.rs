@@ -91,7 +91,7 @@ impl Summary {
              Trained against {BUDGET} flips, with the defaults of `nodeproof train`, which are not the paper's and were chosen by \
              robustness and accuracy, some of them on these splits (docs/training.md, also for why RH-U is not the best on \
              PubMed). Ours{deviation}, and in parentheses the paper's and the difference{marks}. *Largest Q*: mean over all \
-             nodes of the largest global budget Q (flips in all) for which the paper's certificate (the `fast` engine) proves \
+             nodes of the largest global budget Q (flips in total) for which the paper's certificate (the `fast` engine) proves \
              them robust.\n\n\
              | data set | training | largest Q | robust, Q = {BUDGET} | accuracy, labelled | accuracy, unlabelled |\n\
              |---|---|--:|--:|--:|--:|\n"
@@ -217,7 +217,7 @@ impl Summary {
             }
         }
         let table = table("llrrrrrr", Some(header.map(str::to_owned).to_vec()), rows);
-        let time = format!("{} CPU in all", duration(self.cpu_seconds));
+        let time = format!("{} CPU in total", duration(self.cpu_seconds));
         let written = printable(&self.file.display().to_string());
         format!("{table}\n{}", facts(&[("time", time), ("written", written)], width))
     }

@@ -1,17 +1,14 @@
-//! Training a network, with a log and a checkpoint, so that a training that is stopped goes on where it was.
+//! Training a network, with a log and a checkpoint, so that a training that is stopped continues where it was.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use nodeproof::checkpoint::CheckpointError;
-use nodeproof::files::{Keep, Place, Unfinished};
-use nodeproof::results::{BudgetFields, GraphHeader, StepRecord, TrainingLogHeader};
-use nodeproof::train::{StepReport, TrainSettings, Trainer, accuracy};
-use nodeproof::{
-    Bound, Budget, Certifier, Event, Finish, Graph, LocalBudget, Model, NodeId, Part, Percent, Split, SplitSize,
-    TargetClass,
-};
+use nodeproof::files::{Destination, Keep, Unfinished};
+use nodeproof::provenance::Provenance;
+use nodeproof::results::{GraphHeader, SplitFields, StepRecord, TrainingLogHeader};
+use nodeproof::train::{Sample, TrainSettings, Trainer, accuracy};
+use nodeproof::{Budget, Certifier, Event, Finish, Graph, LocalBudget, Model, NodeId, Part, Percent, Split, SplitSize};
 use nodeproof_report::tally::Summary;
 use rayon::ThreadPool;
 use serde::Serialize;
@@ -19,7 +16,7 @@ use serde::Serialize;
 use super::Observer;
 use super::plan::{LOG_MARGINS, Network, Plan};
 use super::steps::{is_of_no_use, remove, tell};
-use crate::{LabError, spread, threads};
+use crate::{LabError, threads};
 
 /// Share of each class that is labelled.
 const TRAIN_SHARE: f64 = 0.1;
@@ -40,22 +37,24 @@ pub(super) fn train(plan: &Plan, network: &Network, logged: bool, observe: Obser
     settings.budget = Budget::new(network.budget, LocalBudget::Percent(Percent::ONE));
     settings.seed = network.split;
     let pool = threads::pool(plan.threads)?;
-    let run = Run { plan, network, graph, split: &split, facts: SplitFacts::new(&split), pool };
+    let run = Run { plan, network, graph, split: &split, fields: SplitFields::new(&split, None), pool };
 
     let (mut trainer, mut log) = run.begin(settings, logged)?;
-    let all = trainer.options().all_steps();
-    let sample = log.as_ref().map(|_| Sample::new(graph, &split, &trainer.options().budget, plan.threads));
+    let all = trainer.settings().all_steps();
+    let budget = trainer.settings().budget.clone();
+    let sample = log.as_ref().map(|_| Sample::of_each(graph, &split, &budget, LOG_MARGINS).threads(plan.threads));
     while !trainer.is_finished() {
         let before = sample.as_ref().map(|_| trainer.current().clone());
-        let Some(mut report) = run.pool.install(|| trainer.step())? else { break };
+        let Some(mut step) = run.pool.install(|| trainer.step())? else { break };
         if let (Some(log), Some(sample), Some(before)) = (&mut log, &sample, &before) {
-            sample.complete(&mut report, before)?;
-            let due = report.step.is_multiple_of(ACCURACY_EVERY) || trainer.is_finished();
-            let accuracies = due.then(|| run.accuracies(trainer.current())).transpose()?;
-            log.record(&Line { report: &report, accuracies })?;
+            sample.complete(&mut step, before)?;
+            if step.step.is_multiple_of(ACCURACY_EVERY) || trainer.is_finished() {
+                [step.accuracy_labelled, step.accuracy_unlabelled] = run.accuracies(trainer.current())?;
+            }
+            log.record(&step)?;
         }
-        let stop = tell(observe, "steps of training", report.step, all).is_break();
-        if stop || report.step.is_multiple_of(CHECKPOINT_EVERY) || trainer.is_finished() {
+        let stop = tell(observe, "steps of training", step.step, all).is_break();
+        if stop || step.step.is_multiple_of(CHECKPOINT_EVERY) || trainer.is_finished() {
             // A log may be ahead of its checkpoint, never behind.
             log.as_mut().map_or(Ok(()), Unfinished::flush)?;
             trainer.write_checkpoint(network.checkpoint(plan.folder))?;
@@ -65,7 +64,9 @@ pub(super) fn train(plan: &Plan, network: &Network, logged: bool, observe: Obser
         }
     }
     let Some(summary) = run.certify(&trainer, observe)? else { return Ok(Finish::Cancelled) };
-    trainer.model().write_with(network.model(plan.folder), &run.metadata(&trainer, &summary))?;
+    let (settings, steps, worth) = (trainer.settings(), trainer.steps_done(), summary.worth());
+    let provenance = Provenance { graph, settings, split: &run.fields, steps, worth };
+    trainer.model().write_with(network.model(plan.folder), &provenance.metadata())?;
     log.map_or(Ok(()), Unfinished::finish)?;
     remove(&network.checkpoint(plan.folder))?;
     Ok(Finish::Complete)
@@ -77,7 +78,7 @@ struct Run<'a> {
     network: &'a Network<'a>,
     graph: &'a Graph,
     split: &'a Split,
-    facts: SplitFacts,
+    fields: SplitFields,
     pool: ThreadPool,
 }
 
@@ -97,7 +98,7 @@ impl<'a> Run<'a> {
                 Some(None) => trainer = start()?,
             }
         }
-        let begin = |path: &Path| Unfinished::begin(&Place::of(path), &self.log_header(&trainer));
+        let begin = |path: &Path| Unfinished::begin(&Destination::of(path), &self.log_header(&trainer));
         let log = path.as_deref().map(begin).transpose()?;
         Ok((trainer, log))
     }
@@ -116,7 +117,7 @@ impl<'a> Run<'a> {
     fn continue_log(&self, path: &Path, trainer: &Trainer) -> Result<Option<Unfinished>, LabError> {
         let done = trainer.steps_done();
         let keep = |record: StepRecord| Ok(if record.step <= done { Keep::Keep } else { Keep::Stop });
-        match Unfinished::resume(&Place::of(path), &self.log_header(trainer), keep) {
+        match Unfinished::resume(&Destination::of(path), &self.log_header(trainer), keep) {
             Ok(log) => Ok(Some(log).filter(|log| log.kept() == done)),
             Err(error) if is_of_no_use(&error) => Ok(None),
             Err(error) => Err(error.into()),
@@ -124,21 +125,20 @@ impl<'a> Run<'a> {
     }
 
     fn log_header<'t>(&'t self, trainer: &'t Trainer) -> impl Serialize + 't {
-        TrainingLogHeader::new(GraphHeader::new(self.graph), &self.facts, trainer.options(), LOG_MARGINS)
+        TrainingLogHeader::new(GraphHeader::new(self.graph), &self.fields, trainer.settings(), LOG_MARGINS)
     }
 
-    fn accuracies(&self, model: &Model) -> Result<Accuracies, LabError> {
-        self.pool.install(|| {
-            let of = |part| accuracy(self.graph, model, &self.split.part(part));
-            Ok(Accuracies { labelled: of(Part::Train)?, unlabelled: of(Part::Unlabelled)? })
-        })
+    /// Accuracy of `model` on labelled and on unlabelled nodes.
+    fn accuracies(&self, model: &Model) -> Result<[Option<f64>; 2], LabError> {
+        let of = |part| accuracy(self.graph, model, &self.split.part(part));
+        self.pool.install(|| Ok([of(Part::Train)?, of(Part::Unlabelled)?]))
     }
 
     /// Certifies all nodes under the budget of training; `None` if the observer broke off.
     fn certify(&self, trainer: &Trainer, observe: Observer) -> Result<Option<Summary>, LabError> {
         let nodes: Vec<NodeId> = self.graph.node_ids().collect();
         let certifier = Certifier::new(self.graph, trainer.model())?;
-        let certifier = certifier.budget(trainer.options().budget.clone()).threads(self.plan.threads);
+        let certifier = certifier.budget(trainer.settings().budget.clone()).threads(self.plan.threads);
         let mut summary = Summary::new(Some(self.split.clone()));
         let finish = certifier.certify_each(&nodes, |event| match event {
             Event::Certified(certificate) => {
@@ -148,107 +148,5 @@ impl<'a> Run<'a> {
             _ => ControlFlow::Continue(()),
         })?;
         Ok((finish == Finish::Complete).then_some(summary))
-    }
-
-    /// How the network was trained, and what came of it.
-    fn metadata(&self, trainer: &Trainer, summary: &Summary) -> BTreeMap<String, String> {
-        let settings = trainer.options();
-        let found = summary.figures();
-        let mut metadata = vec![
-            ("method", settings.method.to_string()),
-            ("budget", BudgetFields::new(&settings.budget, self.graph.attribute_count()).to_json()),
-            ("split", json(&self.facts)),
-            ("seed", settings.seed.to_string()),
-            ("options", json(settings)),
-            ("steps", trainer.steps_done().to_string()),
-            ("nodeproof", env!("CARGO_PKG_VERSION").to_owned()),
-            ("graph", self.network.source.fingerprint.clone()),
-        ];
-        let shares = [
-            ("accuracy_labelled", found.labelled.and_then(|part| part.accuracy)),
-            ("accuracy_unlabelled", found.unlabelled.and_then(|part| part.accuracy)),
-            ("robust_share", found.all.robust_share),
-        ];
-        metadata.extend(shares.into_iter().filter_map(|(key, share)| Some((key, share?.to_string()))));
-        metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-    }
-}
-
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("settings and sizes are plain numbers and names")
-}
-
-/// Where a split comes from, and its sizes.
-#[derive(Debug, Serialize)]
-struct SplitFacts {
-    seed: Option<u64>,
-    train: usize,
-    validation: usize,
-    test: usize,
-}
-
-impl SplitFacts {
-    fn new(split: &Split) -> Self {
-        let size = |part| split.part(part).len();
-        let (train, validation, test) = (size(Part::Train), size(Part::Validation), size(Part::Test));
-        Self { seed: split.seed, train, validation, test }
-    }
-}
-
-/// Accuracy on labelled and on unlabelled nodes after a step.
-#[derive(Debug, Serialize)]
-struct Accuracies {
-    #[serde(rename = "accuracy_labelled")]
-    labelled: Option<f64>,
-    #[serde(rename = "accuracy_unlabelled")]
-    unlabelled: Option<f64>,
-}
-
-/// A line of the log.
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    report: &'a StepReport,
-    #[serde(flatten)]
-    accuracies: Option<Accuracies>,
-}
-
-/// A few nodes whose worst-case margins stand for those of all: labelled ones, certified for their label, and unlabelled
-/// ones, for the class they are predicted to have.
-struct Sample<'a> {
-    graph: &'a Graph,
-    budget: Budget,
-    threads: usize,
-    labelled: Vec<NodeId>,
-    unlabelled: Vec<NodeId>,
-}
-
-impl<'a> Sample<'a> {
-    fn new(graph: &'a Graph, split: &Split, budget: &Budget, threads: usize) -> Self {
-        let some = |nodes: Vec<NodeId>| spread(&nodes, LOG_MARGINS).into_iter().copied().collect();
-        let mut labelled = split.part(Part::Train);
-        labelled.retain(|&node| graph.label(node).is_some());
-        let (labelled, unlabelled) = (some(labelled), some(split.part(Part::Unlabelled)));
-        Self { graph, budget: budget.clone(), threads, labelled, unlabelled }
-    }
-
-    /// Puts the mean margins of the network before a step where the step itself says nothing of them.
-    fn complete(&self, report: &mut StepReport, before: &Model) -> Result<(), LabError> {
-        if report.labelled_margin.is_none() {
-            report.labelled_margin = self.margin(before, &self.labelled, TargetClass::Label)?;
-        }
-        if report.unlabelled_margin.is_none() {
-            report.unlabelled_margin = self.margin(before, &self.unlabelled, TargetClass::Predicted)?;
-        }
-        Ok(())
-    }
-
-    /// The mean of the smallest margins; `None` without nodes, or if one is not known.
-    fn margin(&self, model: &Model, nodes: &[NodeId], class: TargetClass) -> Result<Option<f64>, LabError> {
-        let certifier = Certifier::new(self.graph, model)?.budget(self.budget.clone()).target_class(class);
-        let certificates = certifier.threads(self.threads).certify(nodes)?;
-        let margins: Vec<Bound> = certificates.iter().map(|certificate| certificate.margin()).collect();
-        let known = !margins.is_empty() && !margins.contains(&Bound::Unknown);
-        Ok(known.then(|| margins.iter().map(|margin| margin.value()).sum::<f64>() / margins.len() as f64))
     }
 }

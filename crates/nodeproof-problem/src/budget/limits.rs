@@ -17,7 +17,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Most flips in all, Q.
+    /// Most flips in total, Q.
     #[inline]
     pub fn global(&self) -> usize {
         self.global

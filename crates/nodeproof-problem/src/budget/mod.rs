@@ -1,6 +1,6 @@
-//! What an attacker may change: how many flips in all, how many at one node, and which.
+//! What an attacker may change: how many flips in total, how many at one node, and which.
 //!
-//! A set of flips is *admissible* when it has at most Q flips in all (the global budget), at most q_n at each node n (the
+//! A set of flips is *admissible* when it has at most Q flips in total (the global budget), at most q_n at each node n (the
 //! local budget), and only flips that are allowed (Definition 5 of `docs/maths.md`).
 
 mod limits;
@@ -147,7 +147,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// At most `global` flips in all and `local` at each node.
+    /// At most `global` flips in total and `local` at each node.
     pub fn new(global: u32, local: LocalBudget) -> Self {
         Self {
             global,
@@ -159,7 +159,7 @@ impl Budget {
         }
     }
 
-    /// Allows at most `global` flips in all, and leaves the rest as it is.
+    /// Allows at most `global` flips in total, and leaves the rest as it is.
     pub fn with_global(mut self, global: u32) -> Self {
         self.global = global;
         self
@@ -219,7 +219,7 @@ impl Budget {
         &self.protected_attributes
     }
 
-    /// Checks that the budget can have been meant for `graph`: no more flips than there are, in all and at each node, and
+    /// Checks that the budget can have been meant for `graph`: no more flips than there are, in total and at each node, and
     /// only nodes and attributes that exist.
     ///
     /// # Errors
@@ -253,13 +253,14 @@ impl Budget {
         let mut local = vec![self.local.count(attributes).min(attributes) as u32; graph.nodes()];
         let own = self.local_at.iter().map(|(&node, &count)| (node, count));
         for (node, count) in own.chain(self.protected_nodes.iter().map(|&node| (node, 0))) {
-            let place = local.get_mut(node.index()).ok_or(BudgetError::Node { node, nodes: graph.nodes() })?;
-            *place = count.min(attributes as u32);
+            let limit = local.get_mut(node.index()).ok_or(BudgetError::Node { node, nodes: graph.nodes() })?;
+            *limit = count.min(attributes as u32);
         }
         let mut flippable = vec![true; attributes];
         for &attribute in &self.protected_attributes {
-            let place = flippable.get_mut(attribute.index()).ok_or(BudgetError::Attribute { attribute, attributes })?;
-            *place = false;
+            let may_flip =
+                flippable.get_mut(attribute.index()).ok_or(BudgetError::Attribute { attribute, attributes })?;
+            *may_flip = false;
         }
         Ok(Limits {
             global: self.global as usize,

@@ -16,7 +16,7 @@ impl Budget {
         format!("at most {}, {}", counted(self.global as usize, "flip"), self.local_in_words(attributes))
     }
 
-    /// The same without the number of flips in all.
+    /// The same without the number of flips in total.
     pub fn local_in_words(&self, attributes: usize) -> String {
         let share = match self.local {
             LocalBudget::Percent(percent) => format!(" ({percent} of {attributes} attributes)"),

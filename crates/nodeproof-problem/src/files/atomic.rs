@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::SpooledTempFile;
 
+use super::destination::Destination;
 use super::direct::Direct;
 use super::lock::{Locked, open_regular, try_lock};
 use super::paths::{
     directory_of, follow_links, is_at, is_special, keep_permissions, part_beside, remove, rename, sync,
 };
-use super::place::Place;
 
 /// Writes a file beside `path` and moves it there once it is complete and on the disk.
 ///
@@ -95,7 +95,7 @@ impl Drop for Part {
 
 /// An output that appears as a whole when it is committed, for a writer that is handed on and written to bit by bit.
 ///
-/// Until then a small one is in memory and a large one in a file without a name beside its place, so that nothing is left
+/// Until then a small one is in memory and a large one in a file without a name beside its destination, so that nothing is left
 /// behind however the process ends. [`AtomicFile::commit`] does what [`replace`] does. Stdout, devices and pipes are written
 /// to at once.
 #[derive(Debug)]
@@ -111,18 +111,18 @@ impl AtomicFile {
     /// Most bytes that are held in memory.
     const IN_MEMORY: usize = 1 << 20;
 
-    /// An output at `place`, empty so far.
+    /// An output at `destination`, empty so far.
     ///
     /// # Errors
     /// If the device or pipe cannot be opened, or if the file has no directory.
-    pub fn create(place: &Place) -> io::Result<Self> {
-        match place.regular() {
+    pub fn create(destination: &Destination) -> io::Result<Self> {
+        match destination.regular() {
             Some(path) => Out::spooled(path).map(Self),
-            None => Ok(Self(Out::Direct(BufWriter::new(Direct::open(place)?)))),
+            None => Ok(Self(Out::Direct(BufWriter::new(Direct::open(destination)?)))),
         }
     }
 
-    /// Puts the file in its place, as [`replace`] does.
+    /// Puts the file where it belongs, as [`replace`] does.
     ///
     /// # Errors
     /// As [`replace`].
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         let panicked = std::panic::catch_unwind(|| replace(&path, |_| panic!("in the middle")));
         assert!(panicked.is_err());
-        let mut file = AtomicFile::create(&Place::of(&path)).unwrap();
+        let mut file = AtomicFile::create(&Destination::of(&path)).unwrap();
         file.write_all(&vec![0; 3 << 20]).unwrap();
         file.flush().unwrap();
         assert_eq!(names(folder.path()), "model");
@@ -212,13 +212,13 @@ mod tests {
         let path = folder.path().join("table.csv");
         for length in [0, 10, 3 << 20] {
             let bytes: Vec<u8> = (0..length).map(|i| i as u8).collect();
-            let mut file = AtomicFile::create(&Place::of(&path)).unwrap();
+            let mut file = AtomicFile::create(&Destination::of(&path)).unwrap();
             bytes.chunks(1000).for_each(|chunk| file.write_all(chunk).unwrap());
             assert!(fs::read(&path).unwrap_or_default() != bytes || length == 0);
             file.commit().unwrap();
             assert_eq!((fs::read(&path).unwrap() == bytes, names(folder.path())), (true, "table.csv".into()));
         }
-        assert!(AtomicFile::create(&Place::of(folder.path().join("no/file"))).is_err());
+        assert!(AtomicFile::create(&Destination::of(folder.path().join("no/file"))).is_err());
     }
 
     #[test]
@@ -295,10 +295,10 @@ mod tests {
         replace(Path::new("/dev/null"), text).unwrap();
         assert_eq!(replace(Path::new("/dev/full"), text).unwrap_err().kind(), io::ErrorKind::StorageFull);
         for (path, full) in [("/dev/null", false), ("/dev/full", true)] {
-            let mut file = AtomicFile::create(&Place::of(path)).unwrap();
+            let mut file = AtomicFile::create(&Destination::of(path)).unwrap();
             file.write_all(b"text").unwrap();
             assert_eq!(file.commit().is_err(), full);
-            assert!(Place::of(path).is_special());
+            assert!(Destination::of(path).is_special());
         }
     }
 

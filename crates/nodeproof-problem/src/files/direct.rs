@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::place::Place;
+use super::destination::Destination;
 
 /// An open output that cannot be replaced as a whole.
 #[derive(Debug)]
@@ -14,11 +14,11 @@ pub(super) enum Direct {
 }
 
 impl Direct {
-    /// Opens `place`, which is not a regular file.
-    pub(super) fn open(place: &Place) -> io::Result<Self> {
-        match place {
-            Place::Stdout => Ok(Self::Stdout(io::stdout())),
-            Place::File(path) => Self::special(path),
+    /// Opens `destination`, which is not a regular file.
+    pub(super) fn open(destination: &Destination) -> io::Result<Self> {
+        match destination {
+            Destination::Stdout => Ok(Self::Stdout(io::stdout())),
+            Destination::File(path) => Self::special(path),
         }
     }
 

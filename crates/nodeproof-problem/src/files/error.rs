@@ -91,7 +91,7 @@ pub enum FileError {
         source: io::Error,
     },
     /// What an earlier run wrote cannot be read.
-    #[error("cannot resume {}: {source}; make it readable, or start anew without resuming", .path.display())]
+    #[error("cannot resume {}: {source}; make it readable, or start again without resuming", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum FileError {
     },
     /// What is there was not written by such a run.
     #[error(
-        "cannot resume {}: it is not a file that this command writes; choose another name, or start anew without resuming, \
+        "cannot resume {}: it is not a file that this command writes; choose another name, or start again without resuming, \
          which replaces it", .path.display()
     )]
     NotResumable {
@@ -109,7 +109,7 @@ pub enum FileError {
     },
     /// The output is there, in a form that cannot be resumed, and no interrupted run of it.
     #[error(
-        "cannot resume {}: it is there, but no unfinished run of it; choose another name, or start anew without resuming, \
+        "cannot resume {}: it is there, but no unfinished run of it; choose another name, or start again without resuming, \
          which replaces it", .path.display()
     )]
     NothingUnfinished {
@@ -118,7 +118,7 @@ pub enum FileError {
     },
     /// What is there has another version of the format.
     #[error(
-        "cannot resume {}: it has version {found} of its format, and this nodeproof writes version {expected}; start anew \
+        "cannot resume {}: it has version {found} of its format, and this nodeproof writes version {expected}; start again \
          without resuming", .path.display()
     )]
     Version {
@@ -131,7 +131,7 @@ pub enum FileError {
     },
     /// What is there is of a run with other settings.
     #[error(
-        "cannot resume {}: it belongs to another run ({differences}); use the same settings, or start anew without resuming",
+        "cannot resume {}: it belongs to another run ({differences}); use the same settings, or start again without resuming",
         .path.display()
     )]
     OtherRun {
@@ -141,7 +141,7 @@ pub enum FileError {
         differences: String,
     },
     /// A line is not as it was written.
-    #[error("cannot resume {}: line {line} is damaged: {problem}; start anew without resuming", .path.display())]
+    #[error("cannot resume {}: line {line} is damaged: {problem}; start again without resuming", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -152,7 +152,7 @@ pub enum FileError {
     },
     /// A record is whole, but not what this run would have written there.
     #[error(
-        "cannot resume {}: line {line} does not fit this run: {problem}; use the same settings, or start anew without \
+        "cannot resume {}: line {line} does not fit this run: {problem}; use the same settings, or start again without \
          resuming", .path.display()
     )]
     DoesNotFit {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::FileError;
+use super::destination::Destination;
 use super::paths::{is_at, is_special, location, remove};
-use super::place::Place;
 use crate::fingerprint::hex;
 
 /// How often a file is opened again because another process has moved or removed it.
@@ -16,12 +16,12 @@ const ATTEMPTS: usize = 100;
 
 /// The right to write an output, for one that is written as a whole at the end of a long run: a model, a checkpoint.
 ///
-/// The lock is on a file in the directory for temporary files, which is named after the place of the output, so that the
+/// The lock is on a file in the directory for temporary files, which is named after the output, so that the
 /// directory of the output stays clean. It ends with this value or with the process, however that ends; a lock file that a
 /// killed process leaves behind stops nobody.
 ///
 /// It is advisory: it stops other runs of nodeproof that have the same directory for temporary files, and nothing else.
-/// Where files cannot be locked, and for devices and pipes, there is no lock, and the run goes on without.
+/// Where files cannot be locked, and for devices and pipes, there is no lock, and the run continues without.
 #[derive(Debug)]
 #[must_use = "the lock ends with this value"]
 pub struct Lock {
@@ -39,7 +39,7 @@ impl Lock {
         if is_special(path) {
             return Ok(Self { held: None });
         }
-        Place::File(path.to_owned()).check(&[])?;
+        Destination::File(path.to_owned()).check(&[])?;
         let output = location(path).map_err(FileError::unwritable(path))?;
         let lock_file = lock_file(&output);
         match acquire(&lock_file, &output) {
@@ -58,7 +58,7 @@ impl Drop for Lock {
     }
 }
 
-/// Where the lock of the output at this place is.
+/// Where the lock of the output at this destination is.
 fn lock_file(output: &Path) -> PathBuf {
     let hash = Sha256::digest(output.as_os_str().as_encoded_bytes());
     std::env::temp_dir().join(format!("nodeproof-{}.lock", hex(&hash[..16])))

@@ -31,7 +31,7 @@ pub(super) fn location(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(directory_of(&target))?.join(target.file_name().unwrap_or_default()))
 }
 
-/// Whether both names lead to one file: the same place, or (on Unix) hard links of one file.
+/// Whether both names lead to one file: the same destination, or (on Unix) hard links of one file.
 pub(super) fn is_same_file(left: &Path, right: &Path) -> bool {
     let same_place = matches!((location(left), location(right)), (Ok(left), Ok(right)) if left == right);
     let inode = |path: &Path| fs::metadata(path).ok().and_then(|there| inode(&there));
@@ -74,7 +74,7 @@ pub(super) fn unfinished_beside(path: &Path) -> PathBuf {
     beside(path, "", ".unfinished")
 }
 
-/// Where a file is written before it is moved to its place: `.NAME.part`, or `.NAME.1.part` and so on if others write it
+/// Where a file is written before it is moved to its destination: `.NAME.part`, or `.NAME.1.part` and so on if others write it
 /// at the same time.
 pub(super) fn part_beside(path: &Path, others: usize) -> PathBuf {
     if others == 0 { beside(path, ".", ".part") } else { beside(path, ".", &format!(".{others}.part")) }

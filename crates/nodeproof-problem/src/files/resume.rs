@@ -81,7 +81,7 @@ fn read_header(lines: &mut LineReader, expected: &[u8]) -> Result<Option<Chain>,
         other => of_reading(other),
     })?;
     match (there, lines.chain()) {
-        // Cut off: nothing is lost by starting anew, if it is our header.
+        // Cut off: nothing is lost by starting again, if it is our header.
         (None, _) if expected.starts_with(lines.line()) => Ok(None),
         (None, _) => Err(FileError::NotResumable { path }),
         (Some(_), Some(chain)) if lines.line() == expected => Ok(Some(chain)),

@@ -19,14 +19,14 @@ pub(super) fn names(directory: &Path) -> String {
 /// A directory with the output `out.jsonl`.
 struct Run {
     directory: tempfile::TempDir,
-    place: Place,
+    destination: Destination,
 }
 
 impl Run {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place::of(directory.path().join("out.jsonl"));
-        Self { directory, place }
+        let destination = Destination::of(directory.path().join("out.jsonl"));
+        Self { directory, destination }
     }
 
     fn path(&self) -> PathBuf {
@@ -42,20 +42,20 @@ impl Run {
     }
 
     fn begin(&self) -> Unfinished {
-        Unfinished::begin(&self.place, &header(3)).unwrap()
+        Unfinished::begin(&self.destination, &header(3)).unwrap()
     }
 
     /// Resumes and says which records there were.
     fn resume(&self) -> Result<(Unfinished, Vec<u64>), String> {
         let mut nodes = Vec::new();
-        let resumed = Unfinished::resume(&self.place, &header(3), |record: Value| {
+        let resumed = Unfinished::resume(&self.destination, &header(3), |record: Value| {
             nodes.push(record["node"].as_u64().ok_or("it has no node")?);
             Ok(Keep::Keep)
         });
         resumed.map(|resumed| (resumed, nodes)).map_err(|error| error.to_string())
     }
 
-    /// A file with `content` in the place of the journal.
+    /// A file with `content` in place of the journal.
     fn interrupted(content: &[u8]) -> Self {
         let run = Self::new();
         fs::write(run.unfinished(), content).unwrap();
@@ -127,23 +127,23 @@ fn wherever_a_run_is_cut_off_it_ends_with_the_same_bytes() {
 #[test]
 fn every_changed_byte_is_refused_unless_it_cuts_off_the_last_line() {
     let complete = complete();
-    for place in 0..complete.len() {
+    for position in 0..complete.len() {
         for flip in [1, 2, 0x20, 0x80] {
             let mut changed = complete.clone();
-            changed[place] ^= flip;
+            changed[position] ^= flip;
             let run = Run::interrupted(&changed);
             match run.resume() {
                 Ok((resumed, nodes)) => {
-                    assert_eq!((place, nodes), (complete.len() - 1, vec![0, 1]));
+                    assert_eq!((position, nodes), (complete.len() - 1, vec![0, 1]));
                     drop(resumed);
                 }
                 Err(text) => {
-                    assert!(text.starts_with("cannot resume") && text.contains("anew without resuming"), "{text}");
+                    assert!(text.starts_with("cannot resume") && text.contains("again without resuming"), "{text}");
                     assert_eq!(fs::read(run.unfinished()).unwrap(), changed, "what is refused stays as it was");
                 }
             }
             fs::rename(run.unfinished(), run.path()).unwrap();
-            if place < complete.len() - 1 {
+            if position < complete.len() - 1 {
                 assert!(run.resume().is_err(), "under its final name");
                 assert_eq!(fs::read(run.path()).unwrap(), changed);
             }
@@ -172,7 +172,7 @@ fn other_runs_are_refused_with_the_difference() {
     let other = |header: Value| Run::interrupted(format!("{header}\n").as_bytes()).resume().unwrap_err();
     let text = other(header(4));
     assert!(
-        text.ends_with("(budget.global: 4 there, 3 now); use the same settings, or start anew without resuming"),
+        text.ends_with("(budget.global: 4 there, 3 now); use the same settings, or start again without resuming"),
         "{text}"
     );
     let mut longer = header(3);
@@ -211,12 +211,12 @@ fn other_versions_and_other_files_are_refused() {
 #[test]
 fn a_record_can_be_refused() {
     let run = Run::interrupted(&complete());
-    let refused = Unfinished::resume(&run.place, &header(3), |record: Value| {
+    let refused = Unfinished::resume(&run.destination, &header(3), |record: Value| {
         if record["node"] == 1 { Err("it is about node 1".to_owned()) } else { Ok(Keep::Keep) }
     });
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("line 3 does not fit this run: it is about node 1; use the same settings"), "{text}");
-    let text = Unfinished::resume(&run.place, &header(3), |_: Vec<u8>| Ok(Keep::Keep)).unwrap_err().to_string();
+    let text = Unfinished::resume(&run.destination, &header(3), |_: Vec<u8>| Ok(Keep::Keep)).unwrap_err().to_string();
     assert!(text.contains("line 2 is damaged"), "{text}");
     assert_eq!(fs::read(run.unfinished()).unwrap(), complete());
 }
@@ -225,7 +225,7 @@ fn a_record_can_be_refused() {
 fn records_can_be_cut_back() {
     let cut = |run: &Run, first: u64| {
         let each = |record: Value| Ok(if record["node"] == first { Keep::Stop } else { Keep::Keep });
-        Unfinished::resume(&run.place, &header(3), each)
+        Unfinished::resume(&run.destination, &header(3), each)
     };
     for complete_name in [false, true] {
         for first in 0..4 {
@@ -302,9 +302,9 @@ fn a_second_run_is_refused() {
     record(&mut first, 0..2);
     first.flush().unwrap();
     for second in [
-        Unfinished::begin(&run.place, &header(3)),
-        Unfinished::begin_journal(&run.place, &header(3)),
-        Unfinished::resume(&run.place, &header(3), |_: Value| Ok(Keep::Keep)),
+        Unfinished::begin(&run.destination, &header(3)),
+        Unfinished::begin_journal(&run.destination, &header(3)),
+        Unfinished::resume(&run.destination, &header(3), |_: Value| Ok(Keep::Keep)),
     ] {
         let text = second.unwrap_err().to_string();
         assert!(
@@ -332,7 +332,7 @@ fn runs_that_compete_never_mix() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..50 {
-                    match Unfinished::begin(&run.place, &header(3)) {
+                    match Unfinished::begin(&run.destination, &header(3)) {
                         Ok(mut unfinished) => {
                             record(&mut unfinished, 0..3);
                             unfinished.finish().unwrap();
@@ -353,10 +353,10 @@ fn runs_that_compete_never_mix() {
 fn a_result_of_another_form_takes_the_place_of_the_journal() {
     let run = Run::new();
     fs::write(run.path(), "old").unwrap();
-    let mut journal = Unfinished::begin_journal(&run.place, &header(3)).unwrap();
+    let mut journal = Unfinished::begin_journal(&run.destination, &header(3)).unwrap();
     record(&mut journal, 0..2);
     drop(journal);
-    let resume = || Unfinished::resume_journal(&run.place, &header(3), |_: Value| Ok(Keep::Keep)).unwrap();
+    let resume = || Unfinished::resume_journal(&run.destination, &header(3), |_: Value| Ok(Keep::Keep)).unwrap();
     let mut journal = resume();
     record(&mut journal, 2..3);
     let full = |out: &mut dyn Write| out.write_all(b"half").and_then(|()| Err(io::ErrorKind::StorageFull.into()));
@@ -370,7 +370,8 @@ fn a_result_of_another_form_takes_the_place_of_the_journal() {
     assert_eq!(journal.kept(), 3);
     journal.finish_with(|out| out.write_all(b"node,verdict\n")).unwrap();
     assert_eq!((fs::read(run.path()).unwrap(), run.names()), (b"node,verdict\n".to_vec(), "out.jsonl".into()));
-    let again = Unfinished::resume_journal(&run.place, &header(3), |_: Value| Ok(Keep::Keep)).unwrap_err().to_string();
+    let again =
+        Unfinished::resume_journal(&run.destination, &header(3), |_: Value| Ok(Keep::Keep)).unwrap_err().to_string();
     assert!(again.contains("it is there, but no unfinished run of it"), "{again}");
     fs::remove_file(run.path()).unwrap();
     assert_eq!(resume().kept(), 0);
@@ -406,7 +407,7 @@ fn results_survive_that_their_journal_is_removed() {
 #[test]
 fn places_that_cannot_work_are_refused() {
     let run = Run::new();
-    let begin = |path: PathBuf| Unfinished::begin(&Place::of(path), &header(3)).unwrap_err();
+    let begin = |path: PathBuf| Unfinished::begin(&Destination::of(path), &header(3)).unwrap_err();
     assert!(matches!(begin(run.directory.path().to_owned()), FileError::Directory { .. }));
     assert!(matches!(begin(run.directory.path().join("no/file")), FileError::NoDirectory { .. }));
     fs::create_dir(run.unfinished()).unwrap();
@@ -420,7 +421,7 @@ fn places_that_cannot_work_are_refused() {
         }
     }
     fs::remove_dir(run.unfinished()).unwrap();
-    assert!(Unfinished::begin(&run.place, &Unserializable).is_err());
+    assert!(Unfinished::begin(&run.destination, &Unserializable).is_err());
     assert_eq!(run.names(), "");
     let mut unfinished = run.begin();
     assert!(unfinished.record(&Unserializable).is_err());
@@ -459,14 +460,14 @@ fn a_journal_is_not_written_through_a_link() {
     let precious = run.directory.path().join("precious");
     fs::write(&precious, "precious").unwrap();
     std::os::unix::fs::symlink("precious", run.unfinished()).unwrap();
-    assert!(matches!(Unfinished::begin(&run.place, &header(3)), Err(FileError::Unwritable { .. })));
+    assert!(matches!(Unfinished::begin(&run.destination, &header(3)), Err(FileError::Unwritable { .. })));
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn devices_are_written_to() {
-    let [null, full] = ["/dev/null", "/dev/full"].map(Place::of);
+    let [null, full] = ["/dev/null", "/dev/full"].map(Destination::of);
     for _ in 0..2 {
         let mut one = Unfinished::begin(&null, &header(3)).unwrap();
         let two = Unfinished::resume(&null, &header(3), |_: Value| Err("nothing can be there".to_owned())).unwrap();
@@ -487,11 +488,11 @@ fn devices_are_written_to() {
 fn a_closed_pipe_is_recognised() {
     use std::os::fd::AsRawFd;
     let (reader, writer) = io::pipe().unwrap();
-    let place = Place::of(format!("/proc/self/fd/{}", writer.as_raw_fd()));
-    let mut unfinished = Unfinished::begin(&place, &header(3)).unwrap();
+    let destination = Destination::of(format!("/proc/self/fd/{}", writer.as_raw_fd()));
+    let mut unfinished = Unfinished::begin(&destination, &header(3)).unwrap();
     drop(reader);
     record(&mut unfinished, 0..3);
     assert!(unfinished.flush().unwrap_err().is_closed_pipe());
     let closed = io::Error::from(io::ErrorKind::BrokenPipe);
-    assert!(Place::Stdout.failure(closed).is_closed_pipe());
+    assert!(Destination::Stdout.failure(closed).is_closed_pipe());
 }

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 
 use super::FileError;
 use super::atomic::{AtomicFile, replace};
+use super::destination::Destination;
 use super::direct::Direct;
 use super::lock::open_locked;
 use super::paths::{follow_links, is_at, keep_permissions, remove, rename, sync, unfinished_beside};
-use super::place::Place;
 use super::resume::{Keep, Kept, scan};
 use crate::results::{Chain, LineWriter};
 
@@ -27,7 +27,7 @@ use crate::results::{Chain, LineWriter};
 /// Stdout, devices and pipes are written to as they are: there is nothing to lock, to resume or to rename.
 #[derive(Debug)]
 pub struct Unfinished {
-    place: Place,
+    destination: Destination,
     kept: usize,
     state: State,
 }
@@ -54,12 +54,12 @@ enum Lines {
 }
 
 impl Unfinished {
-    /// Begins anew with `header`; what an interrupted run left is discarded.
+    /// Begins again with `header`; what an interrupted run left is discarded.
     ///
     /// # Errors
     /// If another run is writing there, or if it cannot be written.
-    pub fn begin(place: &Place, header: &impl Serialize) -> Result<Self, FileError> {
-        Self::begin_as(Lines::AreTheResult, place, header)
+    pub fn begin(destination: &Destination, header: &impl Serialize) -> Result<Self, FileError> {
+        Self::begin_as(Lines::AreTheResult, destination, header)
     }
 
     /// Continues what an interrupted run with the same `header` began. Each record that it wrote is handed to `each`, which
@@ -72,11 +72,11 @@ impl Unfinished {
     /// # Errors
     /// As [`Unfinished::begin`]; and if what is there is of another run, of another version, damaged, or refused by `each`.
     pub fn resume<T: DeserializeOwned>(
-        place: &Place,
+        destination: &Destination,
         header: &impl Serialize,
         each: impl FnMut(T) -> Result<Keep, String>,
     ) -> Result<Self, FileError> {
-        Self::resume_as(Lines::AreTheResult, place, header, each)
+        Self::resume_as(Lines::AreTheResult, destination, header, each)
     }
 
     /// As [`Unfinished::begin`], for an output that is written by [`Unfinished::finish_with`]: nothing goes to stdout, a
@@ -84,8 +84,8 @@ impl Unfinished {
     ///
     /// # Errors
     /// As [`Unfinished::begin`].
-    pub fn begin_journal(place: &Place, header: &impl Serialize) -> Result<Self, FileError> {
-        Self::begin_as(Lines::AreAJournal, place, header)
+    pub fn begin_journal(destination: &Destination, header: &impl Serialize) -> Result<Self, FileError> {
+        Self::begin_as(Lines::AreAJournal, destination, header)
     }
 
     /// As [`Unfinished::resume`], for an output that is written by [`Unfinished::finish_with`]. The final form cannot be
@@ -94,39 +94,39 @@ impl Unfinished {
     /// # Errors
     /// As [`Unfinished::resume`]; and if there is a file, but no interrupted run of it.
     pub fn resume_journal<T: DeserializeOwned>(
-        place: &Place,
+        destination: &Destination,
         header: &impl Serialize,
         each: impl FnMut(T) -> Result<Keep, String>,
     ) -> Result<Self, FileError> {
-        Self::resume_as(Lines::AreAJournal, place, header, each)
+        Self::resume_as(Lines::AreAJournal, destination, header, each)
     }
 
-    fn begin_as(lines: Lines, place: &Place, header: &impl Serialize) -> Result<Self, FileError> {
-        place.check(&[])?;
-        let state = match place.regular() {
+    fn begin_as(lines: Lines, destination: &Destination, header: &impl Serialize) -> Result<Self, FileError> {
+        destination.check(&[])?;
+        let state = match destination.regular() {
             Some(path) => {
                 let opened = OpenJournal::create(path)?;
-                State::Journal(opened.begin(header).map_err(|error| place.failure(error))?)
+                State::Journal(opened.begin(header).map_err(|error| destination.failure(error))?)
             }
             None if lines == Lines::AreAJournal => State::Nowhere,
-            None => Self::begin_direct(place, header).map_err(|error| place.failure(error))?,
+            None => Self::begin_direct(destination, header).map_err(|error| destination.failure(error))?,
         };
-        Ok(Self { place: place.clone(), kept: 0, state })
+        Ok(Self { destination: destination.clone(), kept: 0, state })
     }
 
-    fn begin_direct(place: &Place, header: &impl Serialize) -> io::Result<State> {
-        LineWriter::begin(BufWriter::new(Direct::open(place)?), header).map(State::Direct)
+    fn begin_direct(destination: &Destination, header: &impl Serialize) -> io::Result<State> {
+        LineWriter::begin(BufWriter::new(Direct::open(destination)?), header).map(State::Direct)
     }
 
     fn resume_as<T: DeserializeOwned>(
         lines: Lines,
-        place: &Place,
+        destination: &Destination,
         header: &impl Serialize,
         each: impl FnMut(T) -> Result<Keep, String>,
     ) -> Result<Self, FileError> {
-        place.check(&[])?;
-        let Some(path) = place.regular() else { return Self::begin_as(lines, place, header) };
-        let expected = serde_json::to_vec(header).map_err(|error| place.failure(error.into()))?;
+        destination.check(&[])?;
+        let Some(path) = destination.regular() else { return Self::begin_as(lines, destination, header) };
+        let expected = serde_json::to_vec(header).map_err(|error| destination.failure(error.into()))?;
         let resumed = match OpenJournal::existing(path)? {
             Some(opened) => match scan(&opened.file, &opened.path, &expected, each)? {
                 Some(scanned) => Some((opened.resume(scanned.kept).map(State::Journal), scanned.kept.records)),
@@ -137,8 +137,8 @@ impl Unfinished {
             }
             None => Self::resume_complete(path, &expected, each)?.map(|(state, kept)| (Ok(state), kept)),
         };
-        let Some((state, kept)) = resumed else { return Self::begin_as(lines, place, header) };
-        Ok(Self { place: place.clone(), kept, state: state.map_err(|error| place.failure(error))? })
+        let Some((state, kept)) = resumed else { return Self::begin_as(lines, destination, header) };
+        Ok(Self { destination: destination.clone(), kept, state: state.map_err(|error| destination.failure(error))? })
     }
 
     /// Goes on with the complete file at `path`, and says how many records it keeps; `None` if there is none.
@@ -190,9 +190,9 @@ impl Unfinished {
 
     /// Makes a journal of a file that was found complete, because there is more to come.
     fn reopen(&mut self) -> Result<(), FileError> {
-        let (State::Whole(file, kept), Some(path)) = (&self.state, self.place.path()) else { return Ok(()) };
+        let (State::Whole(file, kept), Some(path)) = (&self.state, self.destination.path()) else { return Ok(()) };
         let journal = OpenJournal::create(path)
-            .and_then(|opened| opened.copy(file, *kept).map_err(|error| self.place.failure(error)));
+            .and_then(|opened| opened.copy(file, *kept).map_err(|error| self.destination.failure(error)));
         let (state, reopened) = match journal {
             Ok(journal) => (State::Journal(journal), Ok(())),
             Err(error) => (State::Failed, Err(error)),
@@ -232,7 +232,7 @@ impl Unfinished {
     /// As [`Unfinished::finish`].
     pub fn finish_with(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
         self.flush()?;
-        let mut file = AtomicFile::create(&self.place).map_err(|error| self.failure(error))?;
+        let mut file = AtomicFile::create(&self.destination).map_err(|error| self.failure(error))?;
         write(&mut file).and_then(|()| file.commit()).map_err(|error| self.failure(error))?;
         if let State::Journal(journal) = &self.state {
             remove(&journal.path, journal.file());
@@ -252,11 +252,11 @@ impl Unfinished {
 
     /// What to say if writing failed.
     fn failure(&self, source: io::Error) -> FileError {
-        match (&self.state, self.place.path()) {
+        match (&self.state, self.destination.path()) {
             (State::Journal(journal), Some(path)) if !journal.is_empty => {
                 FileError::Unfinished { path: path.to_owned(), unfinished: journal.path.clone(), source }
             }
-            _ => self.place.failure(source),
+            _ => self.destination.failure(source),
         }
     }
 }
@@ -364,7 +364,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Moves the flushed lines to their place.
+    /// Moves the flushed lines to their destination.
     fn finish(&mut self) -> io::Result<()> {
         let mut file = self.file();
         if is_at(&self.path, file) {

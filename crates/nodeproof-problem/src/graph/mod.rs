@@ -164,7 +164,7 @@ impl Graph {
         self.nodes() as u128 * self.attribute_count() as u128
     }
 
-    /// Number of classes, K, as far as labels and class names tell; 0 if there are neither.
+    /// Number of classes, K, as far as labels and class names say; 0 if there are neither.
     pub fn classes(&self) -> usize {
         self.classes
     }
@@ -271,7 +271,7 @@ impl Graph {
         (component, sizes)
     }
 
-    /// The largest connected component (the first of several), its nodes numbered anew in their old order.
+    /// The largest connected component (the first of several), its nodes renumbered in their old order.
     pub fn largest_component(&self) -> Self {
         let (component, sizes) = self.components();
         let largest = (0..sizes.len()).rev().max_by_key(|&id| sizes[id]).unwrap_or(0) as u32;

@@ -98,7 +98,7 @@ struct CsrOnFile {
 }
 
 impl CsrOnFile {
-    /// `(row, column, value)` with repeated places summed, as SciPy understands them, sorted; and how many repeats
+    /// `(row, column, value)` with repeated positions summed, as SciPy understands them, sorted; and how many repeats
     /// there were.
     fn summed_entries(&self) -> (Vec<(u32, u32, f64)>, usize) {
         let mut entries: Vec<(u32, u32, f64)> = Vec::with_capacity(self.indices.len());
@@ -178,9 +178,9 @@ fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result
         return Err(archive.error(&member("indptr"), format!("decreases after row {row}")).into());
     }
     let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
-    if let Some(place) = indices.iter().position(|&column| column >= columns) {
-        let row = offsets.partition_point(|&offset| offset <= place) - 1;
-        return Err(GraphError::OutOfRange { matrix, row, column: indices[place], columns: columns as usize });
+    if let Some(position) = indices.iter().position(|&column| column >= columns) {
+        let row = offsets.partition_point(|&offset| offset <= position) - 1;
+        return Err(GraphError::OutOfRange { matrix, row, column: indices[position], columns: columns as usize });
     }
     Ok(CsrOnFile {
         matrix,

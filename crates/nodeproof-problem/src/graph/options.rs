@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct GraphOptions {
     /// Count every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
     pub binarise: bool,
-    /// Keep only the largest connected component; node ids are then numbered anew.
+    /// Keep only the largest connected component; nodes are then renumbered.
     pub largest_component: bool,
     /// Keep self-loops that are on file (the symmetric GCN propagation then sees a 2 on their diagonal).
     pub keep_self_loops: bool,

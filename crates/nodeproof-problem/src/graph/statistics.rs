@@ -52,7 +52,7 @@ pub struct GraphStatistics {
     pub labelled: usize,
     /// Labelled nodes of each class.
     pub class_sizes: Vec<usize>,
-    /// Attributes that are 1, in all.
+    /// Attributes that are 1, in total.
     pub attribute_entries: usize,
     /// Attributes that are 1, per node.
     pub attributes_per_node: Spread,

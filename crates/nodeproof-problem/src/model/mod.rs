@@ -188,7 +188,7 @@ impl Model {
         self.layers[0].weight.rows()
     }
 
-    /// Number of classes it tells apart, K.
+    /// Number of classes, K.
     pub fn classes(&self) -> usize {
         self.layers[self.layers.len() - 1].weight.columns()
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::lines::VERSION;
 use crate::budget::Budget;
-use crate::graph::Graph;
+use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::Model;
 use crate::settings::{CertifySettings, Engine, TargetClass};
@@ -29,6 +29,33 @@ impl GraphHeader {
     pub fn new(graph: &Graph) -> Self {
         let (nodes, edges, attributes) = (graph.nodes(), graph.edges(), graph.attribute_count());
         Self { fingerprint: graph.fingerprint(), nodes, edges, attributes }
+    }
+}
+
+/// Where a split comes from, and its sizes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct SplitFields {
+    /// The file it was read from, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The seed it was drawn with, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Number of nodes in the train part.
+    pub train: usize,
+    /// Number of nodes in the validation part.
+    pub validation: usize,
+    /// Number of nodes in the test part.
+    pub test: usize,
+}
+
+impl SplitFields {
+    /// Describes `split`, read from `file` or drawn.
+    pub fn new(split: &Split, file: Option<String>) -> Self {
+        let size = |part| split.part(part).len();
+        let (train, validation, test) = (size(Part::Train), size(Part::Validation), size(Part::Test));
+        Self { file, seed: split.seed, train, validation, test }
     }
 }
 

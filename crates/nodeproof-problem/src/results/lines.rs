@@ -270,12 +270,12 @@ mod tests {
     fn every_change_of_one_byte_is_noticed() {
         let bytes = written();
         let header = bytes.iter().position(|&byte| byte == b'\n').unwrap();
-        for place in header + 1..bytes.len() {
+        for position in header + 1..bytes.len() {
             for flip in [1, 2, 0x20] {
                 let mut changed = bytes.clone();
-                changed[place] ^= flip;
+                changed[position] ^= flip;
                 let whole = read(&changed).is_ok_and(|(records, _)| records.len() == 3);
-                assert!(!whole, "byte {place}: {}", String::from_utf8_lossy(&changed));
+                assert!(!whole, "byte {position}: {}", String::from_utf8_lossy(&changed));
             }
         }
         let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();

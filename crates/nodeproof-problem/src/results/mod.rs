@@ -24,11 +24,11 @@ use crate::radius::Radius;
 
 pub use certificates::Certificates;
 pub use error::ResultsError;
-pub use header::{BudgetFields, GraphHeader, Header, ModelHeader};
+pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, SplitFields};
 pub use lines::{Chain, LineReader, LineWriter};
 pub use radii::Radii;
 pub use table::TableWriter;
-pub use training_log::{StepRecord, TrainingLog, TrainingLogHeader};
+pub use training_log::{Phase, StepRecord, TrainingLog, TrainingLogHeader};
 pub use trial::Trial;
 
 /// What is kept of one node: a certificate or a radius.

@@ -51,7 +51,7 @@ fn each_kind_of_version_1_is_recognised() {
     let Results::Radii(radii) = read(&lines(RADIUS_LINES)).unwrap() else { panic!("no radii") };
     assert_eq!((radii.max_budget(), radii.records[0].nonrobust_from()), (100, Some(3)));
     let log = r#"{"format":"nodeproof-training-log","version":1,"graph":{"fingerprint":"95","nodes":24,"edges":38,"attributes":30},"options":{"method":"rh-u","labelled_margin":2.19,"unlabelled_margin":0.4}}
-{"step":1,"phase":"all","labelled_margin":null,"unlabelled_margin":-0.5}
+{"step":1,"phase":"all","loss":1.5,"cross_entropy":1.2,"robust_loss":0.3,"labelled_margin":null,"unlabelled_margin":-0.5,"robust_share":0.25,"validation_loss":null,"learning_rate":0.01,"gradient_norm":2.0}
 "#;
     let Results::Training(log) = read(log).unwrap() else { panic!("no log") };
     assert_eq!((log.method.as_str(), log.steps[0].unlabelled_margin), ("rh-u", Some(-0.5)));

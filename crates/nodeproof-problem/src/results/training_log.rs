@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::header::BudgetFields;
+use super::header::{BudgetFields, SplitFields};
 use super::lines::{LineReader, VERSION};
 use super::{GraphHeader, Results, ResultsError, wrong_kind};
 use crate::settings::TrainSettings;
@@ -25,35 +25,65 @@ pub struct TrainingLog {
     pub steps: Vec<StepRecord>,
 }
 
-/// What is read of a step of a training log.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[non_exhaustive]
+/// What a step of training looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Labelled nodes alone.
+    Labelled,
+    /// The worst-case margins of all nodes, labelled or not.
+    All,
+}
+
+/// What one step of training came to. Losses and margins are those before it, accuracies those after it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepRecord {
     /// The step, counted from 1.
     pub step: usize,
-    /// The mean worst-case margin of labelled nodes before it, where it was logged.
+    /// What it looked at.
+    pub phase: Phase,
+    /// The loss, without weight decay.
+    pub loss: f64,
+    /// The cross entropy of the labelled nodes, with dropout; `None` if it has no weight.
+    pub cross_entropy: Option<f64>,
+    /// The mean worst-case loss of the batch.
+    pub robust_loss: Option<f64>,
+    /// The mean worst-case margin of the batch's labelled nodes, or of a sample of all labelled nodes.
     pub labelled_margin: Option<f64>,
     /// The same of unlabelled nodes.
     pub unlabelled_margin: Option<f64>,
+    /// The share of the batch whose worst-case margin is above 0.
+    pub robust_share: Option<f64>,
+    /// The loss on the validation part, without dropout, after the step, where it was computed.
+    pub validation_loss: Option<f64>,
+    /// The learning rate.
+    pub learning_rate: f64,
+    /// The norm of the gradient before it was clipped.
+    pub gradient_norm: f64,
+    /// Accuracy on labelled nodes, where it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_labelled: Option<f64>,
+    /// Accuracy on unlabelled nodes, where it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_unlabelled: Option<f64>,
 }
 
 /// The first line of a training log.
 #[derive(Debug, Serialize)]
-pub struct TrainingLogHeader<'a, S: Serialize> {
+pub struct TrainingLogHeader<'a> {
     format: &'static str,
     version: u64,
     nodeproof: &'static str,
     graph: GraphHeader,
     budget: BudgetFields,
-    split: &'a S,
+    split: &'a SplitFields,
     options: &'a TrainSettings,
     log_margins: usize,
 }
 
-impl<'a, S: Serialize> TrainingLogHeader<'a, S> {
-    /// The header of a training on `graph`, whose split is described by `split`, with the margins of so many nodes of each
-    /// group in every step.
-    pub fn new(graph: GraphHeader, split: &'a S, options: &'a TrainSettings, log_margins: usize) -> Self {
+impl<'a> TrainingLogHeader<'a> {
+    /// The header of a training on `graph` with this split, with the margins of so many nodes of each group in every step.
+    pub fn new(graph: GraphHeader, split: &'a SplitFields, options: &'a TrainSettings, log_margins: usize) -> Self {
         Self {
             format: TrainingLog::FORMAT,
             version: VERSION,

@@ -92,6 +92,17 @@ pub struct CertifySettings {
 /// Most threads that may be asked for.
 const MOST_THREADS: usize = 1024;
 
+/// Checks that so many threads may be asked for.
+///
+/// # Errors
+/// If there are too many.
+pub fn check_threads(threads: usize) -> Result<(), SettingsError> {
+    if threads > MOST_THREADS {
+        return Err(SettingsError::value("threads", threads, format!("give at most {MOST_THREADS}")));
+    }
+    Ok(())
+}
+
 impl CertifySettings {
     /// The predicted classes under `budget`, the `fast` engine, no time limits, as many threads as cores.
     pub fn new(budget: Budget) -> Self {
@@ -110,9 +121,7 @@ impl CertifySettings {
     /// # Errors
     /// If the budget does not fit the graph, a node does not exist, or has no label where that is to be certified.
     pub fn validate(&self, graph: &Graph, nodes: &[NodeId]) -> Result<(), SettingsError> {
-        if self.threads > MOST_THREADS {
-            return Err(SettingsError::value("threads", self.threads, format!("give at most {MOST_THREADS}")));
-        }
+        check_threads(self.threads)?;
         self.budget.validate(graph)?;
         self.check_nodes(graph, nodes)
     }

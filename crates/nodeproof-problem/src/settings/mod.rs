@@ -7,7 +7,7 @@ use crate::budget::BudgetError;
 use crate::ids::{ClassId, NodeId};
 use crate::model::ModelError;
 
-pub use certification::{CertifySettings, Engine, TargetClass, time_limit};
+pub use certification::{CertifySettings, Engine, TargetClass, check_threads, time_limit};
 pub use training::{Method, Schedule, TrainSettings};
 
 /// What can be wrong with settings.

@@ -118,7 +118,7 @@ impl FromStr for Schedule {
 pub struct TrainSettings {
     /// The loss.
     pub method: Method,
-    /// What the network is to withstand; default 12 flips in all, 1 % of the attributes at one node.
+    /// What the network is to withstand; default 12 flips in total, 1 % of the attributes at one node.
     pub budget: Budget,
     /// Units of each hidden layer; default one layer of 32.
     pub hidden: Vec<usize>,

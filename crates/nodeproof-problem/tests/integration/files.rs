@@ -215,11 +215,11 @@ proptest! {
     #![proptest_config(crate::seed::config(256))]
 
     #[test]
-    fn flipped_bytes_never_panic(place in 0usize..4000, value: u8) {
+    fn flipped_bytes_never_panic(position in 0usize..4000, value: u8) {
         let folder = Folder::new();
         let mut bytes = archive(&members(), Stored);
-        let place = place % bytes.len();
-        bytes[place] = value;
+        let position = position % bytes.len();
+        bytes[position] = value;
         let _ = Graph::read(folder.write(&bytes), GraphOptions::new());
     }
 

@@ -159,7 +159,7 @@ fn subjects(page: &Page) -> Vec<NodeId> {
     page.models.iter().flat_map(of_model).collect()
 }
 
-/// Flips that the report tells of.
+/// Flips that the report shows.
 fn flips<'a>(page: &'a Page) -> impl Iterator<Item = &'a Flip> {
     page.models.iter().flat_map(|model| {
         let certified = model.certificates.iter().flat_map(certificate_flips);

@@ -42,7 +42,7 @@ pub use named::Named;
 pub use number::{bound, number};
 pub use witness::{FlipStory, WitnessStory, flip_in_words};
 
-/// All that is told of a node.
+/// All there is to say of a node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Story {
@@ -88,6 +88,9 @@ pub struct RadiusStory {
     pub robust_up_to: Option<u32>,
     /// The smallest global budget under which a witness is known; `None` if it is under none that was tried.
     pub nonrobust_from: Option<u32>,
+    /// Whether no budget is left undecided.
+    #[serde(skip)]
+    pub exact: bool,
 }
 
 impl Story {
@@ -126,7 +129,8 @@ impl Story {
     /// Adds what is known of the radius of the same node, under the same local budget: how many flips the prediction
     /// withstands and, of a nonrobust node, the smallest witness that is known and whether a smaller one exists.
     pub fn with_radius(mut self, graph: &Graph, radius: &Radius) -> Self {
-        self.radius = Some(RadiusStory { robust_up_to: radius.robust_up_to, nonrobust_from: radius.nonrobust_from() });
+        let (robust_up_to, nonrobust_from) = (radius.robust_up_to, radius.nonrobust_from());
+        self.radius = Some(RadiusStory { robust_up_to, nonrobust_from, exact: radius.is_exact() });
         let size = self.witness.as_ref().map(|witness| witness.flips.len());
         if let Some(witness) = radius.witness().filter(|witness| Some(witness.flips.len()) < size)
             && let Some(margin) = self.margins.iter_mut().find(|margin| margin.class.id == witness.class)
@@ -137,7 +141,18 @@ impl Story {
         self
     }
 
-    /// The story in words: facts, a table of margins, and the witness. `hint` says what the reader might try next.
+    /// What the reader might try next, if anything: `remedy` may decide what is open, and `search` finds radii.
+    pub fn hint(&self, remedy: Option<String>, search: &str) -> Option<String> {
+        match self.verdict {
+            Verdict::Robust => Some(format!("{search} finds how many flips it withstands")),
+            Verdict::Undecided if self.margin == Bound::Unknown => None,
+            Verdict::Undecided => Some(format!("{} may settle it", remedy?)),
+            Verdict::Nonrobust if self.radius.is_none_or(|radius| radius.exact) => None,
+            Verdict::Nonrobust => Some(format!("{} may find fewer flips, or prove that there are none", remedy?)),
+        }
+    }
+
+    /// The story in words: facts, a table of margins, and the witness. `hint` is [`Story::hint`].
     pub fn in_words(&self, style: Style, hint: Option<&str>) -> String {
         // The verdict's line, not a name that happens to contain the word.
         let verdict = |word: &str| format!("\nverdict    {word}");

@@ -12,9 +12,9 @@ use crate::text::{self, counted};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RadiusFigures {
-    /// Nodes in all.
+    /// Nodes in total.
     pub nodes: usize,
-    /// Nodes whose radius is exact; `None` for a scan, which does not tell.
+    /// Nodes whose radius is exact; `None` for a scan, which does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<usize>,
     /// The mean radius.
@@ -70,7 +70,7 @@ pub struct RadiusSummary {
     /// Nodes that are not robust even without flips.
     #[serde(skip)]
     pub not_robust: usize,
-    /// Nodes whose radius is not exact; 0 for a scan, which does not tell.
+    /// Nodes whose radius is not exact; 0 for a scan, which does not say.
     #[serde(skip)]
     pub open: usize,
     #[serde(skip)]

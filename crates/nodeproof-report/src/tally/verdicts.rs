@@ -1,5 +1,6 @@
 //! Counts of verdicts.
 
+use nodeproof_problem::provenance::Worth;
 use nodeproof_problem::{Bound, Certificate, Engine, Split, Verdict};
 use serde::{Serialize, Serializer};
 
@@ -10,7 +11,7 @@ use crate::text;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Nodes in all.
+    /// Nodes in total.
     pub nodes: usize,
     /// Nodes that are robust.
     pub robust: usize,
@@ -82,7 +83,7 @@ impl Tally {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Nodes in all.
+    /// Nodes in total.
     pub nodes: usize,
     /// Nodes that are robust.
     pub robust: usize,
@@ -189,6 +190,16 @@ impl Summary {
             rows.iter_mut().for_each(|row| drop(row.pop()));
         }
         text::table("lrrrrrr", Some(header), rows)
+    }
+
+    /// What they make the model worth.
+    pub fn worth(&self) -> Worth {
+        let Parts { all, labelled, unlabelled } = self.figures();
+        Worth {
+            accuracy_labelled: labelled.and_then(|part| part.accuracy),
+            accuracy_unlabelled: unlabelled.and_then(|part| part.accuracy),
+            robust_share: all.robust_share,
+        }
     }
 
     /// The figures behind the table.

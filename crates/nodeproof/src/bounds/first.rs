@@ -9,7 +9,7 @@
 //! and `lo` with −σ (the paper's equations for R⁽²⁾ and S⁽²⁾). Each column of W is sorted once by size, as far as
 //! needed. What a node can gain at an attribute is its weight's size, up if the weight is positive and the node lacks the
 //! attribute or the weight is negative and the node has it, and down otherwise: so one bit a node and attribute, set in
-//! one pass over the node's attributes, tells which of the sorted weights are gains. They are visited from the largest on,
+//! one pass over the node's attributes, says which of the sorted weights are gains. They are visited from the largest on,
 //! neighbours by decreasing P_mn, until none can enter the Q largest.
 
 use std::cmp::Ordering;
@@ -307,7 +307,7 @@ impl<'a> Column<'a> {
         Self { problem, unit, weights, top, positive, has, rest: [None, None] }
     }
 
-    /// Tells `visit` for each node of level 1 how far the unit can be moved up and down, and the flips that do so; `item`
+    /// Calls `visit` for each node of level 1 how far the unit can be moved up and down, and the flips that do so; `item`
     /// makes what it hears of a flip from the neighbour's entry and the attribute. Where the unit is stable by a wide
     /// margin and nothing but that matters, it hears of larger moves and no flips.
     fn select<T: Copy>(&mut self, item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(f64, f64, [&[(f64, T)]; 2])) {

@@ -137,7 +137,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Computes the bounds around the pre-activations `clean`; `None` if `observer`, told `(done, total)` steps, breaks off.
+    /// Computes the bounds around the pre-activations `clean`; `None` if `observer`, called with `(done, total)` steps, breaks off.
     pub(crate) fn compute(
         network: &Network,
         limits: &Limits,

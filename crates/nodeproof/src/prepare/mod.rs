@@ -39,7 +39,7 @@ impl<'a> Prepared<'a> {
         Self { network, slopes, clean: Arc::new(clean), tables, region }
     }
 
-    /// What `targets`, of those that were prepared for, share under a budget; `None` if `observer`, told `(done, total)`
+    /// What `targets`, of those that were prepared for, share under a budget; `None` if `observer`, called with `(done, total)`
     /// steps, breaks off.
     pub(crate) fn shard<'p>(
         &'p self,

@@ -18,7 +18,7 @@ use crate::prepare::Prepared;
 use crate::relax::Slopes;
 use crate::settings::{CertifySettings, Engine, TargetClass};
 
-/// What a [`Certifier`] tells while it works, always from the calling thread.
+/// Progress of a [`Certifier`], always observed from the calling thread.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -26,14 +26,14 @@ pub enum Event {
     Preparing {
         /// Steps done.
         done: usize,
-        /// Steps in all.
+        /// Steps in total.
         total: usize,
     },
     /// One more node is done; they come in the order in which they were asked for.
     Certified(Certificate),
 }
 
-/// What [`Certifier::look_at`] tells.
+/// Progress of [`Certifier::look_at`].
 pub(super) enum Progress<T> {
     /// As [`Event::Preparing`].
     Preparing { done: usize, total: usize },
@@ -135,7 +135,7 @@ impl<'a> Certifier<'a> {
         Ok(certificates)
     }
 
-    /// Certifies `nodes`, in this order, and tells `observer` as it goes; the observer may break off.
+    /// Certifies `nodes`, in this order, and calls `observer` as it goes; it may break off.
     ///
     /// # Errors
     /// If a node does not exist or the settings do not fit the graph.
@@ -175,7 +175,7 @@ impl<'a> Certifier<'a> {
     }
 
     /// Has workers `work` on the second of the targets, which share what is prepared for the first, under the global budget
-    /// `global`, and tells `observer` of each, in order; it may break off.
+    /// `global`, and calls `observer` with each, in order; it may break off.
     pub(super) fn look_at<T: Send>(
         &self,
         ready: &Ready,

@@ -100,7 +100,7 @@ impl Known {
     }
 }
 
-/// What a [`RadiusSearch`] tells while it works.
+/// Progress of a [`RadiusSearch`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SearchEvent<'t> {

@@ -1,4 +1,4 @@
-//! What can be checked of results that come from elsewhere, such as a file of an interrupted run, without proving them anew.
+//! What can be checked of results that come from elsewhere, such as a file of an interrupted run, without proving them again.
 
 use std::cmp::Ordering;
 

@@ -38,7 +38,7 @@ pub(super) fn pool(threads: usize) -> Result<ThreadPool, CertifyError> {
     pool.map_err(|error| CertifyError::Threads { threads, problem: error.to_string() })
 }
 
-/// Has workers `work` on `targets`, and tells `observer` of each result, in order; it may break off.
+/// Has workers `work` on `targets`, and calls `observer` with each result, in order; it may break off.
 pub(super) fn each_target<T: Send>(
     shard: &Shard,
     effort: Effort,

@@ -6,7 +6,7 @@
 //! asks for one, smaller, around the predicted class of all other nodes too. Worst-case margins are the duals of
 //! [`Certifier`](crate::Certifier) with default slopes, and their gradient is written by hand.
 //!
-//! Everything is a function of graph, split, options and seed: the same input gives the same bits, whatever the number of
+//! Everything is a function of graph, split, settings and seed: the same input gives the same bits, whatever the number of
 //! threads. [`train`] does it in one call; a [`Trainer`] takes one step at a time, can be stopped, written to a file and
 //! continued.
 
@@ -16,6 +16,7 @@ mod cross_entropy;
 mod dropout;
 mod goal;
 mod robust;
+mod sample;
 mod state;
 mod trainer;
 mod xavier;
@@ -30,8 +31,10 @@ use crate::network::{Network, largest};
 use crate::settings::SettingsError;
 
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
+pub use nodeproof_problem::results::{Phase, StepRecord};
 pub use nodeproof_problem::settings::{Method, Schedule, TrainSettings};
-pub use trainer::{Phase, StepReport, StepTimes, Trainer};
+pub use sample::{Sample, Sampled};
+pub use trainer::{StepTimes, Trainer};
 
 /// Why a network cannot be trained.
 #[derive(Debug, thiserror::Error)]
@@ -54,10 +57,10 @@ pub enum TrainError {
     Model(#[from] ModelError),
 }
 
-/// Trains a network on the labelled nodes of `split` and tells `observer` of every step; the observer may break off.
+/// Trains a network on the labelled nodes of `split` and calls `observer` after every step; it may break off.
 ///
 /// # Errors
-/// If an option makes no sense, there is nothing to learn from, or training diverges.
+/// If a setting makes no sense, there is nothing to learn from, or training diverges.
 ///
 /// # Example
 /// ```
@@ -74,12 +77,12 @@ pub enum TrainError {
 pub fn train(
     graph: &Graph,
     split: &Split,
-    options: TrainSettings,
-    mut observer: impl FnMut(&StepReport) -> ControlFlow<()>,
+    settings: TrainSettings,
+    mut observer: impl FnMut(&StepRecord) -> ControlFlow<()>,
 ) -> Result<Model, TrainError> {
-    let mut trainer = Trainer::new(graph, split, options)?;
-    while let Some(report) = trainer.step()? {
-        if observer(&report).is_break() {
+    let mut trainer = Trainer::new(graph, split, settings)?;
+    while let Some(step) = trainer.step()? {
+        if observer(&step).is_break() {
             break;
         }
     }

@@ -2,11 +2,11 @@
 
 use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 use nodeproof_problem::fingerprint::hex;
+use nodeproof_problem::results::Phase;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::adam::Adam;
-use super::trainer::Phase;
 use crate::graph::{Graph, Part, Split};
 use crate::model::Model;
 use crate::settings::TrainSettings;

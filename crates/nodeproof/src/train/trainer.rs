@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nodeproof_problem::checkpoint::CheckpointError;
-use serde::{Deserialize, Serialize};
+use nodeproof_problem::results::{Phase, StepRecord};
 
 use super::TrainError;
 use super::adam::Adam;
@@ -29,48 +29,6 @@ const ROBUST_VALIDATION_EVERY: usize = 10;
 const SMOOTHING: f64 = 0.98;
 /// A smoothed training loss that is not this much lower, relatively, is not better.
 const CONVERGED: f64 = 1e-3;
-
-/// What a step looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Phase {
-    /// Labelled nodes alone.
-    Labelled,
-    /// The worst-case margins of all nodes, labelled or not.
-    All,
-}
-
-/// What one step came to. Losses and margins are those before it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct StepReport {
-    /// The step, counted from 1.
-    pub step: usize,
-    /// What it looked at.
-    pub phase: Phase,
-    /// The loss, without weight decay.
-    pub loss: f64,
-    /// The cross entropy of the labelled nodes, with dropout; `None` if it has no weight.
-    pub cross_entropy: Option<f64>,
-    /// The mean worst-case loss of the batch.
-    pub robust_loss: Option<f64>,
-    /// The mean worst-case margin of the batch's labelled nodes.
-    pub labelled_margin: Option<f64>,
-    /// The mean worst-case margin of its unlabelled nodes.
-    pub unlabelled_margin: Option<f64>,
-    /// The share of the batch whose worst-case margin is above 0.
-    pub robust_share: Option<f64>,
-    /// The loss on the validation part, without dropout, after the step, where it was computed.
-    pub validation_loss: Option<f64>,
-    /// The learning rate.
-    pub learning_rate: f64,
-    /// The norm of the gradient before it was clipped.
-    pub gradient_norm: f64,
-    /// Where the time went.
-    #[serde(skip)]
-    pub times: StepTimes,
-}
 
 /// Wall time of the parts of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,11 +70,11 @@ impl StepTimes {
 /// let graph = Graph::new(4, 2, &[(0, 1), (2, 3)], &[(0, 0), (1, 0), (2, 1), (3, 1)])?
 ///     .with_labels([0, 0, 1, 1].map(|class| Some(ClassId(class))).to_vec())?;
 /// let split = Split::stratified(&graph, SplitSize::PerClass(1), SplitSize::PerClass(0), 0)?;
-/// let mut options = TrainSettings::new(Method::RobustHingeUnlabelled);
-/// options.steps = 30;
-/// let mut trainer = Trainer::new(&graph, &split, options)?;
-/// while let Some(report) = trainer.step()? {
-///     assert!(report.loss.is_finite());
+/// let mut settings = TrainSettings::new(Method::RobustHingeUnlabelled);
+/// settings.steps = 30;
+/// let mut trainer = Trainer::new(&graph, &split, settings)?;
+/// while let Some(step) = trainer.step()? {
+///     assert!(step.loss.is_finite());
 /// }
 /// assert_eq!(trainer.model().classes(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -125,7 +83,7 @@ impl StepTimes {
 pub struct Trainer<'a> {
     graph: &'a Graph,
     split: &'a Split,
-    options: TrainSettings,
+    settings: TrainSettings,
     propagation: SparseMatrix,
     limits: Limits,
     cross_entropy: CrossEntropy,
@@ -133,6 +91,7 @@ pub struct Trainer<'a> {
     labelled_batches: Batches,
     all_batches: Batches,
     gradient: Gradient,
+    times: StepTimes,
     pub(super) state: State,
     /// Fingerprint of everything that a run depends on.
     pub(super) key: String,
@@ -150,31 +109,32 @@ impl<'a> Trainer<'a> {
     ///
     /// # Errors
     /// If an option makes no sense, the split is one of another graph, or there is nothing to learn from.
-    pub fn new(graph: &'a Graph, split: &'a Split, options: TrainSettings) -> Result<Self, TrainError> {
-        options.validate_for(graph, split)?;
+    pub fn new(graph: &'a Graph, split: &'a Split, settings: TrainSettings) -> Result<Self, TrainError> {
+        settings.validate_for(graph, split)?;
         let train = labelled(graph, &split.part(Part::Train));
-        let options = options.suited_to(graph, train.len());
-        let limits = options.budget.limits(graph)?;
-        let propagation = options.propagation.matrix(graph)?;
-        let sizes = [&[graph.attribute_count()], &options.hidden[..], &[graph.classes()]].concat();
-        let model = xavier::initial(&sizes, options.propagation.clone(), options.seed)?;
+        let settings = settings.suited_to(graph, train.len());
+        let limits = settings.budget.limits(graph)?;
+        let propagation = settings.propagation.matrix(graph)?;
+        let sizes = [&[graph.attribute_count()], &settings.hidden[..], &[graph.classes()]].concat();
+        let model = xavier::initial(&sizes, settings.propagation.clone(), settings.seed)?;
         let layers = model.layers().len();
 
         let held_back = labelled(graph, &split.part(Part::Validation));
-        let validation = (!held_back.is_empty() && options.patience.is_some()).then(|| Validation {
+        let validation = (!held_back.is_empty() && settings.patience.is_some()).then(|| Validation {
             cross_entropy: CrossEntropy::new(graph, &propagation, &held_back, layers),
-            targets: held_back.iter().map(|&(node, _)| target(graph, &options, node, true)).collect(),
+            targets: held_back.iter().map(|&(node, _)| target(graph, &settings, node, true)).collect(),
         });
         let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
-        let straight_to_all = options.method.has_two_phases() && options.labelled_steps == 0;
+        let straight_to_all = settings.method.has_two_phases() && settings.labelled_steps == 0;
         let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
-            key: run_key(graph, split, &options, &model),
+            key: run_key(graph, split, &settings, &model),
             cross_entropy: CrossEntropy::new(graph, &propagation, &train, layers),
             validation,
-            labelled_batches: Batches::new(nodes, options.batch, options.seed),
-            all_batches: Batches::new(graph.node_ids().collect(), options.batch, options.seed),
+            labelled_batches: Batches::new(nodes, settings.batch, settings.seed),
+            all_batches: Batches::new(graph.node_ids().collect(), settings.batch, settings.seed),
             gradient: Gradient::zeros(&model),
+            times: StepTimes::default(),
             state: State {
                 adam: Adam::new(&model),
                 model,
@@ -183,15 +143,20 @@ impl<'a> Trainer<'a> {
             },
             graph,
             split,
-            options,
+            settings,
             propagation,
             limits,
         })
     }
 
     /// How it is trained.
-    pub fn options(&self) -> &TrainSettings {
-        &self.options
+    pub fn settings(&self) -> &TrainSettings {
+        &self.settings
+    }
+
+    /// Where the time of the last step went.
+    pub fn times(&self) -> StepTimes {
+        self.times
     }
 
     /// The network as it is now.
@@ -222,20 +187,21 @@ impl<'a> Trainer<'a> {
     /// Starts from the weights of `model` instead of random ones.
     ///
     /// # Errors
-    /// If its layers or its propagation are not those that the options ask for.
+    /// If its layers or its propagation are not those that the settings ask for.
     pub fn start_from(mut self, model: Model) -> Result<Self, ModelError> {
-        if model.propagation() != &self.options.propagation {
-            let (found, expected) = (model.propagation().name(), self.options.propagation.name());
-            let problem = format!("its propagation is {found}, but the options ask for {expected}; change the options");
+        if model.propagation() != &self.settings.propagation {
+            let (found, expected) = (model.propagation().name(), self.settings.propagation.name());
+            let problem =
+                format!("its propagation is {found}, but the settings ask for {expected}; change the settings");
             return Err(ModelError::Mismatch { problem });
         }
         if sizes(&model) != sizes(&self.state.model) {
             let (found, expected) = (sizes(&model), sizes(&self.state.model));
             let problem =
-                format!("its layers have sizes {found:?}, but the options ask for {expected:?}; change `hidden`");
+                format!("its layers have sizes {found:?}, but the settings ask for {expected:?}; change `hidden`");
             return Err(ModelError::Mismatch { problem });
         }
-        self.key = run_key(self.graph, self.split, &self.options, &model);
+        self.key = run_key(self.graph, self.split, &self.settings, &model);
         self.state.adam = Adam::new(&model);
         self.state.model = model;
         Ok(self)
@@ -263,26 +229,26 @@ impl<'a> Trainer<'a> {
     ///
     /// # Errors
     /// If a number becomes infinite or NaN.
-    pub fn step(&mut self) -> Result<Option<StepReport>, TrainError> {
+    pub fn step(&mut self) -> Result<Option<StepRecord>, TrainError> {
         if self.state.progress.finished {
             return Ok(None);
         }
         let Progress { step: done, phase, .. } = self.state.progress;
         let mut times = StepTimes::default();
         let cross_entropy = self.put_cross_entropy(&mut times);
-        let robust = self.options.method.is_robust().then(|| self.add_robust(&mut times));
-        let loss = self.options.cross_entropy_weight * cross_entropy.unwrap_or(0.0)
+        let robust = self.settings.method.is_robust().then(|| self.add_robust(&mut times));
+        let loss = self.settings.cross_entropy_weight * cross_entropy.unwrap_or(0.0)
             + self.robust_weight() * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
 
         let start = Instant::now();
         let gradient_norm = self.gradient.norm();
-        if let Some(clip) = self.options.clip.filter(|&clip| gradient_norm > clip) {
+        if let Some(clip) = self.settings.clip.filter(|&clip| gradient_norm > clip) {
             self.gradient.scale(clip / gradient_norm);
         }
-        let factor = self.options.schedule.factor(done, self.options.all_steps());
-        let learning_rate = self.options.learning_rate * factor;
+        let factor = self.settings.schedule.factor(done, self.settings.all_steps());
+        let learning_rate = self.settings.learning_rate * factor;
         let State { model, adam, .. } = &mut self.state;
-        adam.step(model, &self.gradient, learning_rate, self.options.weight_decay.unwrap_or(0.0));
+        adam.step(model, &self.gradient, learning_rate, self.settings.weight_decay.unwrap_or(0.0));
         times.optimiser = start.elapsed();
 
         self.state.progress.step += 1;
@@ -292,7 +258,8 @@ impl<'a> Trainer<'a> {
         }
         let validation_loss = self.validate(&mut times);
         self.count_patience(loss, validation_loss);
-        let report = StepReport {
+        self.times = times;
+        Ok(Some(StepRecord {
             step,
             phase,
             loss,
@@ -304,20 +271,20 @@ impl<'a> Trainer<'a> {
             validation_loss,
             learning_rate,
             gradient_norm,
-            times,
-        };
-        Ok(Some(report))
+            accuracy_labelled: None,
+            accuracy_unlabelled: None,
+        }))
     }
 
     /// Puts the gradient of the weighted cross entropy into `self.gradient`, and returns its value.
     fn put_cross_entropy(&mut self, times: &mut StepTimes) -> Option<f64> {
         let start = Instant::now();
-        let weight = self.options.cross_entropy_weight;
+        let weight = self.settings.cross_entropy_weight;
         if weight == 0.0 {
             self.gradient.clear();
             return None;
         }
-        let dropout = self.dropout(self.options.dropout);
+        let dropout = self.dropout(self.settings.dropout);
         let loss = self.cross_entropy.evaluate(&self.state.model, dropout, weight, &mut self.gradient);
         times.cross_entropy = start.elapsed();
         Some(loss)
@@ -326,7 +293,7 @@ impl<'a> Trainer<'a> {
     /// What is left out in this step, if anything.
     fn dropout(&self, rate: f64) -> Option<Dropout> {
         let step = self.state.progress.step as u64 + 1;
-        (rate > 0.0).then_some(Dropout { rate, seed: self.options.seed, step })
+        (rate > 0.0).then_some(Dropout { rate, seed: self.settings.seed, step })
     }
 
     fn robust_term(&self) -> RobustTerm<'_> {
@@ -336,12 +303,12 @@ impl<'a> Trainer<'a> {
 
     /// The weight of the worst-case loss once it has grown.
     fn full_robust_weight(&self) -> f64 {
-        self.options.robust_weight.unwrap_or(1.0)
+        self.settings.robust_weight.unwrap_or(1.0)
     }
 
     /// The weight of the worst-case loss in this step.
     fn robust_weight(&self) -> f64 {
-        let (robust_weight, warm_up) = (self.full_robust_weight(), self.options.warm_up);
+        let (robust_weight, warm_up) = (self.full_robust_weight(), self.settings.warm_up);
         let done = self.state.progress.step + 1;
         if done < warm_up { robust_weight * done as f64 / warm_up as f64 } else { robust_weight }
     }
@@ -355,9 +322,9 @@ impl<'a> Trainer<'a> {
         };
         let targets: Vec<Target> = nodes
             .into_iter()
-            .map(|node| target(self.graph, &self.options, node, self.split.is_labelled(node)))
+            .map(|node| target(self.graph, &self.settings, node, self.split.is_labelled(node)))
             .collect();
-        let attribute_dropout = self.dropout(self.options.attribute_dropout.unwrap_or(0.0));
+        let attribute_dropout = self.dropout(self.settings.attribute_dropout.unwrap_or(0.0));
         let mut gradient = std::mem::take(&mut self.gradient);
         let term = RobustTerm { attribute_dropout, ..self.robust_term() };
         let value = term.evaluate(&self.state.model, &targets, Some((self.robust_weight(), &mut gradient)));
@@ -369,14 +336,14 @@ impl<'a> Trainer<'a> {
     /// The loss on the validation part, if it is due.
     fn validate(&self, times: &mut StepTimes) -> Option<f64> {
         let validation = self.validation.as_ref()?;
-        let robust = self.options.method.is_robust();
+        let robust = self.settings.method.is_robust();
         if robust && !self.state.progress.step.is_multiple_of(ROBUST_VALIDATION_EVERY) {
             return None;
         }
         let start = Instant::now();
         let mut loss = 0.0;
-        if self.options.cross_entropy_weight > 0.0 {
-            loss += self.options.cross_entropy_weight * validation.cross_entropy.value(&self.state.model);
+        if self.settings.cross_entropy_weight > 0.0 {
+            loss += self.settings.cross_entropy_weight * validation.cross_entropy.value(&self.state.model);
         }
         if robust {
             loss += self.full_robust_weight()
@@ -389,7 +356,7 @@ impl<'a> Trainer<'a> {
     /// Remembers the best loss, and ends the phase where it is over.
     fn count_patience(&mut self, loss: f64, validation_loss: Option<f64>) {
         let State { model, best, progress, .. } = &mut self.state;
-        if progress.step <= self.options.warm_up {
+        if progress.step <= self.settings.warm_up {
             // Losses of different weights do not compare.
             (progress.smoothed, progress.best_loss, progress.best_step) = (None, None, progress.step);
         }
@@ -408,9 +375,9 @@ impl<'a> Trainer<'a> {
         }
         let looked = self.validation.is_none() || validation_loss.is_some();
         let out_of_patience =
-            looked && self.options.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
-        let another_phase = progress.phase == Phase::Labelled && self.options.method.has_two_phases();
-        let last_step = if another_phase { self.options.labelled_steps } else { self.options.all_steps() };
+            looked && self.settings.patience.is_some_and(|patience| progress.step - progress.best_step >= patience);
+        let another_phase = progress.phase == Phase::Labelled && self.settings.method.has_two_phases();
+        let last_step = if another_phase { self.settings.labelled_steps } else { self.settings.all_steps() };
         if !out_of_patience && progress.step < last_step {
             return;
         }
@@ -440,12 +407,12 @@ fn sizes(model: &Model) -> Vec<usize> {
 }
 
 /// What `node` is asked for.
-fn target(graph: &Graph, options: &TrainSettings, node: NodeId, labelled: bool) -> Target {
+fn target(graph: &Graph, settings: &TrainSettings, node: NodeId, labelled: bool) -> Target {
     let class = graph.label(node).filter(|_| labelled);
-    let goal = match options.method {
+    let goal = match settings.method {
         Method::RobustCrossEntropy => Goal::CrossEntropy,
-        _ if class.is_some() => Goal::Hinge { margin: options.labelled_margin, saturation: None },
-        _ => Goal::Hinge { margin: options.unlabelled_margin, saturation: options.saturation },
+        _ if class.is_some() => Goal::Hinge { margin: settings.labelled_margin, saturation: None },
+        _ => Goal::Hinge { margin: settings.unlabelled_margin, saturation: settings.saturation },
     };
     Target { node, class, goal }
 }

@@ -30,7 +30,7 @@ impl<'a> Truth<'a> {
         Self { problem, sets, classes, smallest, scales: problem.scales(), exact: None }
     }
 
-    /// Whether the smallest margin is positive, decided exactly where floats cannot tell.
+    /// Whether the smallest margin is positive, decided exactly where floats cannot decide.
     fn positive(&mut self, node: usize, class: usize) -> bool {
         let margin = self.smallest[node][class];
         if margin.abs() > CLOSE * self.scales[node] {

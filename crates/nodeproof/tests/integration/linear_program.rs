@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 1e-7;
 /// One hidden layer of the program: per node that the target sees there, activations of all units.
 type Activations = Vec<Option<Vec<Variable>>>;
 
-/// The optimum. The solver lets every constraint be off by 1e-7 unless told otherwise, which adds up to more than
+/// The optimum. The solver lets every constraint be off by 1e-7 by default, which adds up to more than
 /// [`TOLERANCE`] where weights are large: a budget of 0 then buys a little.
 fn solve(lp: &microlp::Problem) -> Solution {
     let mut options = SolveOptions::default();

@@ -6,7 +6,6 @@ use anyhow::bail;
 use nodeproof::Engine;
 use nodeproof::results::Radii;
 use nodeproof_report::plot::figures::{self, Compared, Curves};
-use nodeproof_report::shares::Shares;
 use nodeproof_report::text::{counted, printable};
 
 use super::output::Output;
@@ -24,10 +23,10 @@ pub(super) fn certificates(arguments: &PlotCertificatesArguments) -> anyhow::Res
     let mut inputs = vec![arguments.radii.path.as_path()];
     inputs.extend(files.into_iter().flatten().map(|file| file.path.as_path()));
     let output = Output::check(&arguments.figure, &inputs)?;
-    let curves = curves(&read(&arguments.radii.path, arguments.range)?);
+    let curves = Curves::of(&read(&arguments.radii.path, arguments.range)?);
     let against = arguments.against.as_ref();
     let against = against
-        .map(|file| anyhow::Ok((file.shown_name(), self::curves(&read(&file.path, arguments.range)?))))
+        .map(|file| anyhow::Ok((file.shown_name(), Curves::of(&read(&file.path, arguments.range)?))))
         .transpose()?;
     let reference = reference::read(arguments.reference.reference.as_ref())?;
     let against = against.as_ref().map(|(name, curves)| (name.as_str(), curves));
@@ -53,7 +52,7 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
         bail!("two models are called “{}”; give them different names (NAME=FILE)", printable(name));
     }
     let model = |(number, file): (usize, &NamedFile)| {
-        let robust = curves(&read(&file.path, arguments.range)?).robust;
+        let robust = Curves::of(&read(&file.path, arguments.range)?).robust;
         anyhow::Ok(Compared { name: file.shown_name(), robust, trained_for: trained_for.get(number).copied() })
     };
     let models = arguments.radii.iter().enumerate().map(model).collect::<Result<Vec<_>, _>>()?;
@@ -80,7 +79,7 @@ pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
             arguments.complete.display()
         );
     }
-    output.write(figures::truth(&curves(&fast), &curves(&complete)))
+    output.write(figures::truth(&Curves::of(&fast), &Curves::of(&complete)))
 }
 
 /// Refuses radii of another engine, and those of a scan, which knows of no witnesses.
@@ -134,11 +133,4 @@ pub(super) fn read(path: &Path, range: RangeArguments) -> anyhow::Result<Radii> 
         Some(most) => radii.up_to(most),
         None => radii,
     })
-}
-
-/// Shares by global budget; of a scan, those of robust nodes alone.
-pub(in crate::commands) fn curves(radii: &Radii) -> Curves {
-    let shares = Shares::of(radii);
-    let nonrobust = if radii.header.scan { Vec::new() } else { shares.nonrobust_shares() };
-    Curves { robust: shares.robust_shares(), nonrobust }
 }

@@ -7,7 +7,6 @@ mod output;
 mod reference;
 mod structure;
 
-pub(super) use curves::curves;
 pub(super) use output::Output;
 
 use crate::cli::PlotCommand;

@@ -32,7 +32,7 @@ impl Output {
     /// Checks everything about the output that can be checked before the figure is made.
     ///
     /// # Errors
-    /// If the name does not tell a format, or nothing can be written there.
+    /// If the name has no format, or nothing can be written there.
     pub(super) fn check(arguments: &FigureArguments, inputs: &[&Path]) -> anyhow::Result<Self> {
         let size = Size::new(arguments.width, arguments.height)?;
         let mut files = Vec::new();
@@ -49,7 +49,7 @@ impl Output {
     /// Figures of the usual size at these places, without a word about them.
     ///
     /// # Errors
-    /// If a name does not tell a format.
+    /// If a name has no format.
     pub(in crate::commands) fn quietly(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let file = |path: &PathBuf| Ok((path.clone(), format(path, None)?));
         let files = paths.iter().map(file).collect::<anyhow::Result<_>>()?;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::bail;
 use nodeproof::results::Radii;
-use nodeproof::{ClassId, Graph, Radius, TargetClass};
+use nodeproof::{Graph, TargetClass};
 use nodeproof_report::plot::figures;
-use nodeproof_report::structure::{self, Purity};
+use nodeproof_report::structure;
 use nodeproof_report::text::counted;
 
 use super::curves;
@@ -22,22 +22,18 @@ use crate::{inputs, terminal};
 pub(super) fn degree(arguments: &PlotStructureArguments) -> anyhow::Result<Outcome> {
     let output = check(arguments)?;
     let (radii, graph) = read(arguments)?;
-    let node = |record: &Radius| (structure::degree(&graph, record.node), budget(record));
-    let nodes: Vec<(usize, u32)> = radii.records.iter().map(node).collect();
-    output.write(figures::degree(&nodes, radii.max_budget()))
+    output.write(figures::degree(&structure::degrees(&graph, &radii), radii.max_budget()))
 }
 
 /// `nodeproof plot purity`.
 ///
 /// # Errors
-/// If the files do not belong together or do not tell predictions, or the figure cannot be written.
+/// If the files do not belong together or do not name predictions, or the figure cannot be written.
 pub(super) fn purity(arguments: &PlotStructureArguments) -> anyhow::Result<Outcome> {
     let output = check(arguments)?;
     let (radii, graph) = read(arguments)?;
-    let classes = predictions(&radii, &graph, &arguments.radii)?;
-    let mut purity = Purity::new(&graph, &classes);
-    let node = |record: &Radius| Some((purity.of(record.node)?, budget(record)));
-    let nodes: Vec<(f64, u32)> = radii.records.iter().filter_map(node).collect();
+    check_predictions(&radii, &arguments.radii)?;
+    let nodes = structure::purities(&graph, &radii);
     let left_out = radii.records.len() - nodes.len();
     if nodes.is_empty() {
         bail!(
@@ -74,22 +70,13 @@ fn read(arguments: &PlotStructureArguments) -> anyhow::Result<(Radii, Graph)> {
     Ok((radii, graph))
 }
 
-/// The largest budget that a node is proven robust against; 0 for one that is not even without flips.
-fn budget(record: &Radius) -> u32 {
-    record.robust_up_to.unwrap_or(0)
-}
-
-/// The predicted class of each node that has a radius.
-fn predictions(radii: &Radii, graph: &Graph, path: &Path) -> anyhow::Result<Vec<Option<ClassId>>> {
+/// Refuses radii that do not name the predicted class of each node.
+fn check_predictions(radii: &Radii, path: &Path) -> anyhow::Result<()> {
     if radii.header.scan {
-        bail!("{} is a scan, which does not tell classes; make the radii without --scan", path.display());
+        bail!("{} is a scan, which does not name classes; make the radii without --scan", path.display());
     }
     if radii.header.target_class != TargetClass::Predicted {
         bail!("{} has labels, and purity is about predictions; make the radii with --class predicted", path.display());
     }
-    let mut classes = vec![None; graph.nodes()];
-    for record in &radii.records {
-        classes[record.node.index()] = record.class();
-    }
-    Ok(classes)
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use nodeproof::files::{FileError, Lock, Place};
+use nodeproof::files::{Destination, FileError, Lock};
 use nodeproof::train::Checkpoint;
 
 use crate::cli::TrainArguments;
@@ -75,24 +75,24 @@ pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>>
     let runs = usize::from(arguments.split.splits);
     let files: Vec<_> = (0..runs).map(|run| RunFiles::of(arguments, (runs > 1).then_some(run))).collect();
     let inputs: Vec<&Path> = arguments.graph.graph.file().into_iter().chain(arguments.budget.flips.files()).collect();
-    let mut taken: Vec<(&str, Place)> = Vec::new();
+    let mut taken: Vec<(&str, Destination)> = Vec::new();
     for (option, path) in files.iter().flat_map(RunFiles::all) {
-        let place = outputs::place(path, option, &inputs)?;
-        if place == Place::Stdout {
+        let destination = outputs::destination(path, option, &inputs)?;
+        if destination == Destination::Stdout {
             bail!("{option} is written to a file; give its name");
         }
-        if let Some((other, _)) = taken.iter().find(|(_, taken)| taken.is_same(&place)) {
+        if let Some((other, _)) = taken.iter().find(|(_, taken)| taken.is_same(&destination)) {
             bail!("{other} and {option} both write {}; give them different names", path.display());
         }
         if option == "--checkpoint" && !arguments.output.resume {
             check_checkpoint(path)?;
         }
-        taken.push((option, place));
+        taken.push((option, destination));
     }
     Ok(files)
 }
 
-/// Refuses to put a checkpoint in the place of something else.
+/// Refuses to put a checkpoint where something else goes.
 fn check_checkpoint(path: &Path) -> anyhow::Result<()> {
     let empty = path.metadata().is_ok_and(|there| there.len() == 0);
     if path.is_file() && !empty && !Checkpoint::is_at(path) {

@@ -4,30 +4,11 @@ use std::path::Path;
 
 use anyhow::bail;
 use nodeproof::Graph;
-use nodeproof::files::{Keep, Place, Unfinished};
+use nodeproof::files::{Destination, Keep, Unfinished};
 use nodeproof::results::{GraphHeader, StepRecord, TrainingLogHeader};
-use nodeproof::train::StepReport;
-use serde::Serialize;
 
 use super::plan::Plan;
 use crate::outputs::Output;
-
-/// Accuracy on labelled and on unlabelled nodes after a step.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(super) struct Accuracies {
-    #[serde(rename = "accuracy_labelled")]
-    pub(super) labelled: Option<f64>,
-    #[serde(rename = "accuracy_unlabelled")]
-    pub(super) unlabelled: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    report: &'a StepReport,
-    #[serde(flatten)]
-    accuracies: Option<Accuracies>,
-}
 
 /// A log that is being written.
 pub(super) struct Log(Output<Unfinished>);
@@ -40,14 +21,14 @@ impl Log {
     pub(super) fn open(graph: &Graph, plan: &Plan, log_margins: usize, steps: usize) -> anyhow::Result<Self> {
         let Some(path) = &plan.files.log else { return Ok(Self(Output::Nowhere)) };
         let graph = GraphHeader::new(graph);
-        let header = TrainingLogHeader::new(graph, &plan.split_facts, &plan.settings, log_margins);
-        let place = Place::of(path);
+        let header = TrainingLogHeader::new(graph, &plan.split_fields, &plan.settings, log_margins);
+        let destination = Destination::of(path);
         if steps == 0 {
-            return Ok(Self(Output::begin(Some(&place), |place| Unfinished::begin(place, &header))?));
+            return Ok(Self(Output::begin(Some(&destination), |destination| Unfinished::begin(destination, &header))?));
         }
         let mut done = 0;
-        let lines = Output::begin(Some(&place), |place| {
-            Unfinished::resume(place, &header, |line: StepRecord| {
+        let lines = Output::begin(Some(&destination), |destination| {
+            Unfinished::resume(destination, &header, |line: StepRecord| {
                 if line.step != done + 1 {
                     return Err(format!("it is about step {}, where step {} comes next", line.step, done + 1));
                 }
@@ -59,15 +40,15 @@ impl Log {
             })
         })?;
         // What went to a pipe or a device cannot be read back.
-        if done < steps && !place.is_special() {
+        if done < steps && !destination.is_special() {
             too_short(path, done, steps)?;
         }
         Ok(Self(lines))
     }
 
     /// Writes what a step came to.
-    pub(super) fn step(&mut self, report: &StepReport, accuracies: Option<Accuracies>) -> anyhow::Result<()> {
-        self.0.write(|lines| lines.record(&Line { report, accuracies }))
+    pub(super) fn step(&mut self, step: &StepRecord) -> anyhow::Result<()> {
+        self.0.write(|lines| lines.record(step))
     }
 
     /// Whether there is a log to write.

@@ -6,13 +6,12 @@ mod log;
 pub(super) mod metadata;
 mod monitor;
 mod plan;
-mod sample;
 mod settings;
 mod summary;
 
 use anyhow::anyhow;
 use nodeproof::Graph;
-use nodeproof::train::Trainer;
+use nodeproof::train::{Sample, Trainer};
 
 use crate::cli::TrainArguments;
 use crate::interrupt::Interrupt;
@@ -25,7 +24,6 @@ pub(super) use files::RunFiles;
 use log::Log;
 use monitor::Monitor;
 pub(super) use plan::Plan;
-use sample::Sample;
 pub(super) use summary::Finished;
 use summary::Run;
 
@@ -93,7 +91,7 @@ fn read(arguments: &TrainArguments) -> anyhow::Result<(Graph, Job)> {
     Ok((graph, job))
 }
 
-/// Trains and certifies all that is asked for; `None` if the user stopped it, and was told how to go on. Everything is
+/// Trains and certifies all that is asked for; `None` if the user stopped it, who then knows how to continue. Everything is
 /// checked before training begins.
 ///
 /// # Errors
@@ -212,24 +210,22 @@ impl Session<'_> {
     ) -> anyhow::Result<bool> {
         let job = self.job;
         let sampled = Some(job.log_margins).filter(|&count| count > 0);
-        let sample = sampled.map(|count| Sample::of_each(self.graph, plan, job.threads, count));
+        let sample = sampled
+            .map(|count| Sample::of_each(self.graph, &plan.split, &plan.settings.budget, count).threads(job.threads));
         while !trainer.is_finished() && !self.interrupt.asked() {
             let before = sample.as_ref().map(|_| trainer.current().clone());
-            let Some(mut report) = trainer.step().map_err(words::training)? else { break };
-            monitor.step(&report, trainer.current())?;
+            let Some(mut step) = trainer.step().map_err(words::training)? else { break };
+            monitor.step(&step, trainer.current())?;
             if log.is_there() {
-                if let (Some(sample), Some(model)) = (&sample, &before) {
-                    if report.labelled_margin.is_none() {
-                        report.labelled_margin = sample.labelled(model)?.margin;
-                    }
-                    if report.unlabelled_margin.is_none() {
-                        report.unlabelled_margin = sample.unlabelled(model)?.margin;
-                    }
+                if let (Some(sample), Some(before)) = (&sample, &before) {
+                    sample.complete(&mut step, before)?;
                 }
-                let due = report.step.is_multiple_of(ACCURACY_EVERY) || trainer.is_finished();
-                log.step(&report, due.then(|| monitor.accuracies(trainer.current())).transpose()?)?;
+                if step.step.is_multiple_of(ACCURACY_EVERY) || trainer.is_finished() {
+                    [step.accuracy_labelled, step.accuracy_unlabelled] = monitor.accuracies(trainer.current())?;
+                }
+                log.step(&step)?;
             }
-            if report.step.is_multiple_of(job.checkpoint_every) {
+            if step.step.is_multiple_of(job.checkpoint_every) {
                 keep(trainer, plan, log)?;
             }
         }

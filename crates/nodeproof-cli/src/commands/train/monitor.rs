@@ -1,14 +1,12 @@
 //! Looks at a network in training, for the progress shown and for the log.
 
-use nodeproof::train::{Phase, StepReport, accuracy};
+use nodeproof::train::{Phase, Sample, StepRecord, accuracy};
 use nodeproof::{Graph, Model, NodeId, Part};
 
-use super::log::Accuracies;
 use super::plan::Plan;
-use super::sample::Sample;
 use crate::progress::{GroupSight, Sight, TrainingProgress};
 
-/// Nodes that are certified where the method itself tells nothing of margins.
+/// Nodes that are certified where the method itself says nothing of margins.
 const SAMPLED: usize = 100;
 /// Weight of the past in what is shown of batches.
 const SMOOTHING: f64 = 0.9;
@@ -42,42 +40,39 @@ impl<'a> Monitor<'a> {
             labelled: plan.split.part(Part::Train),
             unlabelled: plan.split.part(Part::Unlabelled),
             two_phases: method.has_two_phases(),
-            sample: sampled.then(|| Sample::of_all(graph, plan, threads, SAMPLED)),
+            sample: sampled
+                .then(|| Sample::of_all(graph, &plan.split, &plan.settings.budget, SAMPLED).threads(threads)),
             progress,
             run,
             sight: Sight::default(),
         }
     }
 
-    /// Accuracy of `model`.
-    pub(super) fn accuracies(&self, model: &Model) -> anyhow::Result<Accuracies> {
-        Ok(Accuracies {
-            labelled: accuracy(self.graph, model, &self.labelled)?,
-            unlabelled: accuracy(self.graph, model, &self.unlabelled)?,
-        })
+    /// Accuracy of `model` on labelled and on unlabelled nodes.
+    pub(super) fn accuracies(&self, model: &Model) -> anyhow::Result<[Option<f64>; 2]> {
+        let of = |nodes: &[NodeId]| accuracy(self.graph, model, nodes);
+        Ok([of(&self.labelled)?, of(&self.unlabelled)?])
     }
 
     /// Shows what a step came to, which led to `model`.
-    pub(super) fn step(&mut self, report: &StepReport, model: &Model) -> anyhow::Result<()> {
+    pub(super) fn step(&mut self, step: &StepRecord, model: &Model) -> anyhow::Result<()> {
         if self.progress.is_hidden() {
             return Ok(());
         }
-        self.sight.place = self.place(report.phase);
-        self.sight.loss = report.loss;
-        smooth(&mut self.sight.robust_share, report.robust_share);
-        smooth(&mut self.sight.labelled.margin, report.labelled_margin);
-        smooth(&mut self.sight.unlabelled.margin, report.unlabelled_margin);
-        if self.progress.wants_a_look(report.step) {
+        self.sight.place = self.place(step.phase);
+        self.sight.loss = step.loss;
+        smooth(&mut self.sight.robust_share, step.robust_share);
+        smooth(&mut self.sight.labelled.margin, step.labelled_margin);
+        smooth(&mut self.sight.unlabelled.margin, step.unlabelled_margin);
+        if self.progress.wants_a_look(step.step) {
             self.look(model)?;
         }
-        self.progress.show(report.step, &self.sight);
+        self.progress.show(step.step, &self.sight);
         Ok(())
     }
 
     fn look(&mut self, model: &Model) -> anyhow::Result<()> {
-        let accuracies = self.accuracies(model)?;
-        self.sight.labelled.accuracy = accuracies.labelled;
-        self.sight.unlabelled.accuracy = accuracies.unlabelled;
+        [self.sight.labelled.accuracy, self.sight.unlabelled.accuracy] = self.accuracies(model)?;
         if let Some(sample) = &self.sample {
             let (labelled, unlabelled) = (sample.labelled(model)?, sample.unlabelled(model)?);
             let robust = (labelled.robust + unlabelled.robust) as f64;

@@ -1,9 +1,9 @@
 //! What each run trains on, and against what.
 
 use anyhow::bail;
+use nodeproof::results::SplitFields;
 use nodeproof::{Graph, Part, Split, SplitSize, TrainSettings};
 use nodeproof_report::text::{counted, printable};
-use serde::Serialize;
 
 use super::files::RunFiles;
 use crate::budget;
@@ -14,7 +14,7 @@ use crate::{inputs, terminal};
 /// One run.
 pub(in crate::commands) struct Plan {
     pub(in crate::commands) split: Split,
-    pub(super) split_facts: SplitFacts,
+    pub(super) split_fields: SplitFields,
     pub(super) settings: TrainSettings,
     pub(super) files: RunFiles,
 }
@@ -29,8 +29,8 @@ impl Plan {
         files: RunFiles,
     ) -> Self {
         let labelled = split.part(Part::Train).iter().filter(|&&node| graph.label(node).is_some()).count();
-        let split_facts = SplitFacts::new(&split, file);
-        Self { split, split_facts, settings: settings.suited_to(graph, labelled), files }
+        let split_fields = SplitFields::new(&split, file);
+        Self { split, split_fields, settings: settings.suited_to(graph, labelled), files }
     }
 
     /// Notes what is allowed but hardly meant.
@@ -55,32 +55,13 @@ impl Plan {
     }
 }
 
-/// Where a split comes from, and its sizes.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct SplitFacts {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) seed: Option<u64>,
-    train: usize,
-    validation: usize,
-    test: usize,
-}
-
-impl SplitFacts {
-    fn new(split: &Split, file: Option<String>) -> Self {
-        let size = |part| split.part(part).len();
-        let (train, validation, test) = (size(Part::Train), size(Part::Validation), size(Part::Test));
-        Self { file, seed: split.seed, train, validation, test }
-    }
-
-    pub(super) fn in_words(&self) -> String {
-        let origin = match (&self.file, self.seed) {
-            (Some(file), _) => format!("from {}", printable(file)),
-            (None, Some(seed)) => format!("drawn with seed {seed}"),
-            (None, None) => String::new(),
-        };
-        format!("{} train, {} validation, {} test, {origin}", self.train, self.validation, self.test)
+/// Sizes of a split, and where it comes from.
+pub(super) fn split_in_words(split: &SplitFields) -> String {
+    let sizes = format!("{} train, {} validation, {} test", split.train, split.validation, split.test);
+    match (&split.file, split.seed) {
+        (Some(file), _) => format!("{sizes}, from {}", printable(file)),
+        (None, Some(seed)) => format!("{sizes}, drawn with seed {seed}"),
+        (None, None) => sizes,
     }
 }
 

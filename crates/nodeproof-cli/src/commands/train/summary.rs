@@ -1,6 +1,6 @@
 //! The end of `train`, as tables for people and as JSON for programs.
 
-use nodeproof::results::BudgetFields;
+use nodeproof::results::{BudgetFields, SplitFields};
 use nodeproof::{Graph, Model};
 use nodeproof_report::tally::{Figures, Parts};
 use nodeproof_report::text;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Job;
 use super::evaluate::{AverageRadius, Evaluation};
-use super::plan::{Plan, SplitFacts};
+use super::plan::{Plan, split_in_words};
 use crate::run::Time;
 use crate::terminal;
 
@@ -51,7 +51,7 @@ pub(super) fn print(graph: &Graph, job: &Job, finished: &[Finished], as_json: bo
 #[derive(Serialize)]
 struct RunJson<'a> {
     seed: u64,
-    split: &'a SplitFacts,
+    split: &'a SplitFields,
     #[serde(flatten)]
     run: Run,
     #[serde(flatten)]
@@ -74,7 +74,7 @@ fn json(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> serde_json::Res
     }
     let runs = plans.iter().zip(finished).map(|(plan, finished)| RunJson {
         seed: plan.settings.seed,
-        split: &plan.split_facts,
+        split: &plan.split_fields,
         run: finished.run,
         parts: finished.evaluation.summary.figures(),
         average_radius: finished.evaluation.radius,
@@ -98,7 +98,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
     let mut facts = vec![
         ("method", method),
         ("budget", plan.settings.budget.in_words(graph.attribute_count())),
-        ("split", plan.split_facts.in_words()),
+        ("split", split_in_words(&plan.split_fields)),
     ];
     facts.extend(evaluation.radius.map(|radius| ("average radius", radius_in_words(&radius))));
     facts.push(("time", time_in_words(run.time)));
@@ -145,7 +145,7 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
     let mut header = vec!["\nsplit".to_owned(), "\nseed".to_owned(), "\nsteps".to_owned()];
     header.extend(shown.iter().map(|figure| figure.figure.heading().to_owned()));
     let row = |(number, (plan, finished)): (usize, (&Plan, &Finished))| {
-        let seed = plan.split_facts.seed.unwrap_or(plan.settings.seed);
+        let seed = plan.split_fields.seed.unwrap_or(plan.settings.seed);
         let mut row = vec![number.to_string(), seed.to_string(), finished.run.steps.to_string()];
         let cell = |figure: &OverRuns| figure.figure.of(finished).map_or("–".into(), |v| figure.figure.in_words(v));
         row.extend(shown.iter().map(cell));

@@ -36,7 +36,7 @@ pub fn comparison(models: &[Compared], reference: Option<&Reference>) -> Figure 
 
 fn with_model(figure: Figure, model: &Compared, number: usize) -> Figure {
     let colour = palette::series(number);
-    // Colours repeat; then dashes tell lines apart.
+    // Colours repeat; then dashes distinguish lines.
     let dash = if number < palette::series_count() { Dash::Solid } else { Dash::Dashed };
     let line = Line::new(points(&model.robust), Stroke::solid(colour).dash(dash)).named(model.name.as_str());
     let figure = figure.line(line);

@@ -1,5 +1,7 @@
 //! Figure 8: margins while training.
 
+use nodeproof_problem::results::{StepRecord, TrainingLog};
+
 use super::{Axis, Figure, Line, Point, Stroke, palette};
 use crate::plot::{Dash, Marker};
 
@@ -14,6 +16,17 @@ pub struct Run {
     pub unlabelled: Vec<Point>,
 }
 
+impl Run {
+    /// The margins of a training log.
+    pub fn of(name: String, log: &TrainingLog) -> Self {
+        let points = |margin: fn(&StepRecord) -> Option<f64>| -> Vec<Point> {
+            log.steps.iter().filter_map(|step| Some((step.step as f64, margin(step)?))).collect()
+        };
+        let (labelled, unlabelled) = (points(|step| step.labelled_margin), points(|step| step.unlabelled_margin));
+        Self { name, labelled, unlabelled }
+    }
+}
+
 /// The worst-case margins that training aims at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aims {
@@ -21,6 +34,14 @@ pub struct Aims {
     pub labelled: f64,
     /// M₂, of unlabelled nodes.
     pub unlabelled: f64,
+}
+
+impl Aims {
+    /// What a training aims at, if its loss is a hinge: no other has an aim.
+    pub fn of(log: &TrainingLog) -> Option<Self> {
+        let is_hinge = matches!(log.method.as_str(), "rh" | "rh-u");
+        is_hinge.then_some(Self { labelled: log.labelled_margin, unlabelled: log.unlabelled_margin })
+    }
 }
 
 /// Figure 8 of the paper: the mean worst-case margin of labelled (solid) and unlabelled nodes (dashed) against the step, one

@@ -17,7 +17,7 @@ pub(super) struct Group {
     pub(super) upper: f64,
 }
 
-/// The groups of points that `key` tells apart, in its order; each stands at `centre` of its x values.
+/// The groups of points that `key` distinguishes, in its order; each stands at `centre` of its x values.
 pub(super) fn groups(points: &[Point], key: impl Fn(f64) -> i64, centre: impl Fn(&[f64]) -> f64) -> Vec<Group> {
     let mut members: BTreeMap<i64, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
     for &(x, y) in points {

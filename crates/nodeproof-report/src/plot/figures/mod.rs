@@ -25,9 +25,12 @@ pub use gap::gap;
 pub use neighbourhood::{degree, purity};
 pub use truth::truth;
 
+use nodeproof_problem::results::Radii;
+
 use super::layer::{Area, Fill, Line, Point, Stroke};
 use super::palette::{self, Colour};
 use super::{Axis, Figure};
+use crate::shares::Shares;
 
 /// Least share of the nodes that the area of undecided ones must reach somewhere to be named.
 const WORTH_A_NAME: f64 = 0.002;
@@ -39,6 +42,15 @@ pub struct Curves {
     pub robust: Vec<f64>,
     /// Share with a known witness; empty where that was not asked.
     pub nonrobust: Vec<f64>,
+}
+
+impl Curves {
+    /// Those of radii; of a scan, the share proven robust alone.
+    pub fn of(radii: &Radii) -> Self {
+        let shares = Shares::of(radii);
+        let nonrobust = if radii.header.scan { Vec::new() } else { shares.nonrobust_shares() };
+        Self { robust: shares.robust_shares(), nonrobust }
+    }
 }
 
 /// Curves from elsewhere, such as those of a publication.

@@ -39,7 +39,7 @@ impl Moves {
 }
 
 impl Flips {
-    /// `potential` tells that of a flip, `matters` whether moves of a unit are kept.
+    /// `potential` gives that of a flip, `matters` whether moves of a unit are kept.
     pub(crate) fn new(
         around: &Surroundings,
         flips: Vec<SlicedFlip>,

@@ -86,7 +86,7 @@ const SMALL: f32 = 1e-30;
 const SAFE: std::ops::Range<f64> = 1e-30..1e30;
 
 impl Potentials {
-    /// For coefficients c of all units; `active` tells whether a unit can be active.
+    /// For coefficients c of all units; `active` says whether a unit can be active.
     pub(crate) fn compute(&mut self, around: &Surroundings, coefficients: &[f64], active: impl Fn(usize) -> bool) {
         let (width, attributes) = (around.width, around.shared.network.model().attributes());
         self.attributes = attributes;

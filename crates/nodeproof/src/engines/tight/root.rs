@@ -175,7 +175,7 @@ pub(crate) fn with_all_flips(
     Subproblem { flips: Rc::new(flips), unlisted: None, fixed, free, ..subproblem }
 }
 
-/// Which units matter: those with a coefficient that can be active, or for all that doubles can tell. Computes the
+/// Which units matter: those with a coefficient that can be active, or as far as doubles can say. Computes the
 /// potentials of `listing` with them.
 fn active(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
     let tail = Tail::new(around, pair, &[], &[]);

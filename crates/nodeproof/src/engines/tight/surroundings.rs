@@ -50,7 +50,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) width: usize,
     /// Most flips at each node of level 0.
     pub(crate) capacities: Vec<u32>,
-    /// Most flips in all that can be made here.
+    /// Most flips in total that can be made here.
     pub(crate) most: usize,
 }
 

@@ -9,14 +9,14 @@ use super::paths::{directory_of, follow_links, is_same_file, is_special, part_be
 
 /// A file, or stdout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Destination {
     /// Stdout.
     Stdout,
     /// A file, a device or a pipe.
     File(PathBuf),
 }
 
-impl Place {
+impl Destination {
     /// What `path` means: `-` and `/dev/stdout` are stdout, everything else is the name of a file.
     pub fn of(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn problem(path: &Path, inputs: &[&Path]) -> String {
-        Place::of(path).check(inputs).unwrap_err().to_string()
+        Destination::of(path).check(inputs).unwrap_err().to_string()
     }
 
     fn count(directory: &Path) -> usize {
@@ -168,10 +168,10 @@ mod tests {
         assert!(missing.contains("there is no directory") && missing.ends_with("/no; make it first"), "{missing}");
         fs::write(folder.join("file"), "").unwrap();
         assert!(problem(&folder.join("file/out"), &[]).contains("make it first"));
-        Place::of(folder.join("out")).check(&[&folder.join("file")]).unwrap();
-        Place::of("out").check(&[]).unwrap();
-        assert_eq!(Place::of("-"), Place::Stdout);
-        Place::Stdout.check(&[Path::new("-")]).unwrap();
+        Destination::of(folder.join("out")).check(&[&folder.join("file")]).unwrap();
+        Destination::of("out").check(&[]).unwrap();
+        assert_eq!(Destination::of("-"), Destination::Stdout);
+        Destination::Stdout.check(&[Path::new("-")]).unwrap();
     }
 
     #[test]
@@ -205,7 +205,7 @@ mod tests {
         for output in [&input, &hard, &soft] {
             for input in [&input, &hard, &soft] {
                 assert!(problem(output, &[input]).contains("an input of this command"));
-                assert!(Place::of(output).is_same(&Place::of(input)));
+                assert!(Destination::of(output).is_same(&Destination::of(input)));
             }
         }
         assert!(problem(&folder.join("out"), &[&input]).contains("until it is complete"));
@@ -220,8 +220,8 @@ mod tests {
         std::os::unix::fs::symlink("new", &link).unwrap();
         std::os::unix::fs::symlink("no/new", &lost).unwrap();
         std::os::unix::fs::symlink("circle", &circle).unwrap();
-        Place::of(&link).check(&[]).unwrap();
-        Place::of(&link).check_writable().unwrap();
+        Destination::of(&link).check(&[]).unwrap();
+        Destination::of(&link).check_writable().unwrap();
         assert!(problem(&link, &[&folder.join("new")]).contains("an input"));
         assert!(problem(&lost, &[]).contains("no; make it first"));
         assert!(problem(&circle, &[]).contains("its symbolic links lead nowhere"));
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn outputs_that_disturb_each_other_are_the_same() {
-        let same = |left: &str, right: &str| Place::of(left).is_same(&Place::of(right));
+        let same = |left: &str, right: &str| Destination::of(left).is_same(&Destination::of(right));
         assert!(same("-", "-") && same("a", "./a") && same("a", "a.unfinished") && same(".a.part", "a"));
         assert!(!same("a", "b") && !same("-", "a") && !same("a", "a.part"));
     }
@@ -242,10 +242,10 @@ mod tests {
         let [old, new, long] = ["old".to_owned(), "new".to_owned(), "n".repeat(250)].map(|name| folder.join(name));
         fs::write(&old, "kept").unwrap();
         let modified = fs::metadata(&old).unwrap().modified().unwrap();
-        let check = |path: &Path| Place::of(path).check_writable().map_err(|error| error.to_string());
+        let check = |path: &Path| Destination::of(path).check_writable().map_err(|error| error.to_string());
         check(&old).unwrap();
         check(&new).unwrap();
-        Place::Stdout.check_writable().unwrap();
+        Destination::Stdout.check_writable().unwrap();
         assert!(check(&folder.join("no/file")).unwrap_err().contains("choose a place where you may write"));
         if cfg!(unix) {
             check(&long).unwrap_err();
@@ -262,9 +262,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn devices_are_special() {
-        let null = Place::of("/dev/null");
-        assert!(null.is_special() && !Place::Stdout.is_special() && !Place::of("/dev").is_special());
-        assert!(!Place::of("no such file").is_special());
+        let null = Destination::of("/dev/null");
+        assert!(null.is_special() && !Destination::Stdout.is_special() && !Destination::of("/dev").is_special());
+        assert!(!Destination::of("no such file").is_special());
         null.check(&[]).unwrap();
         null.check_writable().unwrap();
     }
