@@ -1,4 +1,4 @@
-"""Training networks, also such that withstand tampering."""
+"""Training networks, robust ones included."""
 
 from __future__ import annotations
 

@@ -26,8 +26,13 @@ export function inShort(bound: Bound): string {
   return bound === "positive" ? "> 0" : atLeast(bound);
 }
 
-/** A number rounded down, so that it stays a lower bound. */
+/** A number rounded down to the digits that `margin` shows, so that it stays a lower bound. */
 export function atLeast(value: number): string {
-  const [size, digits] = [Math.abs(value), Math.abs(value) < 10 ? 1e3 : 10];
-  return margin(size >= 1e-3 && size < 1e5 ? Math.floor(value * digits) / digits : value);
+  if (value === 0) return margin(value);
+  const size = Math.abs(value);
+  const power = Math.floor(Math.log10(size));
+  const decimals = size < 1e-3 || size >= 1e5 ? 1 - power : size < 10 ? 3 : 1;
+  // Two factors, since doubles do not hold all powers of ten; the last digits are not rounded down, so that 1 reads 1.000.
+  const [up, down] = decimals > 300 ? [1e300, 10 ** (decimals - 300)] : [10 ** decimals, 1];
+  return margin(Math.floor(value * up * down + 1e-6) / up / down);
 }

@@ -94,8 +94,8 @@ function radiusTerms({ budget, engine, target, scan }: Radii): Child[] {
 
 function targetInWords(target: Certificates["target"]): string {
   return target === "label"
-    ? "Certified is the label: robust means right under every admissible set, and a misclassified node is nonrobust without any flip."
-    : "Certified is the class that the model predicts, be it right or wrong.";
+    ? "The certified class is the label: robust means right under every admissible set, and a misclassified node is nonrobust without any flip."
+    : "The certified class is the one that the model predicts, right or wrong.";
 }
 
 function limits(findings: Findings): HTMLElement {

@@ -135,16 +135,10 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
     let named_as_model = path.extension().is_some_and(|extension| extension == "safetensors");
     Graph::read(path, options).map_err(|error| match error {
         _ if named_as_model => {
-            anyhow!(
-                "{} is named as a model, not as a graph; give a graph's .npz (were --graph and --model swapped?)",
-                path.display()
-            )
+            anyhow!("{} is named as a model, not as a graph; give a graph's .npz", path.display())
         }
         GraphError::Npz(NpzError::Missing { found, .. }) if found.contains("W0") => {
-            anyhow!(
-                "{} is a model, not a graph; give a graph's file (were --graph and --model swapped?)",
-                path.display()
-            )
+            anyhow!("{} is a model, not a graph; give a graph's file", path.display())
         }
         error @ GraphError::NotBinary { .. } => {
             let text = format!("{}: {error} (--binarise)", path.display());
@@ -169,10 +163,7 @@ fn bundled() -> (Graph, Cleaning) {
 pub(crate) fn read_model(path: &Path) -> anyhow::Result<Model> {
     Model::read(path).map_err(|error| match error {
         ModelError::Npz(NpzError::Missing { found, .. }) if found.contains("adj_data") => {
-            anyhow!(
-                "{} is a graph, not a model; give a model's file (were --graph and --model swapped?)",
-                path.display()
-            )
+            anyhow!("{} is a graph, not a model; give a model's file", path.display())
         }
         error => in_file(path, error),
     })

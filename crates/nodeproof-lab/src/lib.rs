@@ -17,21 +17,3 @@ mod error;
 mod threads;
 
 pub use error::LabError;
-
-/// `count` members of `all`, or all if there are fewer, evenly spaced.
-fn spread<T>(all: &[T], count: usize) -> Vec<&T> {
-    let count = count.min(all.len());
-    (0..count).map(|i| &all[i * all.len() / count]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn samples_are_spread() {
-        let all: Vec<usize> = (0..10).collect();
-        assert_eq!(spread(&all, 4), [&0, &2, &5, &7]);
-        assert_eq!((spread(&all, 99).len(), spread(&all, 0).len(), spread(&all[..0], 3).len()), (10, 0, 0));
-    }
-}

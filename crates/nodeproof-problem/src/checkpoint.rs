@@ -29,7 +29,7 @@ pub enum CheckpointError {
     },
     /// The file is not a checkpoint.
     #[error(
-        "{path} is not a checkpoint that nodeproof can read: {problem}; start again without it", path = path.display()
+        "{path} is not a checkpoint that nodeproof can read: {problem}; start again without resuming", path = path.display()
     )]
     Format {
         /// The file.
@@ -39,8 +39,8 @@ pub enum CheckpointError {
     },
     /// The checkpoint is one of another run.
     #[error(
-        "{path} is a checkpoint of a run with another graph, split or options; continue with those of that run, or start \
-         again without it", path = path.display()
+        "{path} is a checkpoint of a run with another graph, split or settings; continue with those of that run, or start \
+         again without resuming", path = path.display()
     )]
     OtherRun {
         /// The file.

@@ -53,6 +53,11 @@ impl Radius {
         Self { node, label: graph.label(node), robust_up_to, found }
     }
 
+    /// The largest budget that the node is proven robust against; 0 also for one that is not even robust without flips.
+    pub fn withstood(&self) -> u32 {
+        self.robust_up_to.unwrap_or(0)
+    }
+
     /// Whether no budget is left undecided.
     pub fn is_exact(&self) -> bool {
         self.found.as_ref().is_some_and(|found| found.exact)

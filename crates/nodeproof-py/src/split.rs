@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use nodeproof::{NodeId, Part, Split, SplitSize};
+use nodeproof::{NodeId, Split, SplitSize};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::errors::{Failure, Raised};
+use crate::errors::Raised;
 use crate::graph::PyGraph;
 
 /// Nodes for training, validation and test.
@@ -77,18 +77,7 @@ impl PySplit {
 
     /// The nodes of a part, ascending.
     fn part<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let part = match name {
-            "train" | "labelled" => Part::Train,
-            "validation" => Part::Validation,
-            "test" => Part::Test,
-            "unlabelled" => Part::Unlabelled,
-            other => {
-                let problem = format!(
-                    "`{other}` is no part of a split; there are train (or labelled), validation, test and unlabelled"
-                );
-                return Err(Failure::Input(problem).raise(py));
-            }
-        };
+        let part = name.parse().raised(py)?;
         let nodes: Vec<u32> = self.0.part(part).into_iter().map(|NodeId(node)| node).collect();
         Ok(nodes.into_pyarray(py))
     }

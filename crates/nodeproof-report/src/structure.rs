@@ -1,17 +1,16 @@
 //! Where a node stands in the graph: its degree, and how much of its surroundings agree with it.
 
 use nodeproof_problem::results::Radii;
-use nodeproof_problem::{ClassId, Graph, NodeId, Radius};
+use nodeproof_problem::{ClassId, Graph, NodeId};
 
 /// Number of neighbours of `node`, itself not counted.
 pub fn degree(graph: &Graph, node: NodeId) -> usize {
     graph.adjacency().row(node.index()).iter().filter(|&&neighbour| neighbour != node.0).count()
 }
 
-/// Of each node its degree, and the largest budget that it is proven robust against: 0 also for one that is not even robust
-/// without flips.
+/// Of each node its degree, and the largest budget that it is proven robust against.
 pub fn degrees(graph: &Graph, radii: &Radii) -> Vec<(usize, u32)> {
-    radii.records.iter().map(|radius| (degree(graph, radius.node), largest(radius))).collect()
+    radii.records.iter().map(|radius| (degree(graph, radius.node), radius.withstood())).collect()
 }
 
 /// The same with the purity of its neighbourhood, as far as predictions are known: radii must be about predicted classes.
@@ -19,11 +18,7 @@ pub fn purities(graph: &Graph, radii: &Radii) -> Vec<(f64, u32)> {
     let mut classes = vec![None; graph.nodes()];
     radii.records.iter().for_each(|radius| classes[radius.node.index()] = radius.class());
     let mut purity = Purity::new(graph, &classes);
-    radii.records.iter().filter_map(|radius| Some((purity.of(radius.node)?, largest(radius)))).collect()
-}
-
-fn largest(radius: &Radius) -> u32 {
-    radius.robust_up_to.unwrap_or(0)
+    radii.records.iter().filter_map(|radius| Some((purity.of(radius.node)?, radius.withstood()))).collect()
 }
 
 /// Computes the purity of neighbourhoods, one node after the other, reusing its memory.

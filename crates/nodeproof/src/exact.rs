@@ -90,6 +90,17 @@ impl Carried for Exact {
 
 /// How `logit_y − logit_k` of `node` under `flips` compares with 0.
 pub(crate) fn compare_logits(network: &Network, node: NodeId, flips: &[Flip], y: ClassId, k: ClassId) -> Ordering {
+    compare_margin(network, node, flips, (y, k), 0.0)
+}
+
+/// How `logit_y − logit_k` of `node` under `flips` compares with a finite number.
+pub(crate) fn compare_margin(
+    network: &Network,
+    node: NodeId,
+    flips: &[Flip],
+    (y, k): (ClassId, ClassId),
+    with: f64,
+) -> Ordering {
     let region = network.region(&[node]);
     let hop = |level: usize| region.hop(network.propagation(), level);
     let sums = attribute_sums(network, &region, flips);
@@ -102,6 +113,7 @@ pub(crate) fn compare_logits(network: &Network, node: NodeId, flips: &[Flip], y:
         .fold(first, |before, (i, layer)| forward::layer::<Exact>(&hop(i), layer, &before, Activation::Relu));
     let mut difference = logits.get(0, y.index());
     difference.add(&logits.get(0, k.index()).minus());
+    difference.add(&Dyadic::of(-with));
     match difference.mantissa.sign() {
         Sign::Minus => Ordering::Less,
         Sign::NoSign => Ordering::Equal,

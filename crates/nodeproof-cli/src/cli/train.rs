@@ -12,7 +12,7 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  # as the paper does it: 10% of each class labelled, the rest not
+  # 10% of each class labelled, as in the paper
   nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
       --out m.safetensors
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::bail;
 use nodeproof::files::{Destination, FileError, Keep, Unfinished};
 use nodeproof::results::{Header, Radii, Record, Trial};
-use nodeproof::{Certifier, CertifySettings, Finish, Radius, RadiusSearch, SearchEvent};
+use nodeproof::{Certifier, Finish, Radius, RadiusSearch, SearchEvent};
 use nodeproof_report::tally::RadiusSummary;
 use nodeproof_report::text::counted;
 use serde::Serialize;
@@ -247,7 +247,7 @@ impl Found {
         };
         let mut facts = vec![("budget", format!("up to {most} tried, {local}")), ("engine", engine)];
         facts.extend(summary.notes().into_iter().map(|note| ("note", note)));
-        facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
+        facts.extend(hint(summary, question).map(|hint| ("hint", hint)));
         match counted(self.resumed, "verdict") {
             _ if self.was_complete => facts.push(("resumed", "all radii were found before".to_owned())),
             verdicts => {
@@ -261,11 +261,14 @@ impl Found {
 }
 
 /// What would say more.
-fn hint(summary: &RadiusSummary, settings: &CertifySettings) -> Option<String> {
+fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
     if summary.open > 0
-        && let Some(remedy) = engine::remedy(settings)
+        && let Some(remedy) = engine::remedy(&question.settings)
     {
         return Some(format!("{remedy} may make more radii exact"));
+    }
+    if u128::from(question.settings.budget.global()) >= question.graph.entries() {
+        return None;
     }
     let withstand = if summary.withstand_all == 1 { "withstands" } else { "withstand" };
     let nodes = counted(summary.withstand_all, "node");

@@ -250,7 +250,7 @@ fn files_that_are_not_there() {
     refused(&fixture, &with_graph("missing.npz"), &["missing.npz", "check the path given as --graph"]);
     refused(&fixture, &with_model("missing.npz"), &["missing.npz", "check the path given as --model"]);
     refused(&fixture, &with_graph("folder"), &["folder", "is a directory", "check the path"]);
-    refused(&fixture, &with_model("graph.npz"), &["graph.npz is a graph, not a model", "swapped?"]);
+    refused(&fixture, &with_model("graph.npz"), &["graph.npz is a graph, not a model", "give a model's file"]);
 }
 
 #[test]

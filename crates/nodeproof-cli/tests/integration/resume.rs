@@ -4,7 +4,7 @@ use std::fs;
 use nodeproof::results::{Certificates, Header, LineWriter, Radii, Record, Trial};
 use nodeproof::{
     AttributeId, Bound, Budget, Certificate, CertifySettings, Engine, Evidence, Flip, Graph, GraphOptions, Model,
-    NodeId, Witness,
+    NodeId, Verdict, Witness,
 };
 
 use crate::common::{Fixture, Run};
@@ -124,6 +124,12 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
         flips[0].to = 1 - flips[0].to;
         replaced(certificate, flips);
     });
+    refused_certificate(&fixture, robust, "leads to the class that is certified", |certificate| {
+        certificate.evidence = Evidence::Witness(Witness::new(Vec::new(), certificate.class, 0.0));
+    });
+    refused_certificate(&fixture, robust, "called undecided, but its margins are positive", |certificate| {
+        certificate.evidence = Evidence::Open { lower: certificate.margin(), upper: None };
+    });
     refused_certificate(&fixture, nonrobust, "above the margin without any flip", |certificate| {
         certificate.evidence = Evidence::Robust;
         certificate.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::AtLeast(100.0));
@@ -215,6 +221,10 @@ fn edited_journals_are_refused() {
     let witness = harmless[nonrobust].witness.clone().unwrap();
     harmless[nonrobust].witness = Some(Witness::new(Vec::new(), witness.class, witness.margin));
     refused_journal(&fixture, &journal_bytes(&header, &harmless), "does not overtake under its witness");
+    let mut own_class = trials[..40].to_vec();
+    own_class[0].verdict = Verdict::Nonrobust;
+    own_class[0].witness = Some(Witness::new(Vec::new(), own_class[0].class, 0.0));
+    refused_journal(&fixture, &journal_bytes(&header, &own_class), "leads to the class that is certified");
     // The journal of a search is not a file of certificates, nor the other way round.
     fixture.write("out.jsonl.unfinished", &text);
     let run = fixture.certify("--out out.jsonl --resume");
@@ -240,7 +250,7 @@ fn a_complete_file_of_other_radii_is_not_resumed() {
     let mut bytes = Vec::new();
     radii.write(&mut bytes).unwrap();
     fixture.write("out.jsonl", bytes);
-    refused("", "does not overtake under its witness");
+    refused("", "from another budget on than its witness needs");
     fixture.write("out.jsonl", whole.replacen("\"exact\":true", "\"exact\":false", 1));
     refused("", "its hash does not fit");
     let cut: String = whole.split_inclusive('\n').take(12).collect();
@@ -265,7 +275,11 @@ fn one_flipped_bit_in_a_checkpoint_is_noticed() {
         fixture.write("c", &changed);
         let run = fixture.run(&format!("{line} --resume"));
         assert_eq!(run.code, 2, "byte {place}: {}", run.stderr);
-        assert!(run.stderr.contains("c is ") && run.stderr.contains("without it"), "byte {place}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("c is ") && run.stderr.contains("without resuming"),
+            "byte {place}: {}",
+            run.stderr
+        );
         assert!(fs::read(fixture.path("c")).unwrap() == changed, "byte {place}");
     }
     fixture.write("c", &checkpoint);

@@ -201,7 +201,7 @@ fn what_cannot_be_resumed_is_refused() {
         let run = train(&fixture, &format!("{RESUMABLE} --resume {more}"));
         assert!(run.code == 2 && run.stderr.contains(words), "{more}: {}", run.stderr);
     };
-    refused("--seed 1", "another graph, split or options");
+    refused("--seed 1", "another graph, split or settings");
     fixture.write("m.jsonl.unfinished", &log[..log.len() - 1]);
     refused("", "ends after step 39, but the checkpoint is one after step 40");
     fixture.write("m.jsonl.unfinished", log.replacen("\"seed\":0", "\"seed\":1", 1));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use nodeproof::check::textbook::Textbook;
+use nodeproof::train::spread;
 use nodeproof::{
     Bound, Budget, Certificate, Certifier, CertifyError, CertifySettings, Event, Graph, Model, Network, NodeId,
     TargetClass,
@@ -12,7 +13,7 @@ use nodeproof::{
 use nodeproof_report::text;
 use serde::Serialize;
 
-use crate::{spread, threads};
+use crate::threads;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +62,7 @@ pub fn run(
     let many = best(threads, |run| run.wall)?;
     let peak_memory = peak_memory();
 
-    let sample = spread(&one.certificates, settings.sample);
+    let sample = spread(&one.certificates.iter().collect::<Vec<_>>(), settings.sample);
     observe(&format!(
         "the dense formula: bounds of all nodes, then the dual of {}",
         text::counted(sample.len(), "node")

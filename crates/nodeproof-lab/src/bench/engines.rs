@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use cpu_time::ProcessTime;
+use nodeproof::train::spread;
 use nodeproof::{
     Budget, Certificate, Certifier, CertifyError, CertifySettings, Engine, Graph, Model, NodeId, TargetClass, Verdict,
 };
 use nodeproof_report::text;
 use serde::Serialize;
-
-use crate::spread;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +47,7 @@ pub fn run(
     mut observe: impl FnMut(&str),
 ) -> Result<Report, CertifyError> {
     let all: Vec<NodeId> = graph.node_ids().collect();
-    let nodes: Vec<NodeId> = spread(&all, settings.sample.unwrap_or(all.len())).into_iter().copied().collect();
+    let nodes: Vec<NodeId> = spread(&all, settings.sample.unwrap_or(all.len()));
     for &global in &settings.global_budgets {
         settings.of(Engine::Fast, global).validate(graph, &nodes)?;
     }

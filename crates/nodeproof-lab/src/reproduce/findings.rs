@@ -61,7 +61,7 @@ pub struct Slopes {
 
 /// The mean over nodes of the largest budget that they are proven to withstand; 0 where not even none.
 fn mean_radius(radii: &Radii) -> f64 {
-    let sum: f64 = radii.records.iter().map(|record| f64::from(record.robust_up_to.unwrap_or(0))).sum();
+    let sum: f64 = radii.records.iter().map(|record| f64::from(record.withstood())).sum();
     sum / radii.records.len() as f64
 }
 

@@ -102,6 +102,7 @@ fn of_reading(error: ResultsError) -> FileError {
         ResultsError::Io { path, source } => FileError::Read { path, source },
         ResultsError::Damaged { path, line, problem } => FileError::Damaged { path, line, problem },
         ResultsError::NotResults { path }
+        | ResultsError::Journal { path }
         | ResultsError::WrongKind { path, .. }
         | ResultsError::Version { path, .. }
         | ResultsError::Unfinished { path, .. } => FileError::NotResumable { path },

@@ -1,8 +1,9 @@
 //! Splits of the nodes into parts: stratified by label, by seed, savable.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -88,6 +89,9 @@ pub enum SplitError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// There is no part of this name.
+    #[error("`{0}` is not a part of a split; there are train (or labelled), validation, test and unlabelled")]
+    Part(String),
     /// The file could not be read or written.
     #[error("cannot access {path}: {source}", path = path.display())]
     Io {
@@ -110,6 +114,20 @@ pub enum SplitError {
     /// The `.npz` file is unreadable.
     #[error(transparent)]
     Npz(#[from] NpzError),
+}
+
+impl FromStr for Part {
+    type Err = SplitError;
+
+    fn from_str(name: &str) -> Result<Self, SplitError> {
+        match name {
+            "train" | "labelled" => Ok(Self::Train),
+            "validation" => Ok(Self::Validation),
+            "test" => Ok(Self::Test),
+            "unlabelled" => Ok(Self::Unlabelled),
+            other => Err(SplitError::Part(other.to_owned())),
+        }
+    }
 }
 
 impl Split {
@@ -213,7 +231,12 @@ impl Split {
                 if archive.contains("idx_val") { read_ids(&mut archive, "idx_val", nodes)? } else { Vec::new() };
             return Self::new(nodes, train, validation);
         }
-        let text = fs::read_to_string(path).map_err(|source| SplitError::Io { path: path.to_owned(), source })?;
+        let text = fs::read_to_string(path).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidData => {
+                SplitError::Format { path: path.to_owned(), problem: "it is not text".to_owned() }
+            }
+            _ => SplitError::Io { path: path.to_owned(), source },
+        })?;
         let split: Self = serde_json::from_str(&text)
             .map_err(|error| SplitError::Format { path: path.to_owned(), problem: error.to_string() })?;
         let checked = Self { seed: split.seed, ..Self::new(nodes, split.train, split.validation)? };

@@ -143,12 +143,21 @@ impl Record for Certificate {
         let (worst, lower) = smallest(&margins);
         let witness = line.witness.witness()?;
         if let Some(witness) = &witness {
-            header.check_witness(witness)?;
+            header.check_witness(witness, Some(class))?;
         }
         let evidence = match (verdict, witness) {
             (Verdict::Robust, None) if lower.is_positive() => Evidence::Robust,
             (Verdict::Robust, None) => return Err("it is called robust, but its margins are not positive".to_owned()),
             (Verdict::Nonrobust, Some(witness)) => Evidence::Witness(witness),
+            (Verdict::Undecided, None) if lower.is_positive() => {
+                return Err("it is called undecided, but its margins are positive".to_owned());
+            }
+            (Verdict::Undecided, None) if line.upper.is_some_and(|upper| upper < 0.0) => {
+                return Err("it is called undecided, but flips with a negative margin are known".to_owned());
+            }
+            (Verdict::Undecided, None) if line.lower.is_some_and(|stated| stated != lower) => {
+                return Err("its smallest margin is not that of its margins".to_owned());
+            }
             (Verdict::Undecided, None) => Evidence::Open { lower, upper: line.upper.filter(|&upper| upper < f64::MAX) },
             _ => return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned()),
         };

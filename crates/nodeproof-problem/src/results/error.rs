@@ -26,6 +26,14 @@ pub enum ResultsError {
         /// The file.
         path: PathBuf,
     },
+    /// It is the journal of a search for radii.
+    #[error(
+        "{} is the journal of a search for radii that did not end; continue that with `nodeproof radius … --resume`", path.display()
+    )]
+    Journal {
+        /// The file.
+        path: PathBuf,
+    },
     /// It holds results of another kind than the one needed.
     #[error("{} has {found}, not {needed}; {remedy}", path.display())]
     WrongKind {

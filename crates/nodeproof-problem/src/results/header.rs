@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::lines::VERSION;
 use crate::budget::Budget;
+use crate::certificate::Witness;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::Model;
@@ -227,8 +228,12 @@ impl Header {
         below("class", class.0, self.model.classes)
     }
 
-    pub(super) fn check_witness(&self, witness: &crate::certificate::Witness) -> Result<(), String> {
+    /// Checks a witness against the class that is certified, where that is known.
+    pub(super) fn check_witness(&self, witness: &Witness, certified: Option<ClassId>) -> Result<(), String> {
         self.check_class(witness.class)?;
+        if certified == Some(witness.class) {
+            return Err("its witness leads to the class that is certified".to_owned());
+        }
         for flip in &witness.flips {
             self.check_node(flip.node)?;
             below("value", flip.to.into(), 2)?;

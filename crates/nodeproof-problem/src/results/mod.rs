@@ -91,10 +91,13 @@ impl Results {
     }
 
     fn read_lines(mut reader: LineReader) -> Result<Self, ResultsError> {
-        let formats = [Certificate::FORMAT, Radius::FORMAT, TrainingLog::FORMAT];
+        let formats = [Certificate::FORMAT, Radius::FORMAT, TrainingLog::FORMAT, Trial::FORMAT];
         let header = reader.header(&formats)?;
         let header = header.ok_or_else(|| ResultsError::NotResults { path: reader.path().to_owned() })?;
         let format = header["format"].as_str().unwrap_or_default().to_owned();
+        if format == Trial::FORMAT {
+            return Err(ResultsError::Journal { path: reader.path().to_owned() });
+        }
         if format == TrainingLog::FORMAT {
             return TrainingLog::read_lines(&mut reader, header).map(Self::Training);
         }

@@ -144,17 +144,16 @@ impl Record for Radius {
         let RadiusLine { node, label, robust_up_to, found } = line;
         header.check_node(node)?;
         label.into_iter().try_for_each(|label| header.check_class(label))?;
+        let most = header.budget.global();
+        if robust_up_to > Some(most) {
+            return Err(format!("it is robust under a larger budget than the largest that was tried, {most}"));
+        }
         let found = found.map(FoundLine::of).transpose()?;
         match &found {
             None if !header.scan => return Err("it does not say what is known from above".to_owned()),
+            None if robust_up_to.is_none() => return Err("a scan says nothing of the case without flips".to_owned()),
             None => {}
-            Some(found) => {
-                found.class.into_iter().try_for_each(|class| header.check_class(class))?;
-                found.witness.iter().try_for_each(|witness| header.check_witness(witness))?;
-                if found.nonrobust_from.is_some_and(|from| robust_up_to >= Some(from)) {
-                    return Err("it is robust and nonrobust under the same budget".to_owned());
-                }
-            }
+            Some(found) => check_found(robust_up_to, found, header)?,
         }
         Ok(Self { node, label, robust_up_to, found })
     }
@@ -174,6 +173,32 @@ impl Record for Radius {
     }
 }
 
+/// Checks what is known of a radius from above against what is known from below, and in itself.
+fn check_found(robust_up_to: Option<u32>, found: &Found, header: &Header) -> Result<(), String> {
+    let most = header.budget.global();
+    found.class.into_iter().try_for_each(|class| header.check_class(class))?;
+    found.witness.iter().try_for_each(|witness| header.check_witness(witness, found.class))?;
+    let size = found.witness.as_ref().map(|witness| witness.flips.len());
+    if size.is_some_and(|size| found.nonrobust_from.map(|from| from as usize) != Some(size)) {
+        return Err("it is nonrobust from another budget on than its witness needs".to_owned());
+    }
+    if found.nonrobust_from > Some(most) {
+        return Err(format!("it is nonrobust from a larger budget on than the largest that was tried, {most}"));
+    }
+    if found.nonrobust_from.is_some_and(|from| robust_up_to >= Some(from)) {
+        return Err("it is robust and nonrobust under the same budget".to_owned());
+    }
+    let not_robust = robust_up_to.map_or(0, |robust| u64::from(robust) + 1);
+    let exact = match found.nonrobust_from {
+        Some(from) => u64::from(from) == not_robust,
+        None => not_robust > u64::from(most),
+    };
+    if found.exact != exact {
+        return Err("whether it is exact does not follow from its budgets".to_owned());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,12 +206,12 @@ mod tests {
 
     #[test]
     fn a_scan_says_less() {
-        let radius = Radius { node: NodeId(1), label: None, robust_up_to: Some(4), found: None };
+        let radius = Radius { node: NodeId(1), label: None, robust_up_to: Some(1), found: None };
         let header = header().scan(true);
         let line = serde_json::to_string(&radius.line(&header)).unwrap();
-        assert_eq!(line, r#"{"node":1,"robust_up_to":4}"#);
+        assert_eq!(line, r#"{"node":1,"robust_up_to":1}"#);
         assert_eq!(Radius::of_line(serde_json::from_str(&line).unwrap(), &header).unwrap(), radius);
-        assert_eq!(radius.cells(), ["", "", "4", "", "", "", "", ""]);
+        assert_eq!(radius.cells(), ["", "", "1", "", "", "", "", ""]);
         assert_eq!(radius.cells().len(), Radius::COLUMNS.len());
     }
 
@@ -197,5 +222,31 @@ mod tests {
         assert!(radius.is_exact());
         assert_eq!((radius.nonrobust_from(), radius.class()), (Some(1), Some(ClassId(1))));
         assert_eq!(serde_json::to_string(&radius.line(&header())).unwrap(), text);
+    }
+
+    #[test]
+    fn radii_that_cannot_be_true_are_refused() {
+        let most = header().budget.global();
+        let problem = |line: &str| Radius::of_line(serde_json::from_str(line).unwrap(), &header()).unwrap_err();
+        let radius = |robust: &str, nonrobust: &str, exact: bool, class: u32, witness: &str| {
+            problem(&format!(
+                r#"{{"node":1,"robust_up_to":{robust},"nonrobust_from":{nonrobust},"exact":{exact},"class":{class},"witness":{witness},"witness_class":0,"witness_margin":-0.1,"verdicts":5,"branches":0}}"#
+            ))
+        };
+        let [none, one] = ["[]", r#"[{"node":1,"attribute":1,"to":0}]"#];
+        assert!(radius("null", "0", true, 0, none).contains("the class that is certified"));
+        assert!(radius("1", "2", true, 1, one).contains("than its witness needs"));
+        assert!(radius("1", "1", true, 1, one).contains("robust and nonrobust"));
+        assert!(radius("0", "1", false, 1, one).contains("whether it is exact"));
+        assert!(radius("null", "1", true, 1, one).contains("whether it is exact"));
+        assert!(radius(&(most + 1).to_string(), "null", true, 1, none).contains("that was tried"));
+        let open = format!(
+            r#"{{"node":1,"robust_up_to":{},"nonrobust_from":null,"exact":true,"class":1,"verdicts":5,"branches":0}}"#,
+            most - 1
+        );
+        assert!(problem(&open).contains("whether it is exact"));
+        let scan = |line: &str| Radius::of_line(serde_json::from_str(line).unwrap(), &header().scan(true));
+        assert!(scan(r#"{"node":1,"robust_up_to":null}"#).unwrap_err().contains("scan"));
+        assert!(scan(r#"{"node":1,"robust_up_to":4000000000}"#).unwrap_err().contains("that was tried"));
     }
 }

@@ -82,7 +82,7 @@ impl Record for Trial {
         header.check_node(node)?;
         header.check_class(class)?;
         let witness = witness.witness()?;
-        witness.iter().try_for_each(|witness| header.check_witness(witness))?;
+        witness.iter().try_for_each(|witness| header.check_witness(witness, Some(class)))?;
         if (verdict == Verdict::Nonrobust) != witness.is_some() {
             return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned());
         }

@@ -30,7 +30,7 @@ impl RadiusFigures {
     pub fn new<'r>(records: impl Iterator<Item = &'r Radius>, scan: bool) -> Option<Self> {
         let (mut radii, mut exact) = (Vec::new(), 0);
         for record in records {
-            radii.push(proven(record));
+            radii.push(record.withstood());
             exact += usize::from(record.is_exact());
         }
         radii.sort_unstable();
@@ -49,11 +49,6 @@ impl RadiusFigures {
         row.extend([format!("{:.2}", self.mean), self.median.to_string(), format!("{at_least}{}", self.largest)]);
         row
     }
-}
-
-/// The budget that a node is proven for, 0 if it is for none.
-fn proven(record: &Radius) -> u32 {
-    record.robust_up_to.unwrap_or(0)
 }
 
 /// What the radii of a run come to.
@@ -92,7 +87,7 @@ impl RadiusSummary {
         Self {
             figures: figures.map(|all| Parts { all, labelled: part(true), unlabelled: part(false) }),
             withstand_all: count(&|record| record.robust_up_to == Some(most)),
-            histogram: Histogram::new(&records.iter().map(proven).collect::<Vec<_>>(), most),
+            histogram: Histogram::new(&records.iter().map(Radius::withstood).collect::<Vec<_>>(), most),
             not_robust: count(&|record| record.robust_up_to.is_none() && record.is_exact()),
             open: if scan { 0 } else { count(&|record| !record.is_exact()) },
             scan,

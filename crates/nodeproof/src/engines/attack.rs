@@ -98,7 +98,7 @@ impl<'a> Attack<'a> {
 
     /// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
     ///
-    /// With ε the errors of the last hidden layer, `Σ_j (|W_jy| + |W_jk|) Σ_m P_tm (ε_mj + γ relu(hi_mj))` and γ times
+    /// With ε the errors of the last hidden layer, `Σ_j (|W_jy| + |W_jk|) Σ_m P_tm (2 ε_mj + γ relu(hi_mj))` and γ times
     /// the biases.
     fn error(&self, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
         let Shard { network, region, bounds, .. } = self.shared;

@@ -10,7 +10,7 @@
 //!
 //! * the *line* `s x`: for s in [0, 1] below the ReLU, with s = 1 or 0 equal to it where the sign of x is known;
 //! * the *sign split*: with p ≥ 0 the sum of the upward moves and n ≤ 0 that of the downward ones, for every c in
-//!   [relu(z), hi (z − lo) / (hi − lo)] and x in [lo, hi],
+//!   [relu(z), hi (z − lo) / (hi − lo)] and all moves with z + p ≤ hi and z + n ≥ lo,
 //!   `relu(z + p + n) ≤ c + (hi − c) / (hi − z) · p + c / (z − lo) · n`. The top end is the paper's chord;
 //! * the *threshold bound* for at most Q flips, since the ReLU is convex and positively homogeneous:
 //!   `relu(z + Σ a_f) ≤ Q relu(z / Q) + Σ_f [relu(z / Q + a_f) − relu(z / Q)]`. It is exact where nothing is flipped and
@@ -36,10 +36,10 @@ impl Additive {
         Self { constant: slope * z, up: slope, down: slope, share: 0.0, threshold: 0.0 }
     }
 
-    /// The sign split of a unit with lo < 0 < hi, c at `place` in [0, 1] of its range.
-    pub(crate) fn sign_split(z: f64, (lo, hi): (f64, f64), place: f64) -> Self {
+    /// The sign split of a unit with lo < 0 < hi, c at `position` in [0, 1] of its range.
+    pub(crate) fn sign_split(z: f64, (lo, hi): (f64, f64), position: f64) -> Self {
         let (lowest, highest) = split_range(z, (lo, hi));
-        let c = lowest + place * (highest - lowest);
+        let c = lowest + position * (highest - lowest);
         // A unit that cannot move in a direction has no move there to weigh.
         let up = if hi > z { ((hi - c) / (hi - z)).clamp(0.0, 1.0) } else { 0.0 };
         let down = if z > lo { (c / (z - lo)).clamp(0.0, 1.0) } else { 0.0 };
@@ -110,7 +110,7 @@ mod tests {
 
         #[test]
         fn bounds_hold_for_every_set(
-            (z, moves, most) in units(), place in 0.0..=1.0, share in 0.0..=1.0, slope in 0.0..=1.0,
+            (z, moves, most) in units(), position in 0.0..=1.0, share in 0.0..=1.0, slope in 0.0..=1.0,
         ) {
             let sets = sets(&moves, most);
             let at = |set: &Vec<f64>| z + set.iter().sum::<f64>();
@@ -119,7 +119,7 @@ mod tests {
             prop_assert!((bound(threshold, &[]) - relu(z)).abs() < 1e-12, "exact where nothing is flipped");
             let mut upper = vec![threshold];
             if lo < 0.0 && hi > 0.0 {
-                let split = Additive::sign_split(z, (lo, hi), place);
+                let split = Additive::sign_split(z, (lo, hi), position);
                 upper.extend([split, threshold.mixed(split, share)]);
                 let (slope, chord) = (hi / (hi - lo), Additive::sign_split(z, (lo, hi), 1.0));
                 for set in &sets {

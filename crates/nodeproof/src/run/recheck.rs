@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use super::{Certifier, CertifyError};
 use crate::budget::Limits;
-use crate::certificate::{Certificate, Witness};
+use crate::certificate::{Bound, Certificate, Witness};
 use crate::dense::Matrix;
-use crate::exact::compare_logits;
+use crate::exact::{compare_logits, compare_margin};
 use crate::ids::{ClassId, NodeId};
 use crate::network::{Network, largest};
 use crate::radius::Radius;
@@ -52,11 +52,8 @@ impl Recheck<'_> {
         if certificate.label != label {
             return Err("its label is not the graph's".to_owned());
         }
-        let logits = self.logits.row(node.index());
-        for (k, bound) in certificate.margins.iter().enumerate() {
-            let clean = logits[certificate.class.index()] - logits[k];
-            let highest = clean + TOLERANCE * (logits[k].abs() + clean.abs());
-            if bound.is_some_and(|bound| bound.value() > highest) {
+        for (k, bound) in (0..).map(ClassId).zip(&certificate.margins) {
+            if bound.is_some_and(|bound| !self.can_be(bound, node, (certificate.class, k))) {
                 return Err(format!("its bound for class {k} is above the margin without any flip"));
             }
         }
@@ -87,7 +84,10 @@ impl Recheck<'_> {
         if radius.label != self.network.graph().label(node) {
             return Err("its label is not the graph's".to_owned());
         }
-        let Some(class) = radius.class() else { return Ok(()) };
+        if radius.found.is_none() {
+            return Ok(());
+        }
+        let class = radius.class().ok_or("it does not say which class is certified")?;
         self.check_class(node, class)?;
         match (radius.witness(), radius.nonrobust_from()) {
             (Some(witness), Some(from)) if witness.flips.len() > from as usize => {
@@ -97,6 +97,16 @@ impl Recheck<'_> {
             (None, None) => Ok(()),
             _ => Err("a witness belongs to a budget that it needs, and to no other".to_owned()),
         }
+    }
+
+    /// Whether `bound` can be a lower bound on the margin of y over k: the margin without flips is not below it. Exact arithmetic
+    /// decides where doubles say no, since logits may cancel.
+    fn can_be(&self, bound: Bound, node: NodeId, (y, k): (ClassId, ClassId)) -> bool {
+        let (logits, lowest) = (self.logits.row(node.index()), bound.value());
+        let clean = logits[y.index()] - logits[k.index()];
+        lowest <= clean + TOLERANCE * (logits[k.index()].abs() + clean.abs())
+            || lowest == f64::NEG_INFINITY
+            || compare_margin(self.network, node, &[], (y, k), lowest) != Ordering::Less
     }
 
     fn predicted(&self, node: NodeId) -> ClassId {
@@ -121,5 +131,36 @@ impl Recheck<'_> {
             return Err(format!("class {other} does not overtake under its witness"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::{Budget, LocalBudget};
+    use crate::graph::Graph;
+    use crate::model::{Layer, Model, Propagation};
+    use crate::settings::Engine;
+
+    /// The margin is 0.6, but logits of 6e15 cancel in doubles.
+    #[test]
+    fn bounds_of_margins_that_cancel_are_believed_and_larger_ones_are_not() {
+        let graph = Graph::new(1, 2, &[], &[]).unwrap();
+        let layers = vec![
+            Layer::new(Matrix::zeros(2, 2), vec![0.3, 0.3]),
+            Layer::new(Matrix::from_values(2, 2, vec![1e16 + 2.0, 1e16, -1e16, -1e16]), vec![0.0, 0.0]),
+        ];
+        let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+        for engine in Engine::ALL {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(Budget::new(1, LocalBudget::Count(1)));
+            let certifier = certifier.engine(engine);
+            let mut certificate = certifier.certify(&[NodeId(0)]).unwrap().remove(0);
+            assert!(certificate.is_robust());
+            let recheck = certifier.recheck().unwrap();
+            assert_eq!(recheck.certificate(&certificate), Ok(()));
+            let other = usize::from(certificate.class == ClassId(0));
+            certificate.margins[other] = Some(Bound::AtLeast(0.600_000_000_1));
+            assert!(recheck.certificate(&certificate).unwrap_err().contains("above the margin"));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Training networks, also such that withstand tampering.
+//! Training networks, robust ones included.
 //!
 //! Four methods, all after Zügner and Günnemann (KDD 2019): cross entropy (CE) on the exact network, the standard way;
 //! robust cross entropy (RCE) of worst-case logits; robust hinge loss (RH), which asks for a worst-case margin and
@@ -33,7 +33,7 @@ use crate::settings::SettingsError;
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 pub use nodeproof_problem::results::{Phase, StepRecord};
 pub use nodeproof_problem::settings::{Method, Schedule, TrainSettings};
-pub use sample::{Sample, Sampled};
+pub use sample::{Sample, Sampled, spread};
 pub use trainer::{StepTimes, Trainer};
 
 /// Why a network cannot be trained.

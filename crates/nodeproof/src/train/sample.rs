@@ -103,10 +103,10 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// `count` of `nodes`, or all if there are fewer, evenly spaced.
-fn spread(nodes: &[NodeId], count: usize) -> Vec<NodeId> {
-    let count = count.min(nodes.len());
-    (0..count).map(|i| nodes[i * nodes.len() / count]).collect()
+/// `count` members of `all`, or all if there are fewer, evenly spaced.
+pub fn spread<T: Copy>(all: &[T], count: usize) -> Vec<T> {
+    let count = count.min(all.len());
+    (0..count).map(|i| all[i * all.len() / count]).collect()
 }
 
 /// Labelled nodes as far as they have a label, and unlabelled ones.

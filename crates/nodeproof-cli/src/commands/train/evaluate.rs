@@ -30,14 +30,14 @@ pub(super) struct AverageRadius {
 
 impl AverageRadius {
     fn new(radii: &[Radius], split: &Split, most: u32) -> Self {
-        let proven = |radius: &Radius| radius.robust_up_to.unwrap_or(0);
-        let group =
-            |labelled: bool| mean(radii.iter().filter(|radius| split.is_labelled(radius.node) == labelled).map(proven));
+        let group = |labelled: bool| {
+            mean(radii.iter().filter(|radius| split.is_labelled(radius.node) == labelled).map(Radius::withstood))
+        };
         Self {
-            all: mean(radii.iter().map(proven)).unwrap_or(0.0),
+            all: mean(radii.iter().map(Radius::withstood)).unwrap_or(0.0),
             labelled: group(true),
             unlabelled: group(false),
-            cut_off: radii.iter().any(|radius| proven(radius) == most),
+            cut_off: radii.iter().any(|radius| radius.withstood() == most),
         }
     }
 }

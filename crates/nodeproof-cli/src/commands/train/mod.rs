@@ -1,4 +1,4 @@
-//! `nodeproof train`: networks, also such that withstand tampering.
+//! `nodeproof train`: networks, robust ones included.
 
 mod evaluate;
 mod files;

@@ -11,8 +11,8 @@
 //! At the first layer the flips enter: one at (n, d) changes the sum by ± w_n · W⁰_d with `w = Pᵀ λ`.
 //!
 //! *Rounding.* Each λ as computed is taken as the number it is, so only the step to the next has an error: α is off by at
-//! most `γ ᾱ` with `ᾱ = Pᵀ |λ| |Wⁱ|ᵀ`, which costs `γ ᾱ · relu(hi)`; an upper line may miss by the error ε of its bounds,
-//! which costs `|α| ε`; rounding λ' costs `γ |λ'| max(|lo|, |hi|)`. The flips' gains and their sum are off by γ times Q
+//! most `γ ᾱ` with `ᾱ = Pᵀ |λ| |Wⁱ|ᵀ`, which costs `γ ᾱ (relu(hi) + ε)`; an upper line may miss by twice the error ε of its
+//! bounds, which costs `2 |α| ε`; rounding λ' costs `γ |λ'| max(|lo|, |hi|)`. The flips' gains and their sum are off by γ times Q
 //! times the largest magnitude `Σ_j |w_nj| max_d |W⁰_dj|`; so is what the search leaves out, since it leaves out only what
 //! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 

@@ -15,12 +15,12 @@ pub(crate) struct Parameters {
     /// Of the threshold bound.
     pub(crate) share: f64,
     /// Of the sign split.
-    pub(crate) place: f64,
+    pub(crate) position: f64,
 }
 
 impl Parameters {
     /// The default slope, which depends on bounds, and the threshold bound.
-    pub(crate) const START: Self = Self { slope: f64::NAN, share: 1.0, place: 1.0 };
+    pub(crate) const START: Self = Self { slope: f64::NAN, share: 1.0, position: 1.0 };
 }
 
 /// How far a bound is to rise.
@@ -102,8 +102,8 @@ impl Bounding<'_> {
             let mut by = self.supergradient(unit, parameters);
             by.slope = inside(parameters.slope, by.slope);
             by.share = inside(parameters.share, by.share);
-            by.place = inside(parameters.place, by.place);
-            square += by.slope * by.slope + by.share * by.share + by.place * by.place;
+            by.position = inside(parameters.position, by.position);
+            square += by.slope * by.slope + by.share * by.share + by.position * by.position;
             ascent.push(by);
         }
         if square == 0.0 || missing.is_nan() {
@@ -117,7 +117,7 @@ impl Bounding<'_> {
             };
             advance(&mut parameters.slope, &mut velocity.slope, by.slope);
             advance(&mut parameters.share, &mut velocity.share, by.share);
-            advance(&mut parameters.place, &mut velocity.place, by.place);
+            advance(&mut parameters.position, &mut velocity.position, by.position);
         }
         true
     }
@@ -130,7 +130,7 @@ impl Bounding<'_> {
             Kind::Convex => Parameters { slope: c * self.at(unit), ..Parameters::default() },
             Kind::Concave => {
                 let ends = (self.lo[unit], self.hi[unit]);
-                let split = Additive::sign_split(z, ends, parameters.place);
+                let split = Additive::sign_split(z, ends, parameters.position);
                 let by_split = split.total(sums.up, sums.down, 0.0);
                 let by_threshold = relu(z) + sums.threshold;
                 let (lowest, highest) = split_range(z, ends);
@@ -139,7 +139,7 @@ impl Bounding<'_> {
                 Parameters {
                     slope: 0.0,
                     share: c * (by_threshold - by_split),
-                    place: c * (1.0 - parameters.share) * (highest - lowest) * (1.0 - up + down),
+                    position: c * (1.0 - parameters.share) * (highest - lowest) * (1.0 - up + down),
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The best additive bound on the margin over a subproblem (Lemma 19 of `docs/maths.md`).
 //!
 //! Every unit that can have both signs gets an [`Additive`] bound with parameters in [0, 1]: the slope of a convex unit's line,
-//! and for a concave one the share of its threshold bound and the place of its sign split. The worst set of flips is then one
+//! and for a concave one the share of its threshold bound and the position of its sign split. The worst set of flips is then one
 //! greedy selection.
 
 use std::rc::Rc;
@@ -241,9 +241,13 @@ impl<'a> Bounding<'a> {
                 Kind::Linear => Additive::line(z, 1.0),
                 Kind::Convex => Additive::line(z, self.slope(parameters, unit)),
                 Kind::Concave => {
-                    let Parameters { share, place, .. } = parameters[unit];
+                    let Parameters { share, position, .. } = parameters[unit];
                     let threshold = Additive::threshold(z, self.left);
-                    if share == 1.0 { threshold } else { threshold.mixed(Additive::sign_split(z, ends, place), share) }
+                    if share == 1.0 {
+                        threshold
+                    } else {
+                        threshold.mixed(Additive::sign_split(z, ends, position), share)
+                    }
                 }
             };
             bound += self.coefficients[unit] * additive.constant;

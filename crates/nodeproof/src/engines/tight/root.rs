@@ -34,14 +34,14 @@ pub(crate) fn listed<'a>(
     error: f64,
     visit: impl FnMut(&Evaluation, &Flips) -> bool,
 ) -> Root<'a> {
-    let active = active(around, listing, pair);
-    let (climbed, go_on) = climb(around, listing, pair, &active, Aim::Above(error), listing.tuning.steps.0, visit);
+    let relevant = relevant(around, listing, pair);
+    let (climbed, go_on) = climb(around, listing, pair, &relevant, Aim::Above(error), listing.tuning.steps.0, visit);
     let Climbed { bounding, flips, parameters, best } = climbed;
     if !go_on {
         return Root { subproblem: Subproblem::all(flips, parameters, best.bound), bounding, least: f64::NEG_INFINITY };
     }
     let Listing { potentials, tuning, .. } = listing;
-    let list = |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| active[unit]);
+    let list = |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| relevant[unit]);
     if best.bound > error {
         return Root { subproblem: Subproblem::all(flips, parameters, best.bound), bounding, least: best.bound };
     }
@@ -88,8 +88,8 @@ pub(crate) fn highest(
     steps: usize,
     mut visit: impl FnMut(&Evaluation, &Flips),
 ) -> f64 {
-    let active = active(around, listing, pair);
-    let (climbed, _) = climb(around, listing, pair, &active, Aim::SmallestMargin, steps, |evaluation, flips| {
+    let relevant = relevant(around, listing, pair);
+    let (climbed, _) = climb(around, listing, pair, &relevant, Aim::SmallestMargin, steps, |evaluation, flips| {
         visit(evaluation, flips);
         true
     });
@@ -106,12 +106,12 @@ struct Climbed<'a> {
 }
 
 /// Climbs with few flips listed, and again with more, until those left out do not change the bound; false if `visit` broke
-/// off before. The potentials of `listing` must be those of the pair ([`active`]).
+/// off before. The potentials of `listing` must be those of the pair ([`relevant`]).
 fn climb<'a>(
     around: &'a Surroundings<'a>,
     listing: &Listing,
     pair: (ClassId, ClassId),
-    active: &[bool],
+    relevant: &[bool],
     aim: Aim,
     steps: usize,
     mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
@@ -122,7 +122,7 @@ fn climb<'a>(
     let mut bounding = Bounding::new(around, pair);
     let mut parameters = vec![Parameters::START; around.units()];
     loop {
-        let flips = Flips::new(around, listed.clone(), |flip| potentials.of(flip), |unit| active[unit]);
+        let flips = Flips::new(around, listed.clone(), |flip| potentials.of(flip), |unit| relevant[unit]);
         let flips = Rc::new(flips);
         let free: Vec<u32> = (0..flips.len() as u32).collect();
         bounding.take_all(&flips);
@@ -162,9 +162,9 @@ pub(crate) fn with_all_flips(
     pair: (ClassId, ClassId),
     subproblem: Subproblem,
 ) -> Subproblem {
-    let active = active(around, listing, pair);
+    let relevant = relevant(around, listing, pair);
     let potentials = &listing.potentials;
-    let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| active[unit]);
+    let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| relevant[unit]);
     flips.sort_by_unit(around.most);
     let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
     let fixed: Vec<u32> = subproblem.fixed.iter().map(|&flip| places[&subproblem.flips.flips[flip as usize]]).collect();
@@ -175,18 +175,18 @@ pub(crate) fn with_all_flips(
     Subproblem { flips: Rc::new(flips), unlisted: None, fixed, free, ..subproblem }
 }
 
-/// Which units matter: those with a coefficient that can be active, or as far as doubles can say. Computes the
+/// Which units matter: those with a coefficient that can be positive, as far as doubles can say. Computes the
 /// potentials of `listing` with them.
-fn active(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
+fn relevant(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
     let tail = Tail::new(around, pair, &[], &[]);
     let hidden = &around.shared.bounds.hidden[0];
     let matters = |unit: usize| {
         let (place, j) = (around.place(unit / around.width), unit % around.width);
         tail.coefficients[unit] != 0.0 && hidden.hi.get(place, j) > -2.0 * hidden.error.unit(place, j)
     };
-    let active: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
-    listing.potentials.compute(around, &tail.coefficients, |unit| active[unit]);
-    active
+    let relevant: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
+    listing.potentials.compute(around, &tail.coefficients, |unit| relevant[unit]);
+    relevant
 }
 
 /// The root of any network: all flips are listed. `None` if there are too many.
