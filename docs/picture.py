@@ -3,7 +3,7 @@
 
     script -qec "nodeproof demo" /dev/null 2>/dev/null | python3 docs/picture.py "nodeproof demo" > docs/demo.svg
 
-Reads from standard input; of the demo, shows the part that begins with its last numbered heading and ends before "Next".
+Reads from standard input; of the demo, shows the comparison, its third numbered section.
 Knows bold and faint text, and nothing else.
 """
 
@@ -19,8 +19,8 @@ def part(text):
     """The lines to show, progress bars and what they overwrite left out."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n")]
     plain = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).split("\r")[-1] for line in lines]
-    first = max((i for i, line in enumerate(plain) if re.match(r"\d  [A-Z]", line)), default=0)
-    last = next((i for i, line in enumerate(plain) if line == "Next"), len(plain))
+    headings = [i for i, line in enumerate(plain) if re.match(r"\d  [A-Z]", line)] + [len(plain)]
+    first, last = headings[2:4] if len(headings) > 3 else (0, len(plain))
     return "\n".join(lines[first:last]).strip("\n").split("\n")
 
 

@@ -286,7 +286,7 @@ class Graph:
         """
         if not isinstance(node, str):
             if isinstance(node, bool) or not isinstance(node, (int, np.integer)):
-                raise InputError(f"{node!r} is no node; give an id or a name")
+                raise InputError(f"{node!r} is not a node; give an id or a name")
             if not 0 <= node < self.nodes:
                 raise InputError(f"node {node} does not exist: the graph has {self.nodes} nodes, numbered from 0")
             return int(node)
@@ -296,7 +296,7 @@ class Graph:
         """The id of an attribute that is given by its id or its name."""
         if not isinstance(attribute, str):
             if isinstance(attribute, bool) or not isinstance(attribute, (int, np.integer)):
-                raise InputError(f"{attribute!r} is no attribute; give an id or a name")
+                raise InputError(f"{attribute!r} is not an attribute; give an id or a name")
             if not 0 <= attribute < self.attribute_count:
                 raise InputError(
                     f"attribute {attribute} does not exist: there are {self.attribute_count}, numbered from 0"

@@ -118,4 +118,4 @@ def _part(folder: StrPath, name: str, part: str) -> Any:
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:
-        raise InputError(f"{path} is no file of Planetoid ({error})") from error
+        raise InputError(f"{path} is not a file of Planetoid ({error})") from error

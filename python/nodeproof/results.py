@@ -89,7 +89,7 @@ class _Results(ABC):
             return [self._row(each) for each in range(len(self))[place]]
         if isinstance(place, bool) or not hasattr(place, "__index__"):
             raise InputError(
-                f"{place!r} is no row; give one, a slice or an array, or ask .of(node) for a node's id or name"
+                f"{place!r} is not a row; give one, a slice or an array, or ask .of(node) for a node's id or name"
             )
         return self._row(range(len(self))[place])
 

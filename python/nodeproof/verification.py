@@ -11,7 +11,7 @@ class Verification:
 
     #: Largest difference of centred logits on the graph as it is, in the module's own precision.
     largest_difference: float
-    #: The same over all attribute matrices that were tried, also such as no attacker can reach.
+    #: The same over all attribute matrices that were tried, including some that no attacker can reach.
     largest_difference_tampered: float
     #: The largest that was allowed.
     tolerance: float

@@ -69,7 +69,7 @@ def test_no_bias_is_zeros_and_floats_become_doubles() -> None:
         (([np.full((2, 2), np.nan)],), "W0 holds NaN"),
         (([np.eye(2)], [np.array([np.inf, 0])]), "b0 holds inf"),
         (([np.array([["a", "b"]])],), "real numbers"),
-        (([np.eye(2)], None, "gat"), "`gat` is no propagation"),
+        (([np.eye(2)], None, "gat"), "`gat` is not a propagation"),
         (([np.eye(2)], None, np.ones((2, 3))), "nodes × nodes"),
         (([np.eye(2)], None, -np.eye(2)), "the propagation is -1"),
         (([np.eye(2)], None, np.full((2, 2), np.nan)), "the propagation is NaN"),
@@ -84,7 +84,7 @@ def test_models_that_do_not_fit_the_graph() -> None:
     graph = Graph(np.zeros((2, 2)), np.eye(2), [0, 2])
     for model, words in (
         (Model([np.ones((3, 3))]), "reads 3 attributes"),
-        (Model([np.ones((2, 2))]), "tells 2 classes apart"),
+        (Model([np.ones((2, 2))]), "has 2 classes"),
         (Model([np.ones((2, 3))], None, np.eye(3)), "its custom propagation is 3 × 3"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -144,12 +144,12 @@ class TestStateDict:
         expected = [state["conv1.lin.weight"].T, state["conv2.lin.weight"].T]
         assert model == Model(expected, [state["conv1.bias"], state["conv2.bias"]])
 
-    def test_plain_weights_are_told_by_their_bias(self) -> None:
+    def test_plain_weights_are_recognised_by_their_bias(self) -> None:
         weight, bias = np.ones((3, 4)), np.zeros(3)
         assert Model.from_state_dict({"weight": weight, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
         assert Model.from_state_dict({"weight": weight.T, "bias": bias}, "row-normalised").weights[0].shape == (4, 3)
         for bad in ({"weight": np.eye(3), "bias": bias}, {"weight": weight}):
-            with pytest.raises(ValueError, match="does not tell whether"):
+            with pytest.raises(ValueError, match="does not show whether"):
                 Model.from_state_dict(bad, "symmetric-gcn")
 
     def test_no_propagation_goes_without_saying(self) -> None:

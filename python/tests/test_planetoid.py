@@ -92,11 +92,11 @@ def damaged(**parts):
         ({"test": (5,)}, "1 nodes, but ind.toy.tx has 2 rows"),
         ({"test": (5, 5)}, "one each"),
         ({"test": ("five", 7)}, "a node id a line"),
-        ({"allx": damaged(indptr=[0, 10**9, 10**9])}, "no file of Planetoid"),
-        ({"tx": damaged(indptr=[0, -5, 2])}, "no file of Planetoid"),
-        ({"x": damaged(indices=[10**9, 0])}, "no file of Planetoid"),
-        ({"graph": [1, 2]}, "no file of Planetoid"),
-        ({"graph": {"a": ["b"]}}, "no file of Planetoid"),
+        ({"allx": damaged(indptr=[0, 10**9, 10**9])}, "not a file of Planetoid"),
+        ({"tx": damaged(indptr=[0, -5, 2])}, "not a file of Planetoid"),
+        ({"x": damaged(indices=[10**9, 0])}, "not a file of Planetoid"),
+        ({"graph": [1, 2]}, "not a file of Planetoid"),
+        ({"graph": {"a": ["b"]}}, "not a file of Planetoid"),
         ({"ty": np.ones(2)}, "not nodes × classes"),
     ],
 )
@@ -111,5 +111,5 @@ def test_missing_and_damaged_files(tmp_path) -> None:
         planetoid.read(tmp_path, "toy")
     write(tmp_path)
     (tmp_path / "ind.toy.tx").write_bytes(b"\x80\x02damaged")
-    with pytest.raises(nodeproof.InputError, match="no file of Planetoid"):
+    with pytest.raises(nodeproof.InputError, match="not a file of Planetoid"):
         planetoid.read(tmp_path, "toy")

@@ -246,7 +246,7 @@ def test_rows_slices_and_equality(papers) -> None:
     assert list(certificates) == list(again) and len({*certificates, *again}) == len(certificates)
     assert certificates[0] != certificates[1] and certificates[0] != "certificate"
     for place in (True, "0", 1.0, None):
-        with pytest.raises(nodeproof.InputError, match="is no row"):
+        with pytest.raises(nodeproof.InputError, match="is not a row"):
             certificates[place]
     with pytest.raises(IndexError):
         radii[24]

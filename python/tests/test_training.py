@@ -126,7 +126,7 @@ class TestSplit:
         assert Split(24, np.arange(24) < 6).train.tolist() == list(range(6))
         with pytest.raises(ValueError, match="given twice"):
             Split(24, [1], [1])
-        with pytest.raises(ValueError, match="no part"):
+        with pytest.raises(ValueError, match="not a part"):
             split.part("all")
 
 

@@ -156,7 +156,7 @@ impl Csr<'_> {
     /// If it is not well formed.
     pub(crate) fn entries(&self) -> Result<Vec<(u32, u32, f64)>, Failure> {
         let fail =
-            |problem: &str| Failure::input(format!("the {} is no compressed row matrix: {problem}", self.matrix));
+            |problem: &str| Failure::input(format!("the {} is not a compressed row matrix: {problem}", self.matrix));
         let entries = self.indices.len();
         if self.values.len() != entries {
             return Err(fail("it has not as many values as column ids"));

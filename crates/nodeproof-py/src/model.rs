@@ -38,7 +38,7 @@ impl GivenPropagation<'_> {
                 "symmetric-gcn" => Ok(Propagation::SymmetricGcn),
                 "row-normalised" => Ok(Propagation::RowNormalised),
                 other => Err(Failure::input(format!(
-                    "`{other}` is no propagation; give symmetric-gcn, row-normalised or a sparse matrix, nodes × nodes"
+                    "`{other}` is not a propagation; give symmetric-gcn, row-normalised or a sparse matrix, nodes × nodes"
                 ))),
             },
             Self::Matrix((values, indices, offsets)) => {

@@ -281,7 +281,7 @@ class Trace:
 
     def _refuse_operation(self, name: str) -> VerificationError:
         if self._open:
-            return self.refuse(f"computes {name}, which is no part of it: has somebody put something into it?")
+            return self.refuse(f"computes {name}, which is not a part of it: has somebody put something into it?")
         hint = ": return logits, or log_softmax over the classes" if "softmax" in name else ""
         return self.refuse(
             f"computes {name}{hint}; nodeproof certifies networks with ReLUs (relu) between layers, logits or log_softmax at "

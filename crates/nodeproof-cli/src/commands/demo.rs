@@ -254,7 +254,7 @@ impl Demo {
             1 => "1 flip fools".to_owned(),
             count => format!("{count} flips fool"),
         };
-        let both = format!("Both networks say rightly that “{name}” is of class {own}. {count} the standard one:");
+        let both = format!("Both networks rightly put “{name}” in class {own}. {count} the standard one:");
         let then = format!(
             "Then it says {other}. The robust network keeps saying {own} whichever {BUDGET} words are flipped, which is \
              proven, not just tried."

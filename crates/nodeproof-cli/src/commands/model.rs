@@ -33,7 +33,10 @@ pub(crate) fn info(arguments: &ModelInfoArguments) -> anyhow::Result<Outcome> {
 pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outcome> {
     let output = &arguments.output;
     if output.extension().is_none_or(|extension| extension != "safetensors") {
-        bail!("OUT is {}; models are written as .safetensors, so give it a name that ends so", output.display());
+        bail!(
+            "OUT is {}; models are written as .safetensors; give it a name that ends in .safetensors",
+            output.display()
+        );
     }
     let output = &outputs::file(output, "OUT", &[&arguments.input], "a model", "m.safetensors")?;
     inputs::check_readable(&arguments.input, "IN")?;

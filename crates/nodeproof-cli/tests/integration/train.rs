@@ -448,7 +448,7 @@ fn a_checkpoint_takes_no_other_files_place() {
     fixture.write("notes", "years of work");
     fixture.write("empty", "");
     let run = fixture.run(&format!("{line} notes"));
-    assert!(run.code == 2 && run.stderr.contains("is no checkpoint; give another name"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("is not a checkpoint; give another name"), "{}", run.stderr);
     assert_eq!(fixture.read("notes"), "years of work");
     assert_eq!(fixture.run(&format!("{line} empty")).code, 0);
 }

@@ -196,7 +196,7 @@ pub(super) fn cell(value: Option<impl ToString>) -> String {
 }
 
 pub(super) fn duration(seconds: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{seconds} seconds are no time"))
+    Duration::try_from_secs_f64(seconds).map_err(|_| format!("{seconds} seconds is not a length of time"))
 }
 
 /// A witness as it is on file, among the fields of a record.

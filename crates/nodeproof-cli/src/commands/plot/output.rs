@@ -89,7 +89,7 @@ fn format(out: &Path, dots_per_inch: Option<f64>) -> anyhow::Result<Format> {
         Some("svg") => Ok(Format::Svg),
         Some("png") => Ok(Format::Png(dots_per_inch.unwrap_or(RESOLUTION))),
         Some("pdf") => bail!(
-            "--out: {} is to be a .pdf, which nodeproof does not write; give a .png, or an .svg, of which `rsvg-convert -f pdf` makes a .pdf",
+            "--out: {}: nodeproof does not write .pdf; give a .png, or an .svg, of which `rsvg-convert -f pdf` makes a .pdf",
             out.display()
         ),
         _ => bail!(

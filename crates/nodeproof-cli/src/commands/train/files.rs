@@ -70,7 +70,10 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
 pub(super) fn check(arguments: &TrainArguments) -> anyhow::Result<Vec<RunFiles>> {
     let out = &arguments.output.out;
     if out.extension().is_none_or(|extension| extension != "safetensors") {
-        bail!("--out is {}; models are written as .safetensors, so give it a name that ends so", out.display());
+        bail!(
+            "--out is {}; models are written as .safetensors; give it a name that ends in .safetensors",
+            out.display()
+        );
     }
     let runs = usize::from(arguments.split.splits);
     let files: Vec<_> = (0..runs).map(|run| RunFiles::of(arguments, (runs > 1).then_some(run))).collect();
@@ -97,7 +100,9 @@ fn check_checkpoint(path: &Path) -> anyhow::Result<()> {
     let empty = path.metadata().is_ok_and(|there| there.len() == 0);
     if path.is_file() && !empty && !Checkpoint::is_at(path) {
         let path = path.display();
-        return Err(anyhow!("--checkpoint: {path} exists and is no checkpoint; give another name, or remove the file"));
+        return Err(anyhow!(
+            "--checkpoint: {path} exists and is not a checkpoint; give another name, or remove the file"
+        ));
     }
     Ok(())
 }
