@@ -74,11 +74,12 @@ impl Progress {
         if total == 0 {
             return;
         }
+        // A bar is drawn after each change: the message comes before the style that shows it, and the position before the length,
+        // because a new round may be shorter than the last one was long.
+        self.bar.set_message(format!("round {round}"));
         self.bar.set_style(style(BISECTING));
-        // The position first: a bar is drawn after each change, and a new round may be shorter than the last one was long.
         self.bar.set_position(done as u64);
         self.bar.set_length(total as u64);
-        self.bar.set_message(format!("round {round}"));
     }
 
     /// Shows the global budget that a scan tries, and on how many nodes.

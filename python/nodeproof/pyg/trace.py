@@ -166,8 +166,8 @@ class Trace:
         self.check()
         for error in self._failed:
             raise VerificationError(
-                f"the module continues after an operation that failed ({type(error).__name__}: {error}), and may not fail where "
-                "its values are at hand"
+                f"the module continues after an operation that failed ({type(error).__name__}: {error}), and may not fail "
+                "where its values are at hand"
             )
 
     def departure(self, way: str) -> VerificationError:
