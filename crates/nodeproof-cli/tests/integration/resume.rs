@@ -124,6 +124,10 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
         flips[0].to = 1 - flips[0].to;
         replaced(certificate, flips);
     });
+    refused_certificate(&fixture, nonrobust, "is not as small as -1000", |certificate| {
+        let witness = certificate.witness().unwrap();
+        certificate.evidence = Evidence::Witness(Witness::new(witness.flips.clone(), witness.class, -1000.0));
+    });
     refused_certificate(&fixture, robust, "leads to the class that is certified", |certificate| {
         certificate.evidence = Evidence::Witness(Witness::new(Vec::new(), certificate.class, 0.0));
     });

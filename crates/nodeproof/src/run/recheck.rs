@@ -6,7 +6,7 @@ use super::{Certifier, CertifyError};
 use crate::budget::Limits;
 use crate::certificate::{Bound, Certificate, Witness};
 use crate::dense::Matrix;
-use crate::exact::{compare_logits, compare_margin};
+use crate::exact::compare_margin;
 use crate::ids::{ClassId, NodeId};
 use crate::network::{Network, largest};
 use crate::radius::Radius;
@@ -121,16 +121,18 @@ impl Recheck<'_> {
         if class == expected { Ok(()) } else { Err(format!("it certifies class {class} in place of {expected}")) }
     }
 
-    /// Checks that the flips are admissible and take the class its lead, in exact arithmetic.
+    /// Checks that the flips are admissible and take the class its lead, by as much as is said, in exact arithmetic.
     fn witness(&self, node: NodeId, class: ClassId, witness: &Witness) -> Result<(), String> {
-        let Witness { flips, class: other, .. } = witness;
+        let &Witness { ref flips, class: other, margin, .. } = witness;
         if !self.limits.admits(self.network.graph(), flips) {
             return Err("its witness is not within the budget".to_owned());
         }
-        if compare_logits(self.network, node, flips, class, *other) == Ordering::Greater {
-            return Err(format!("class {other} does not overtake under its witness"));
+        let is_above = |lead| compare_margin(self.network, node, flips, (class, other), lead) == Ordering::Greater;
+        match is_above(margin) {
+            false => Ok(()),
+            true if is_above(0.0) => Err(format!("class {other} does not overtake under its witness")),
+            true => Err(format!("the margin under its witness is not as small as {margin}")),
         }
-        Ok(())
     }
 }
 
