@@ -166,13 +166,16 @@ impl Problem {
         self.certify_with(Engine::Fast, slopes)
     }
 
-    /// What an engine of the library says of all nodes.
+    /// What an engine of the library says of all nodes, which would be believed if it came from a file.
     pub fn certify_with(&self, engine: Engine, slopes: Slopes) -> Vec<Certificate> {
         let (graph, model) = (self.graph(), self.model());
         let nodes: Vec<_> = graph.node_ids().collect();
         let certifier = Certifier::new(&graph, &model).unwrap().budget(self.budget());
         let certifier = certifier.target_class(self.target_class()).slopes(slopes).engine(engine).threads(1);
-        certifier.certify(&nodes).unwrap()
+        let certificates = certifier.certify(&nodes).unwrap();
+        let recheck = certifier.recheck().unwrap();
+        certificates.iter().for_each(|certificate| assert_eq!(recheck.certificate(certificate), Ok(())));
+        certificates
     }
 
     /// The attributes as a dense matrix.
