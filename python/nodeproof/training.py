@@ -202,7 +202,7 @@ def train(
     result = Training(
         graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled
     )
-    model.metadata |= _facts(result)
+    model.metadata |= _worth(result)
     return result
 
 
@@ -218,11 +218,11 @@ def _checked(name: str, value: Any) -> Any:
     return whole(name, value) if name in _WHOLE else number(name, value)
 
 
-def _facts(result: Training) -> dict[str, str]:
+def _worth(result: Training) -> dict[str, str]:
     """What the file of a model says about its worth, if that was evaluated."""
-    facts = {}
+    worth = {}
     for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
         value = getattr(result, name)
         if value is not None and result.certificates is not None:
-            facts[name] = repr(int(value)) if value == int(value) else repr(value)
-    return facts
+            worth[name] = repr(int(value)) if value == int(value) else repr(value)
+    return worth

@@ -58,6 +58,13 @@ impl Radius {
         self.robust_up_to.unwrap_or(0)
     }
 
+    /// Whether no budget up to `most` is undecided, given the largest that is proven and the smallest that has a witness: the two
+    /// meet, or all budgets are withstood.
+    pub fn all_decided(robust_up_to: Option<u32>, nonrobust_from: Option<u32>, most: u32) -> bool {
+        let next = robust_up_to.map_or(0, |robust| u64::from(robust) + 1);
+        nonrobust_from.map_or(next > u64::from(most), |from| u64::from(from) == next)
+    }
+
     /// Whether no budget is left undecided.
     pub fn is_exact(&self) -> bool {
         self.found.as_ref().is_some_and(|found| found.exact)

@@ -374,6 +374,7 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(rh, "--patience 0"), "such as 50, or none"),
         (with(rh, "--clip 0"), "such as 1, or none"),
         (with(rh, "--hidden 0"), "such as 32 or 64,32, or none"),
+        (with(rh, "--hidden 99999999999"), "smaller hidden layers"),
         (with(ce, "--batch 5"), "method ce has no use for it; leave it out, or choose rce, rh or rh-u"),
         (with(ce, "--robust-weight 1"), "--robust-weight: method ce has no use"),
         (with(ce, "--labelled-margin 1"), "choose rh or rh-u"),

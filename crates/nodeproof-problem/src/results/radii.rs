@@ -188,12 +188,7 @@ fn check_found(robust_up_to: Option<u32>, found: &Found, header: &Header) -> Res
     if found.nonrobust_from.is_some_and(|from| robust_up_to >= Some(from)) {
         return Err("it is robust and nonrobust under the same budget".to_owned());
     }
-    let not_robust = robust_up_to.map_or(0, |robust| u64::from(robust) + 1);
-    let exact = match found.nonrobust_from {
-        Some(from) => u64::from(from) == not_robust,
-        None => not_robust > u64::from(most),
-    };
-    if found.exact != exact {
+    if found.exact != Radius::all_decided(robust_up_to, found.nonrobust_from, most) {
         return Err("whether it is exact does not follow from its budgets".to_owned());
     }
     Ok(())

@@ -84,10 +84,7 @@ impl Known {
 
     /// Whether no budget up to `most` is left undecided.
     fn is_exact(&self, most: u32) -> bool {
-        match self.nonrobust {
-            Some(nonrobust) => nonrobust == self.not_robust,
-            None => self.not_robust > most,
-        }
+        Radius::all_decided(self.not_robust.checked_sub(1), self.nonrobust, most)
     }
 
     fn found(&self, most: u32) -> Found {
