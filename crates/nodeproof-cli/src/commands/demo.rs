@@ -348,7 +348,7 @@ impl Demo {
             text += &format!("  {shown}\n");
         }
         let files = format!(
-            "Open {} in a browser. Beside it are the plot, the networks, how they were trained, and certificate and radius \
+            "Open {} in a browser. Beside it are the plot, the networks, how they were trained, and the certificate and radius \
              of every noun (docs/formats.md). What a certificate promises, and what it does not: docs/guarantee.md. All this \
              took {}.",
             terminal::shown(&self.file("report.html")),
