@@ -47,7 +47,7 @@ pub use graph::{
 };
 pub use ids::{AttributeId, ClassId, NodeId};
 pub use matrix::Matrix;
-pub use model::{Layer, Model, ModelError, Propagation};
+pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
 pub use npz::NpzError;
 pub use radius::{Found, Radius};
 pub use settings::{CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings};

@@ -172,6 +172,43 @@ impl SparseMatrix {
         let range = self.pattern.range(row);
         (&self.pattern.indices[range.clone()], &self.values[range])
     }
+
+    /// The product with another matrix, entries of a row summed in the order of the columns that they pass through.
+    pub fn times(&self, other: &Self) -> Self {
+        let columns = other.pattern.columns;
+        let (mut sums, mut seen) = (vec![0.0; columns], vec![false; columns]);
+        let mut product =
+            Self { pattern: Pattern { columns, offsets: vec![0], indices: Vec::new() }, values: Vec::new() };
+        let mut touched: Vec<u32> = Vec::new();
+        for row in 0..self.rows() {
+            let (through, factors) = self.row(row);
+            for (&middle, &factor) in through.iter().zip(factors) {
+                let (targets, values) = other.row(middle as usize);
+                for (&column, &value) in targets.iter().zip(values) {
+                    if !std::mem::replace(&mut seen[column as usize], true) {
+                        touched.push(column);
+                    }
+                    sums[column as usize] += factor * value;
+                }
+            }
+            touched.sort_unstable();
+            for column in touched.drain(..) {
+                product.pattern.indices.push(column);
+                product.values.push(std::mem::take(&mut sums[column as usize]));
+                seen[column as usize] = false;
+            }
+            product.pattern.offsets.push(product.pattern.indices.len());
+        }
+        product
+    }
+
+    /// The sum with so many times the identity.
+    pub fn plus_diagonal(&self, factor: f64) -> Self {
+        let entries = self.pattern.iter().zip(&self.values).map(|((row, column), &value)| (row, column, value));
+        let diagonal = (0..self.rows() as u32).map(|node| (node, node, factor));
+        let all: Vec<_> = entries.chain(diagonal).collect();
+        Self::from_triplets(self.rows(), self.pattern.columns, &all)
+    }
 }
 
 #[cfg(test)]

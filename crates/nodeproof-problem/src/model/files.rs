@@ -7,7 +7,8 @@ use std::path::Path;
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
-use super::{Layer, Model, ModelError, Propagation};
+use super::description::{self, Problem, Tensors};
+use super::{Model, ModelError, Propagation};
 use crate::matrix::Matrix;
 use crate::npz::Archive;
 use crate::sparse::SparseMatrix;
@@ -17,8 +18,11 @@ use crate::tensors::{self, Tensor, floats, tensor};
 const FORMAT: &str = "nodeproof-model";
 /// How a zip file, and so an `.npz`, begins.
 const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
-/// Version of the layout written here.
-const VERSION: &str = "1";
+/// Version of the layout written here, and the one before it, which is read as well.
+const VERSION: &str = "2";
+const FIRST_VERSION: &str = "1";
+/// Metadata key of the description.
+const NETWORK: &str = "network";
 
 impl Model {
     /// Reads a model: `.npz` with `W0, b0, W1, b1, …` (propagation: symmetric GCN) or `.safetensors`, as its first bytes
@@ -38,7 +42,7 @@ impl Model {
         })
     }
 
-    /// Writes the model as `.safetensors`, with propagation, number of layers and format version as metadata.
+    /// Writes the model as `.safetensors`, with the description of its layers and the format version as metadata.
     ///
     /// # Errors
     /// If the file cannot be written; an existing file is then left as it was.
@@ -52,12 +56,7 @@ impl Model {
     /// If the file cannot be written; an existing file is then left as it was.
     pub fn write_with(&self, path: impl AsRef<Path>, more: &BTreeMap<String, String>) -> Result<(), ModelError> {
         let path = path.as_ref();
-        let own = [
-            ("format", FORMAT.to_owned()),
-            ("version", VERSION.to_owned()),
-            ("layers", self.layers.len().to_string()),
-            ("propagation", self.propagation.name().to_owned()),
-        ];
+        let own = [("format", FORMAT.to_owned()), ("version", VERSION.to_owned()), (NETWORK, self.description())];
         let mut metadata: HashMap<String, String> = more.clone().into_iter().collect();
         metadata.extend(own.map(|(key, value)| (key.to_owned(), value)));
         let written = tensors::write(path, self.named_tensors(), metadata);
@@ -82,18 +81,25 @@ impl Model {
     fn named_tensors(&self) -> Vec<(String, Tensor)> {
         let mut tensors = Vec::new();
         for (i, layer) in self.layers.iter().enumerate() {
-            let shape = vec![layer.weight.rows(), layer.weight.columns()];
-            tensors.push((format!("W{i}"), Tensor::floats(shape, layer.weight.values())));
+            for (k, term) in layer.terms.iter().enumerate() {
+                if let Some(weight) = term.weight.dense() {
+                    let shape = vec![weight.rows(), weight.columns()];
+                    tensors.push((self.weight_name(i, k), Tensor::floats(shape, weight.values())));
+                }
+            }
             tensors.push((format!("b{i}"), Tensor::floats(vec![layer.bias.len()], &layer.bias)));
         }
-        if let Propagation::Custom(matrix) = &self.propagation {
+        for (place, propagation) in self.propagations.iter().enumerate() {
+            let Some(matrix) = propagation.custom() else { continue };
             let pattern = matrix.pattern();
             let offsets = pattern.offsets().iter().flat_map(|&o| (o as u64).to_le_bytes()).collect();
             let indices = pattern.indices().iter().flat_map(|i| i.to_le_bytes()).collect();
             let (rows, entries) = (pattern.rows() + 1, pattern.entries());
-            tensors.push((OFFSETS.to_owned(), Tensor { dtype: Dtype::U64, shape: vec![rows], bytes: offsets }));
-            tensors.push((INDICES.to_owned(), Tensor { dtype: Dtype::U32, shape: vec![entries], bytes: indices }));
-            tensors.push((VALUES.to_owned(), Tensor::floats(vec![entries], matrix.values())));
+            let offsets = Tensor { dtype: Dtype::U64, shape: vec![rows], bytes: offsets };
+            let indices = Tensor { dtype: Dtype::U32, shape: vec![entries], bytes: indices };
+            tensors.push((format!("P{place}.offsets"), offsets));
+            tensors.push((format!("P{place}.indices"), indices));
+            tensors.push((format!("P{place}.values"), Tensor::floats(vec![entries], matrix.values())));
         }
         tensors
     }
@@ -113,9 +119,9 @@ impl Model {
             let array = archive.array(&b, LAYOUT)?;
             let bias = (array.shape().len() == 1).then(|| array.floats()).flatten();
             let bias = bias.ok_or_else(|| archive.error(&b, "must be a one-dimensional array of numbers"))?;
-            layers.push(Layer::new(weight, bias));
+            layers.push((weight, bias));
         }
-        Self::new(layers, Propagation::SymmetricGcn)
+        Self::gcn(layers, Propagation::SymmetricGcn)
     }
 }
 
@@ -123,63 +129,69 @@ fn is_npz(path: &Path, bytes: &[u8]) -> bool {
     bytes.starts_with(ZIP_MAGIC) || path.extension().is_some_and(|extension| extension == "npz")
 }
 
-const OFFSETS: &str = "propagation.offsets";
-const INDICES: &str = "propagation.indices";
-const VALUES: &str = "propagation.values";
-
 /// One more than the largest i for which there is a `Wi` or `bi`, so that a gap is found later.
 fn layer_count<'a>(names: impl Iterator<Item = &'a str>) -> usize {
     let index = |name: &str| name.strip_prefix(['W', 'b'])?.parse::<u16>().ok();
     names.filter_map(index).map(|i| usize::from(i) + 1).max().unwrap_or(0)
 }
 
-enum Problem {
-    Format(String),
-    Model(ModelError),
-}
-
-impl From<String> for Problem {
-    fn from(problem: String) -> Self {
-        Self::Format(problem)
-    }
-}
-
 fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
     let tensors = SafeTensors::deserialize(bytes).map_err(tensors::damaged)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(tensors::damaged)?;
     let metadata = metadata.metadata().clone().unwrap_or_default();
-    if let Some(format) = metadata.get("format").filter(|&format| format == FORMAT) {
-        let version = metadata.get("version").map_or("none", String::as_str);
-        if version != VERSION {
-            return Err(format!("it has version {version} of format {format}, this nodeproof reads {VERSION}").into());
+    let is_ours = metadata.get("format").is_some_and(|format| format == FORMAT);
+    match metadata.get("version").map(String::as_str).filter(|_| is_ours) {
+        Some(VERSION) => {
+            let missing = || format!("its metadata lack `{NETWORK}`, which says how its layers are put together");
+            Model::described(metadata.get(NETWORK).ok_or_else(missing)?, Ours(&tensors))
+        }
+        None if is_ours => Err(format!("it has no version of format {FORMAT}; write it again").into()),
+        None | Some(FIRST_VERSION) => first_version(&tensors, &metadata),
+        Some(version) => {
+            Err(format!("it has version {version} of format {FORMAT}, this nodeproof reads {VERSION}").into())
         }
     }
+}
+
+/// A model of the first version, or the bare tensors of one: layers that share a propagation.
+fn first_version(tensors: &SafeTensors, metadata: &HashMap<String, String>) -> Result<Model, Problem> {
     let count = layer_count(tensors.names().into_iter());
     if let Some(layers) = metadata.get("layers").filter(|layers| layers.parse() != Ok(count)) {
         return Err(format!("its metadata say {layers} layers, but its tensors make {count}").into());
     }
+    let mut ours = Ours(tensors);
     let mut layers = Vec::new();
     for i in 0..count.max(1) {
-        let (shape, values) = layer_floats(&tensors, &format!("W{i}"))?;
-        let &[rows, columns] = &shape[..] else {
-            return Err(format!("tensor W{i} must have two dimensions, inputs × outputs").into());
-        };
-        let (shape, bias) = layer_floats(&tensors, &format!("b{i}"))?;
-        if shape.len() != 1 {
-            return Err(format!("tensor b{i} must have one dimension").into());
-        }
-        layers.push(Layer::new(Matrix::from_values(rows, columns, values), bias));
+        layers.push((ours.matrix(&format!("W{i}"))?, ours.vector(&format!("b{i}"))?));
     }
-    let propagation = match metadata.get("propagation").map(String::as_str) {
-        None | Some("symmetric-gcn") => Propagation::SymmetricGcn,
-        Some("row-normalised") => Propagation::RowNormalised,
-        Some("custom") => Propagation::Custom(custom_matrix(&tensors)?),
-        Some(other) => {
-            let known = "symmetric-gcn, row-normalised and custom";
-            return Err(format!("its propagation is `{other}`; known ones are {known}").into());
-        }
+    let propagation = match metadata.get("propagation").map_or("symmetric-gcn", String::as_str) {
+        "custom" => Propagation::Custom(sparse_matrix(tensors, "propagation")?),
+        name => description::named(name)?,
     };
-    Model::new(layers, propagation).map_err(Problem::Model)
+    Model::gcn(layers, propagation).map_err(Problem::Model)
+}
+
+/// The tensors of a file.
+struct Ours<'a>(&'a SafeTensors<'a>);
+
+impl Tensors for Ours<'_> {
+    fn matrix(&mut self, name: &str) -> Result<Matrix, String> {
+        match layer_floats(self.0, name)? {
+            (shape, values) if shape.len() == 2 => Ok(Matrix::from_values(shape[0], shape[1], values)),
+            _ => Err(format!("tensor {name} must have two dimensions, inputs × outputs")),
+        }
+    }
+
+    fn vector(&mut self, name: &str) -> Result<Vec<f64>, String> {
+        match layer_floats(self.0, name)? {
+            (shape, values) if shape.len() == 1 => Ok(values),
+            _ => Err(format!("tensor {name} must have one dimension")),
+        }
+    }
+
+    fn sparse(&mut self, propagation: usize) -> Result<SparseMatrix, String> {
+        sparse_matrix(self.0, &format!("P{propagation}"))
+    }
 }
 
 /// Shape and values of a weight or bias.
@@ -188,16 +200,18 @@ fn layer_floats(tensors: &SafeTensors, name: &str) -> Result<(Vec<usize>, Vec<f6
     floats(tensors, name)
 }
 
-fn custom_matrix(tensors: &SafeTensors) -> Result<SparseMatrix, String> {
+/// The square matrix whose parts are called `name.offsets`, `name.indices` and `name.values`.
+fn sparse_matrix(tensors: &SafeTensors, name: &str) -> Result<SparseMatrix, String> {
+    let part = |part: &str| format!("{name}.{part}");
     let typed = |name: &str, dtype: Dtype| {
         let tensor = tensor(tensors, name)?;
         if tensor.dtype() == dtype { Ok(tensor) } else { Err(format!("tensor {name} must have type {dtype:?}")) }
     };
     let offsets: Vec<u64> =
-        typed(OFFSETS, Dtype::U64)?.data().as_chunks::<8>().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+        typed(&part("offsets"), Dtype::U64)?.data().as_chunks::<8>().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
     let indices: Vec<u32> =
-        typed(INDICES, Dtype::U32)?.data().as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
-    let (_, values) = floats(tensors, VALUES)?;
+        typed(&part("indices"), Dtype::U32)?.data().as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
+    let (_, values) = floats(tensors, &part("values"))?;
     let rows = offsets.len().saturating_sub(1);
     let entries = indices.len() as u64;
     let well_formed = offsets.first() == Some(&0)
@@ -218,27 +232,69 @@ fn custom_matrix(tensors: &SafeTensors) -> Result<SparseMatrix, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Activation, Layer, Source, Term};
     use super::*;
 
     fn model(propagation: Propagation) -> Model {
-        let first =
-            Layer::new(Matrix::from_values(2, 3, vec![1.0, -0.25, 0.1, 1e-300, 3.0, 0.0]), vec![0.5, -1.0, 0.0]);
-        let last = Layer::new(Matrix::from_values(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), vec![0.0, 1.0]);
-        Model::new(vec![first, last], propagation).unwrap()
+        let first = (Matrix::from_values(2, 3, vec![1.0, -0.25, 0.1, 1e-300, 3.0, 0.0]), vec![0.5, -1.0, 0.0]);
+        let last = (Matrix::from_values(3, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), vec![0.0, 1.0]);
+        Model::gcn(vec![first, last], propagation).unwrap()
+    }
+
+    fn custom() -> Propagation {
+        Propagation::Custom(SparseMatrix::from_triplets(2, 2, &[(0, 0, 0.1), (0, 1, -0.2), (1, 0, 0.3)]))
+    }
+
+    /// A network with everything that a layer can have.
+    fn several_terms() -> Model {
+        let gin = Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![1.1, 1.0] };
+        let power = Propagation::power(custom(), 3);
+        let first = vec![
+            Term::new(Source::Attributes, 0, Matrix::from_values(2, 2, vec![0.1, 1e-300, -3.0, 0.0])),
+            Term::new(Source::Ones, 1, Matrix::from_values(1, 2, vec![0.3, 0.7])),
+        ];
+        let second = vec![Term::new(Source::Layer(0), 2, 0.1), Term::new(Source::Attributes, 1, 1.0)];
+        let layers = vec![
+            Layer::new(first, vec![0.5, -1.0], Activation::LeakyRelu(0.1)),
+            Layer::new(second, vec![0.0, 0.1], Activation::Relu),
+            Layer::new(vec![Term::new(Source::Layer(1), 3, 1.0)], vec![0.0; 2], Activation::None),
+        ];
+        Model::new(2, vec![gin, custom(), power, Propagation::Identity], layers).unwrap()
     }
 
     #[test]
     fn written_models_read_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
-        let custom = SparseMatrix::from_triplets(2, 2, &[(0, 0, 0.1), (0, 1, 0.2), (1, 0, 0.3)]);
-        for propagation in [Propagation::SymmetricGcn, Propagation::RowNormalised, Propagation::Custom(custom)] {
-            let model = model(propagation);
+        let gcns = [Propagation::SymmetricGcn, Propagation::RowNormalised, custom()].map(model);
+        for model in gcns.into_iter().chain([several_terms()]) {
             model.write(&path).unwrap();
             let back = Model::read(&path).unwrap();
             assert_eq!(back, model);
             assert_eq!(back.fingerprint(), model.fingerprint());
         }
+    }
+
+    #[test]
+    fn files_of_the_first_version_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        for propagation in [Propagation::SymmetricGcn, custom()] {
+            let model = model(propagation);
+            let own = |name: String| name.replace("P0.", "propagation.");
+            let tensors = model.named_tensors().into_iter().map(|(name, tensor)| (own(name), tensor));
+            let metadata =
+                [("format", FORMAT), ("version", "1"), ("layers", "2"), ("propagation", model.propagation_name())];
+            let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            fs::write(&path, safetensors::serialize(tensors, Some(metadata.into())).unwrap()).unwrap();
+            assert_eq!(Model::read(&path).unwrap(), model);
+        }
+    }
+
+    #[test]
+    fn fingerprints_of_the_first_version_stay() {
+        let expected = "5f814da76e27d8d385f50f2fa4f8c60e31701ba368c1e2d264bf5254ed3eb3bd";
+        assert_eq!(model(Propagation::SymmetricGcn).fingerprint(), expected);
     }
 
     #[test]
@@ -272,20 +328,22 @@ mod tests {
     fn metadata_must_agree_with_the_tensors() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");
-        let write = |key: &str, value: &str| {
-            let metadata =
-                HashMap::from([("format".to_owned(), FORMAT.to_owned()), ("version".to_owned(), VERSION.to_owned())]);
-            let metadata = metadata.into_iter().chain([(key.to_owned(), value.to_owned())]).collect();
-            fs::write(
-                &path,
-                safetensors::serialize(model(Propagation::SymmetricGcn).named_tensors(), Some(metadata)).unwrap(),
-            )
-            .unwrap();
+        let write = |version: &str, key: &str, value: &str| {
+            let metadata = [("format", FORMAT), ("version", version), (key, value)];
+            let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let tensors = model(Propagation::SymmetricGcn).named_tensors();
+            fs::write(&path, safetensors::serialize(tensors, Some(metadata.into())).unwrap()).unwrap();
             Model::read(&path).unwrap_err().to_string()
         };
-        assert!(write("version", "2").contains("version 2"));
-        assert!(write("layers", "3").contains("3 layers"));
-        assert!(write("propagation", "magic").contains("`magic`"));
-        assert!(write("propagation", "custom").contains("propagation.offsets"));
+        assert!(write("3", "layers", "2").contains("version 3"));
+        assert!(write("1", "layers", "3").contains("3 layers"));
+        assert!(write("1", "propagation", "magic").contains("`magic`"));
+        assert!(write("1", "propagation", "custom").contains("propagation.offsets"));
+        assert!(write("2", "layers", "2").contains("`network`"));
+        assert!(write("2", NETWORK, "[]").contains("damaged"));
+        let network = model(Propagation::SymmetricGcn).description();
+        assert!(write("2", NETWORK, &network.replace("symmetric-gcn", "magic")).contains("`magic`"));
+        assert!(write("2", NETWORK, &network.replace("symmetric-gcn", "custom")).contains("P0.offsets"));
+        assert!(write("2", NETWORK, &network.replace("\"layer\":0", "\"layer\":1")).contains("reads layer 1"));
     }
 }

@@ -1,6 +1,8 @@
-//! Graph convolutional networks: layers of weights, and the propagation between them.
+//! Graph neural networks: layers that are sums of terms `P h W`, and the propagations P.
 
+mod description;
 mod files;
+mod layer;
 mod propagation;
 
 use std::path::PathBuf;
@@ -11,6 +13,7 @@ use crate::fingerprint::hex;
 use crate::matrix::Matrix;
 use crate::npz::NpzError;
 
+pub use layer::{Activation, Layer, Source, Term, Weight};
 pub use propagation::Propagation;
 
 /// What can be wrong with a model.
@@ -42,17 +45,22 @@ pub enum ModelError {
         /// The value.
         value: f64,
     },
+    /// A layer that makes no sense.
+    #[error("layer {layer} cannot be: {problem}")]
+    Layer {
+        /// The layer.
+        layer: usize,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
     /// The model and the graph do not fit.
     #[error("the model does not fit the graph: {problem}")]
     Mismatch {
         /// What does not fit, and what to do.
         problem: String,
     },
-    /// A propagation value that is negative, NaN or infinite.
-    #[error(
-        "the propagation is {value} at row {row}, column {column}; certificates need finite values ≥ 0 (bounds would \
-         be wrong otherwise)"
-    )]
+    /// A propagation value that is NaN or infinite.
+    #[error("the propagation is {value} at row {row}, column {column}; every value must be a finite number")]
     Propagation {
         /// The row.
         row: usize,
@@ -82,80 +90,97 @@ pub enum ModelError {
     Npz(#[from] NpzError),
 }
 
-/// One layer: `x ↦ P x W + b`, followed by a ReLU unless it is the last.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
-    weight: Matrix,
-    bias: Vec<f64>,
-}
-
-impl Layer {
-    /// A layer with this weight (inputs × outputs) and bias (one entry an output).
-    pub fn new(weight: Matrix, bias: Vec<f64>) -> Self {
-        Self { weight, bias }
-    }
-
-    /// The weight, inputs × outputs.
-    pub fn weight(&self) -> &Matrix {
-        &self.weight
-    }
-
-    /// The bias, one entry an output.
-    pub fn bias(&self) -> &[f64] {
-        &self.bias
-    }
-}
-
-/// A graph convolutional network of any depth: layers, and the propagation they share.
+/// A graph neural network of any depth: propagations, and layers that are sums of terms.
+///
+/// ```text
+/// Zⁱ = Σ_k P_k h_k W_k + bⁱ,     hⁱ = activation(Zⁱ),     logits of node t = row t of the last Z,
+/// ```
+///
+/// each h_k being the attributes, the activations of an earlier layer, or the constant 1 ([`Source`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
+    attributes: usize,
+    propagations: Vec<Propagation>,
     layers: Vec<Layer>,
-    propagation: Propagation,
 }
 
 impl Model {
-    /// A model with these layers, first to last.
+    /// A model that reads so many attributes; terms name the propagations by their place in the list.
     ///
     /// # Errors
-    /// If there are no layers, shapes do not chain, there are fewer than two classes, or a number is not finite.
+    /// If there are no layers, shapes do not chain, a term reads a later layer or nothing reads the attributes, the last
+    /// layer has an activation, there are fewer than two classes, or a number is not finite.
+    ///
+    /// # Example
+    /// GraphSAGE with means and root weights:
+    /// ```
+    /// use nodeproof_problem::{Activation, Layer, Matrix, Model, Propagation, Source, Term};
+    /// let propagations = vec![Propagation::RowMean, Propagation::Identity];
+    /// let layer = |source, inputs, units, activation| {
+    ///     let term = |propagation| Term::new(source, propagation, Matrix::zeros(inputs, units));
+    ///     Layer::new(vec![term(0), term(1)], vec![0.0; units], activation)
+    /// };
+    /// let layers = vec![
+    ///     layer(Source::Attributes, 30, 16, Activation::Relu),
+    ///     layer(Source::Layer(0), 16, 3, Activation::None),
+    /// ];
+    /// let model = Model::new(30, propagations, layers)?;
+    /// assert_eq!((model.attributes(), model.classes(), model.hidden_layers()), (30, 3, 1));
+    /// # Ok::<(), nodeproof_problem::ModelError>(())
+    /// ```
+    pub fn new(attributes: usize, propagations: Vec<Propagation>, layers: Vec<Layer>) -> Result<Self, ModelError> {
+        let model = Self { attributes, propagations, layers };
+        model.check()?;
+        Ok(model)
+    }
+
+    /// Kipf and Welling's graph convolutional network: `Z⁰ = P X W⁰ + b⁰`, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`, from weights (inputs ×
+    /// outputs) and biases, first to last.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
     ///
     /// # Example
     /// ```
-    /// use nodeproof_problem::{Layer, Matrix, Model, Propagation};
-    /// let layer = Layer::new(Matrix::from_values(3, 2, vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5]), vec![0.0, 0.1]);
-    /// let model = Model::new(vec![layer], Propagation::SymmetricGcn)?;
+    /// use nodeproof_problem::{Matrix, Model, Propagation};
+    /// let layer = (Matrix::from_values(3, 2, vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.5]), vec![0.0, 0.1]);
+    /// let model = Model::gcn(vec![layer], Propagation::SymmetricGcn)?;
     /// assert_eq!((model.attributes(), model.classes(), model.hidden_layers()), (3, 2, 0));
     /// # Ok::<(), nodeproof_problem::ModelError>(())
     /// ```
-    pub fn new(layers: Vec<Layer>, propagation: Propagation) -> Result<Self, ModelError> {
-        let last = layers.last().ok_or(ModelError::NoLayers)?;
-        let shape_error =
-            |tensor: String, found: String, expected: String| ModelError::Shape { tensor, found, expected };
-        for (i, layer) in layers.iter().enumerate() {
-            let (inputs, outputs) = (layer.weight.rows(), layer.weight.columns());
-            let found = format!("{inputs} × {outputs}");
-            if inputs == 0 || outputs == 0 {
-                return Err(shape_error(format!("W{i}"), found, "both sizes must be at least 1".to_owned()));
+    pub fn gcn(layers: Vec<(Matrix, Vec<f64>)>, propagation: Propagation) -> Result<Self, ModelError> {
+        let attributes = layers.first().map_or(0, |(weight, _)| weight.rows());
+        let last = layers.len().saturating_sub(1);
+        let layer = |(i, (weight, bias)): (usize, (Matrix, Vec<f64>))| {
+            let source = if i == 0 { Source::Attributes } else { Source::Layer(i - 1) };
+            let activation = if i == last { Activation::None } else { Activation::Relu };
+            Layer::new(vec![Term::new(source, 0, weight)], bias, activation)
+        };
+        Self::new(attributes, vec![propagation], layers.into_iter().enumerate().map(layer).collect())
+    }
+
+    /// Weights, biases and propagation, if the model is one that [`Model::gcn`] makes.
+    pub fn as_gcn(&self) -> Option<(Vec<(&Matrix, &[f64])>, &Propagation)> {
+        let [propagation] = &self.propagations[..] else { return None };
+        let chain = self.as_chain()?;
+        Some((chain, propagation))
+    }
+
+    /// Weights and biases, if every layer but the first reads nothing but the one before it, through one dense term, and ReLUs
+    /// are all there is between: a graph convolutional network, but perhaps with several propagations.
+    pub fn as_chain(&self) -> Option<Vec<(&Matrix, &[f64])>> {
+        let last = self.layers.len() - 1;
+        let layer = |(i, layer): (usize, &'_ Layer)| -> Option<(&Matrix, &[f64])> {
+            let source = if i == 0 { Source::Attributes } else { Source::Layer(i - 1) };
+            let activation = if i == last { Activation::None } else { Activation::Relu };
+            match &self.layers[i].terms[..] {
+                [term] if term.source == source && layer.activation == activation => {
+                    Some((term.weight.dense()?, &self.layers[i].bias))
+                }
+                _ => None,
             }
-            if i > 0 && inputs != layers[i - 1].weight.columns() {
-                let before = layers[i - 1].weight.columns();
-                let expected =
-                    format!("W{} has {before} outputs, so W{i} must have {before} rows (inputs × outputs)", i - 1);
-                return Err(shape_error(format!("W{i}"), found, expected));
-            }
-            if layer.bias.len() != outputs {
-                let expected = format!("W{i} has {outputs} outputs, so b{i} must have {outputs} entries");
-                return Err(shape_error(format!("b{i}"), layer.bias.len().to_string(), expected));
-            }
-            check_finite(format!("W{i}"), layer.weight.values())?;
-            check_finite(format!("b{i}"), &layer.bias)?;
-        }
-        if last.weight.columns() < 2 {
-            let i = layers.len() - 1;
-            let expected = "a classifier needs at least two classes".to_owned();
-            return Err(shape_error(format!("W{i}"), format!("{} × 1", last.weight.rows()), expected));
-        }
-        Ok(Self { layers, propagation })
+        };
+        self.layers.iter().enumerate().map(layer).collect()
     }
 
     /// The layers, first to last.
@@ -163,42 +188,183 @@ impl Model {
         &self.layers
     }
 
-    /// All weights and biases, tensor by tensor: W0, b0, W1, b1, …
+    /// The propagations that terms name.
+    pub fn propagations(&self) -> &[Propagation] {
+        &self.propagations
+    }
+
+    /// The name of the propagation, or `several`.
+    pub fn propagation_name(&self) -> &'static str {
+        match &self.propagations[..] {
+            [propagation] => propagation.name(),
+            _ => "several",
+        }
+    }
+
+    /// The same layers with other propagations in place of these.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub fn with_propagations(self, propagations: Vec<Propagation>) -> Result<Self, ModelError> {
+        Self::new(self.attributes, propagations, self.layers)
+    }
+
+    /// All weights and biases, tensor by tensor: the weights of layer 0, b0, those of layer 1, b1, … Multiples of the identity
+    /// are not among them.
     pub fn tensors(&self) -> impl Iterator<Item = &[f64]> {
-        self.layers.iter().flat_map(|layer| [layer.weight.values(), &layer.bias])
+        self.layers.iter().flat_map(|layer| {
+            let weights = layer.terms.iter().filter_map(|term| term.weight.dense());
+            weights.map(Matrix::values).chain([&layer.bias[..]])
+        })
     }
 
     /// All weights and biases, tensor by tensor, to be changed; whoever does keeps them finite.
     pub fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
-        self.layers.iter_mut().flat_map(|layer| [layer.weight.values_mut(), layer.bias.as_mut_slice()])
+        self.layers.iter_mut().flat_map(|layer| {
+            let weights = layer.terms.iter_mut().filter_map(|term| match &mut term.weight {
+                Weight::Dense(matrix) => Some(matrix.values_mut()),
+                Weight::Scalar(_) => None,
+            });
+            weights.chain([layer.bias.as_mut_slice()])
+        })
     }
 
-    /// The propagation.
-    pub fn propagation(&self) -> &Propagation {
-        &self.propagation
-    }
-
-    /// Number of layers with a ReLU behind them.
+    /// Number of layers with an activation behind them.
     pub fn hidden_layers(&self) -> usize {
-        self.layers.len() - 1
+        self.layers.iter().filter(|layer| layer.is_hidden()).count()
     }
 
     /// Number of attributes it reads, D.
     pub fn attributes(&self) -> usize {
-        self.layers[0].weight.rows()
+        self.attributes
     }
 
     /// Number of classes, K.
     pub fn classes(&self) -> usize {
-        self.layers[self.layers.len() - 1].weight.columns()
+        self.layers[self.layers.len() - 1].units()
     }
 
-    /// SHA-256 of propagation, weights and biases.
+    /// Number of inputs that a term has: attributes, units of a layer, or 1.
+    pub fn width(&self, source: Source) -> usize {
+        match source {
+            Source::Attributes => self.attributes,
+            Source::Layer(layer) => self.layers[layer].units(),
+            Source::Ones => 1,
+        }
+    }
+
+    /// What messages and files call the weight of a term: `W0`, or `W0.1` where the layer has several terms.
+    pub fn weight_name(&self, layer: usize, term: usize) -> String {
+        if self.layers[layer].terms.len() == 1 { format!("W{layer}") } else { format!("W{layer}.{term}") }
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        let last = self.layers.last().ok_or(ModelError::NoLayers)?;
+        for i in 0..self.layers.len() {
+            self.check_layer(i)?;
+        }
+        let i = self.layers.len() - 1;
+        let reads_attributes = |term: &Term| term.source == Source::Attributes;
+        if !self.layers.iter().flat_map(|layer| &layer.terms).any(reads_attributes) {
+            let problem = "no term reads the attributes, so that none of them matters".to_owned();
+            return Err(ModelError::Layer { layer: 0, problem });
+        }
+        if last.is_hidden() {
+            let problem =
+                "it is the last, whose pre-activations are the logits, and has an activation; add a layer that \
+                           passes its activations on: one term with weight 1 and the identity"
+                    .to_owned();
+            return Err(ModelError::Layer { layer: i, problem });
+        }
+        if last.units() < 2 {
+            let (tensor, found) = match last.terms[0].weight.dense() {
+                Some(weight) => (self.weight_name(i, 0), format!("{} × 1", weight.rows())),
+                None => (format!("b{i}"), "1".to_owned()),
+            };
+            let expected = "a classifier needs at least two classes".to_owned();
+            return Err(ModelError::Shape { tensor, found, expected });
+        }
+        for propagation in &self.propagations {
+            propagation.check_numbers()?;
+        }
+        Ok(())
+    }
+
+    fn check_layer(&self, i: usize) -> Result<(), ModelError> {
+        let layer = &self.layers[i];
+        let fail = |problem: String| Err(ModelError::Layer { layer: i, problem });
+        if layer.terms.is_empty() {
+            return fail("it has no terms; give it at least one".to_owned());
+        }
+        for (k, term) in layer.terms.iter().enumerate() {
+            if let Source::Layer(source) = term.source
+                && source >= i
+            {
+                return fail(format!("term {k} reads layer {source}, which does not come before it"));
+            }
+            if term.propagation >= self.propagations.len() {
+                let count = self.propagations.len();
+                return fail(format!("term {k} names propagation {}, but there are {count}", term.propagation));
+            }
+            self.check_weight(i, k)?;
+        }
+        if let Activation::LeakyRelu(slope) = layer.activation
+            && !(0.0..1.0).contains(&slope)
+        {
+            return fail(format!("its leaky ReLU has slope {slope}; bounds need one in [0, 1)"));
+        }
+        check_finite(format!("b{i}"), &layer.bias)
+    }
+
+    fn check_weight(&self, i: usize, k: usize) -> Result<(), ModelError> {
+        let (layer, term) = (&self.layers[i], &self.layers[i].terms[k]);
+        let (name, inputs, units) = (self.weight_name(i, k), self.width(term.source), layer.units());
+        let shape =
+            |tensor: String, found: String, expected: String| Err(ModelError::Shape { tensor, found, expected });
+        let Weight::Dense(weight) = &term.weight else {
+            if inputs != units {
+                let expected = format!("it multiplies {inputs} inputs by a number, so b{i} must have {inputs} entries");
+                return shape(format!("b{i}"), units.to_string(), expected);
+            }
+            return check_finite(name, term.weight.values());
+        };
+        let found = format!("{} × {}", weight.rows(), weight.columns());
+        if weight.rows() == 0 || weight.columns() == 0 {
+            return shape(name, found, "both sizes must be at least 1".to_owned());
+        }
+        if weight.rows() != inputs {
+            let expected = match term.source {
+                Source::Layer(source) => {
+                    let before = self.weight_name(source, 0);
+                    format!("{before} has {inputs} outputs, so {name} must have {inputs} rows (inputs × outputs)")
+                }
+                Source::Attributes => format!("there are {inputs} attributes, so it must have {inputs} rows"),
+                Source::Ones => "it multiplies the constant 1, so it must have one row".to_owned(),
+            };
+            return shape(name, found, expected);
+        }
+        if weight.columns() != units {
+            let expected = format!("{name} has {} outputs, so b{i} must have {0} entries", weight.columns());
+            return shape(format!("b{i}"), units.to_string(), expected);
+        }
+        check_finite(name, weight.values())
+    }
+
+    /// SHA-256 of propagations, weights and biases.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
-        hash.update(b"nodeproof model 1\n");
-        hash.update(self.propagation.name().as_bytes());
-        if let Propagation::Custom(matrix) = &self.propagation {
+        // Models that the first version of the format knew keep their fingerprints.
+        match self.as_gcn() {
+            Some((_, propagation)) => {
+                hash.update(b"nodeproof model 1\n");
+                hash.update(propagation.name().as_bytes());
+            }
+            None => {
+                hash.update(b"nodeproof model 2\n");
+                hash.update(self.description().as_bytes());
+            }
+        }
+        for matrix in self.propagations.iter().flat_map(Propagation::custom) {
             for row in 0..matrix.rows() {
                 let (columns, values) = matrix.row(row);
                 hash.update((columns.len() as u64).to_le_bytes());
@@ -209,11 +375,12 @@ impl Model {
             }
         }
         for layer in &self.layers {
-            hash.update((layer.weight.rows() as u64).to_le_bytes());
-            hash.update((layer.weight.columns() as u64).to_le_bytes());
-            for value in layer.weight.values().iter().chain(&layer.bias) {
-                hash.update(value.to_le_bytes());
+            for weight in layer.terms.iter().filter_map(|term| term.weight.dense()) {
+                hash.update((weight.rows() as u64).to_le_bytes());
+                hash.update((weight.columns() as u64).to_le_bytes());
+                weight.values().iter().for_each(|value| hash.update(value.to_le_bytes()));
             }
+            layer.bias.iter().for_each(|value| hash.update(value.to_le_bytes()));
         }
         hex(&hash.finalize())
     }
@@ -230,21 +397,47 @@ fn check_finite(tensor: String, values: &[f64]) -> Result<(), ModelError> {
 mod tests {
     use super::*;
 
-    fn layer(inputs: usize, outputs: usize) -> Layer {
-        Layer::new(Matrix::zeros(inputs, outputs), vec![0.0; outputs])
+    fn layer(inputs: usize, outputs: usize) -> (Matrix, Vec<f64>) {
+        (Matrix::zeros(inputs, outputs), vec![0.0; outputs])
     }
 
     #[test]
     fn every_wrong_dimension_is_named() {
-        let make = |layers| Model::new(layers, Propagation::SymmetricGcn).unwrap_err().to_string();
+        let make = |layers| Model::gcn(layers, Propagation::SymmetricGcn).unwrap_err().to_string();
         assert!(make(vec![]).contains("no layers"));
         assert!(make(vec![layer(3, 4), layer(5, 2)]).contains("W1 has shape 5 × 2"));
         assert!(make(vec![layer(3, 1)]).contains("two classes"));
         assert!(make(vec![layer(0, 2)]).contains("W0 has shape 0 × 2"));
-        assert!(make(vec![Layer::new(Matrix::zeros(3, 2), vec![0.0; 3])]).contains("b0 has shape 3"));
-        let bad = Layer::new(Matrix::from_values(1, 2, vec![1.0, f64::NAN]), vec![0.0; 2]);
-        assert!(make(vec![bad]).contains("W0 holds NaN at position 1"));
-        let bad = Layer::new(Matrix::zeros(1, 2), vec![f64::INFINITY, 0.0]);
-        assert!(make(vec![bad]).contains("b0 holds inf"));
+        assert!(make(vec![(Matrix::zeros(3, 2), vec![0.0; 3])]).contains("b0 has shape 3"));
+        assert!(
+            make(vec![(Matrix::from_values(1, 2, vec![1.0, f64::NAN]), vec![0.0; 2])])
+                .contains("W0 holds NaN at position 1")
+        );
+        assert!(make(vec![(Matrix::zeros(1, 2), vec![f64::INFINITY, 0.0])]).contains("b0 holds inf"));
+    }
+
+    #[test]
+    fn layers_that_cannot_be_are_refused() {
+        let dense = |source, inputs, units| Term::new(source, 0, Matrix::zeros(inputs, units));
+        let first = || Layer::new(vec![dense(Source::Attributes, 3, 2)], vec![0.0; 2], Activation::Relu);
+        let make = |layers| Model::new(3, vec![Propagation::Adjacency], layers).unwrap_err().to_string();
+        let last = |terms| Layer::new(terms, vec![0.0; 2], Activation::None);
+        assert!(make(vec![first()]).contains("it is the last"));
+        assert!(make(vec![first(), last(vec![])]).contains("layer 1 cannot be: it has no terms"));
+        assert!(make(vec![first(), last(vec![dense(Source::Layer(1), 2, 2)])]).contains("reads layer 1"));
+        assert!(
+            make(vec![last(vec![Term::new(Source::Attributes, 1, Matrix::zeros(3, 2))])]).contains("propagation 1")
+        );
+        assert!(make(vec![last(vec![dense(Source::Ones, 1, 2)])]).contains("no term reads the attributes"));
+        let several = vec![dense(Source::Layer(0), 2, 2), dense(Source::Ones, 2, 2)];
+        assert!(make(vec![first(), last(several)]).contains("W1.1 has shape 2 × 2, but it multiplies the constant 1"));
+        assert!(
+            make(vec![last(vec![Term::new(Source::Attributes, 0, 1.0)])])
+                .contains("b0 has shape 2, but it multiplies 3")
+        );
+        for slope in [1.0, -0.1, f64::NAN] {
+            let leaky = Layer::new(vec![dense(Source::Attributes, 3, 2)], vec![0.0; 2], Activation::LeakyRelu(slope));
+            assert!(make(vec![leaky, last(vec![Term::new(Source::Layer(0), 0, 1.0)])]).contains("slope"));
+        }
     }
 }

@@ -4,66 +4,179 @@ use super::ModelError;
 use crate::graph::Graph;
 use crate::sparse::{Pattern, SparseMatrix};
 
-/// How a node aggregates its neighbours. With Ã = A + I and d̃ its row sums:
+/// How a node aggregates others. With A the adjacency matrix and d its row sums, Ã = A + I and d̃ its row sums:
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Propagation {
+    /// The node itself: `P = I`, as in a linear layer.
+    Identity,
     /// `P_mn = Ã_mn / √(d̃_m d̃_n)`, as in Kipf and Welling's GCN.
     SymmetricGcn,
     /// `P_mn = Ã_mn / d̃_m`: the mean of the neighbours and the node itself.
     RowNormalised,
-    /// Any N × N matrix of values ≥ 0, such as a power of P for SGC.
+    /// `P_mn = A_mn / d_m`: the mean of the neighbours; 0 for a node without any, as in GraphSAGE.
+    RowMean,
+    /// `P = A`: the sum of the neighbours, as in GIN.
+    Adjacency,
+    /// `Σ_i c_i Pⁱ` of another propagation, constant coefficient first: a power as in SGC, or `(1 + ε) I + A` as in GIN.
+    Polynomial {
+        /// P.
+        of: Box<Propagation>,
+        /// c.
+        coefficients: Vec<f64>,
+    },
+    /// Any N × N matrix.
     Custom(SparseMatrix),
 }
 
 impl Propagation {
+    /// `Pᵏ` of a propagation.
+    pub fn power(of: Self, exponent: usize) -> Self {
+        let coefficients = (0..=exponent).map(|i| f64::from(u8::from(i == exponent))).collect();
+        Self::Polynomial { of: Box::new(of), coefficients }
+    }
+
     /// The name under which files know it.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Identity => "identity",
             Self::SymmetricGcn => "symmetric-gcn",
             Self::RowNormalised => "row-normalised",
+            Self::RowMean => "row-mean",
+            Self::Adjacency => "adjacency",
+            Self::Polynomial { .. } => "polynomial",
             Self::Custom(_) => "custom",
         }
     }
 
+    /// The propagation of that name, if it needs nothing else.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Identity, Self::SymmetricGcn, Self::RowNormalised, Self::RowMean, Self::Adjacency];
+        all.into_iter().find(|propagation| propagation.name() == name)
+    }
+
+    /// The matrix that was given, of a custom propagation or a polynomial of one.
+    pub fn custom(&self) -> Option<&SparseMatrix> {
+        match self {
+            Self::Custom(matrix) => Some(matrix),
+            Self::Polynomial { of, .. } => of.custom(),
+            _ => None,
+        }
+    }
+
     /// The matrix for `graph`, N × N. A self-loop that the graph kept counts twice on the diagonal of Ã, as in the
-    /// reference implementation.
+    /// reference implementation, and once in A.
     ///
     /// # Errors
-    /// If a custom matrix does not fit the graph or holds a value that is negative or not finite.
+    /// If a custom matrix does not fit the graph, or a value is not finite.
     pub fn matrix(&self, graph: &Graph) -> Result<SparseMatrix, ModelError> {
-        if let Self::Custom(matrix) = self {
-            check_custom(matrix, graph.nodes())?;
-            return Ok(matrix.clone());
+        let (nodes, adjacency) = (graph.nodes(), graph.adjacency());
+        let degree = |node: u32| adjacency.row(node as usize).len() as f64;
+        match self {
+            Self::Identity => Ok(identity(nodes, 1.0)),
+            Self::SymmetricGcn => {
+                Ok(with_self_loops(graph, |weight, m, n| weight / ((degree(m) + 1.0) * (degree(n) + 1.0)).sqrt()))
+            }
+            Self::RowNormalised => Ok(with_self_loops(graph, |weight, m, _| weight / (degree(m) + 1.0))),
+            Self::RowMean => Ok(SparseMatrix::from_pattern(adjacency.clone(), |m, _| 1.0 / degree(m))),
+            Self::Adjacency => Ok(SparseMatrix::from_pattern(adjacency.clone(), |_, _| 1.0)),
+            Self::Polynomial { of, coefficients } => {
+                let matrix = polynomial(&of.matrix(graph)?, coefficients);
+                check_finite(&matrix)?;
+                Ok(matrix)
+            }
+            Self::Custom(matrix) => {
+                check_shape(matrix, nodes)?;
+                Ok(matrix.clone())
+            }
         }
-        let adjacency = graph.adjacency();
-        let diagonal = (0..graph.nodes() as u32).map(|node| (node, node));
-        let pairs: Vec<_> = adjacency.iter().chain(diagonal).collect();
-        let pattern = Pattern::from_pairs(graph.nodes(), graph.nodes(), &pairs);
-        let degree: Vec<f64> = (0..graph.nodes()).map(|node| adjacency.row(node).len() as f64 + 1.0).collect();
-        let degree = |node: u32| degree[node as usize];
-        let loop_weight = |node: u32| 1.0 + f64::from(u8::from(adjacency.contains(node as usize, node)));
-        let symmetric = matches!(self, Self::SymmetricGcn);
-        Ok(SparseMatrix::from_pattern(pattern, |m, n| {
-            let weight = if m == n { loop_weight(m) } else { 1.0 };
-            if symmetric { weight / (degree(m) * degree(n)).sqrt() } else { weight / degree(m) }
-        }))
+    }
+
+    /// Refuses numbers that are not finite.
+    pub(super) fn check_numbers(&self) -> Result<(), ModelError> {
+        match self {
+            Self::Polynomial { of, coefficients } => {
+                if let Some(coefficient) = coefficients.iter().find(|coefficient| !coefficient.is_finite()) {
+                    let problem =
+                        format!("a polynomial has coefficient {coefficient}; every one must be a finite number");
+                    return Err(ModelError::Mismatch { problem });
+                }
+                of.check_numbers()
+            }
+            Self::Custom(matrix) => check_finite(matrix),
+            _ => Ok(()),
+        }
     }
 }
 
-fn check_custom(matrix: &SparseMatrix, nodes: usize) -> Result<(), ModelError> {
-    if matrix.rows() != nodes || matrix.pattern().columns() != nodes {
-        let shape = format!("{} × {}", matrix.rows(), matrix.pattern().columns());
-        let problem = format!(
-            "its custom propagation is {shape}, but the graph has {nodes} nodes; make it for this graph, one row and \
-             one column a node"
-        );
-        return Err(ModelError::Mismatch { problem });
+impl std::fmt::Display for Propagation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::Polynomial { of, coefficients } = self else { return f.write_str(self.name()) };
+        let powers = coefficients.iter().enumerate().filter(|&(_, &coefficient)| coefficient != 0.0);
+        let mut first = true;
+        for (power, &coefficient) in powers {
+            let sign = match (first, coefficient < 0.0) {
+                (true, false) => "",
+                (true, true) => "−",
+                (false, false) => " + ",
+                (false, true) => " − ",
+            };
+            let factor = if coefficient.abs() == 1.0 { String::new() } else { format!("{}·", coefficient.abs()) };
+            let base = match power {
+                0 => "identity".to_owned(),
+                1 => of.to_string(),
+                _ => format!("{of}^{power}"),
+            };
+            write!(f, "{sign}{factor}{base}")?;
+            first = false;
+        }
+        if first { f.write_str("0") } else { Ok(()) }
     }
-    for row in 0..nodes {
+}
+
+/// So many times the identity.
+fn identity(nodes: usize, factor: f64) -> SparseMatrix {
+    let diagonal: Vec<_> = (0..nodes as u32).map(|node| (node, node)).collect();
+    SparseMatrix::from_pattern(Pattern::from_pairs(nodes, nodes, &diagonal), |_, _| factor)
+}
+
+/// A matrix on the pattern of Ã, from `value(Ã_mn, m, n)`.
+fn with_self_loops(graph: &Graph, value: impl Fn(f64, u32, u32) -> f64) -> SparseMatrix {
+    let (nodes, adjacency) = (graph.nodes(), graph.adjacency());
+    let diagonal = (0..nodes as u32).map(|node| (node, node));
+    let pairs: Vec<_> = adjacency.iter().chain(diagonal).collect();
+    let loop_weight = |node: u32| 1.0 + f64::from(u8::from(adjacency.contains(node as usize, node)));
+    SparseMatrix::from_pattern(Pattern::from_pairs(nodes, nodes, &pairs), |m, n| {
+        value(if m == n { loop_weight(m) } else { 1.0 }, m, n)
+    })
+}
+
+/// `Σ_i c_i Pⁱ` by Horner's rule.
+fn polynomial(matrix: &SparseMatrix, coefficients: &[f64]) -> SparseMatrix {
+    let Some((&last, others)) = coefficients.split_last() else { return identity(matrix.rows(), 0.0) };
+    others.iter().rev().fold(identity(matrix.rows(), last), |sum, &coefficient| {
+        let product = sum.times(matrix);
+        if coefficient == 0.0 { product } else { product.plus_diagonal(coefficient) }
+    })
+}
+
+fn check_shape(matrix: &SparseMatrix, nodes: usize) -> Result<(), ModelError> {
+    if matrix.rows() == nodes && matrix.pattern().columns() == nodes {
+        return Ok(());
+    }
+    let shape = format!("{} × {}", matrix.rows(), matrix.pattern().columns());
+    let problem = format!(
+        "its custom propagation is {shape}, but the graph has {nodes} nodes; make it for this graph, one row and one \
+         column a node"
+    );
+    Err(ModelError::Mismatch { problem })
+}
+
+fn check_finite(matrix: &SparseMatrix) -> Result<(), ModelError> {
+    for row in 0..matrix.rows() {
         let (columns, values) = matrix.row(row);
         for (&column, &value) in columns.iter().zip(values) {
-            if !(value >= 0.0 && value.is_finite()) {
+            if !value.is_finite() {
                 return Err(ModelError::Propagation { row, column, value });
             }
         }
@@ -95,12 +208,38 @@ mod tests {
     }
 
     #[test]
-    fn negative_and_misshapen_custom_matrices_are_refused() {
-        let graph = Graph::new(2, 1, &[], &[]).unwrap();
+    fn named_propagations_by_hand() {
+        let graph = Graph::new(4, 1, &[(0, 1), (0, 2)], &[]).unwrap();
+        let row = |propagation: Propagation, row: usize| {
+            let matrix = propagation.matrix(&graph).unwrap();
+            let (columns, values) = matrix.row(row);
+            columns.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>()
+        };
+        assert_eq!(row(Propagation::RowMean, 0), [(1, 0.5), (2, 0.5)]);
+        assert_eq!(row(Propagation::RowMean, 3), [], "nothing to take the mean of");
+        assert_eq!(row(Propagation::Adjacency, 1), [(0, 1.0)]);
+        assert_eq!(row(Propagation::Identity, 3), [(3, 1.0)]);
+        let square = Propagation::power(Propagation::Adjacency, 2);
+        assert_eq!(row(square.clone(), 1), [(1, 1.0), (2, 1.0)]);
+        assert_eq!(square.to_string(), "adjacency^2");
+        let gin = Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![1.25, 1.0] };
+        assert_eq!(row(gin.clone(), 1), [(0, 1.0), (1, 1.25)]);
+        assert_eq!(gin.to_string(), "1.25·identity + adjacency");
+        let none = Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![] };
+        assert_eq!(row(none, 1), [(1, 0.0)]);
+    }
+
+    #[test]
+    fn misshapen_and_infinite_matrices_are_refused() {
+        let graph = Graph::new(2, 1, &[(0, 1)], &[]).unwrap();
         let custom = |rows, value| Propagation::Custom(SparseMatrix::from_triplets(rows, rows, &[(0, 1, value)]));
-        assert!(custom(2, 0.5).matrix(&graph).is_ok());
-        assert!(matches!(custom(2, -0.5).matrix(&graph), Err(ModelError::Propagation { row: 0, column: 1, .. })));
-        assert!(matches!(custom(2, f64::NAN).matrix(&graph), Err(ModelError::Propagation { .. })));
+        assert!(custom(2, -0.5).matrix(&graph).is_ok());
+        assert!(matches!(custom(2, f64::NAN).check_numbers(), Err(ModelError::Propagation { row: 0, column: 1, .. })));
         assert!(matches!(custom(3, 0.5).matrix(&graph), Err(ModelError::Mismatch { .. })));
+        let large =
+            Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![0.0, 1e300, 1e308] };
+        assert!(large.matrix(&graph).is_ok());
+        let large = Propagation::Polynomial { of: Box::new(custom(2, 1e200)), coefficients: vec![0.0, 1e200] };
+        assert!(matches!(large.matrix(&graph), Err(ModelError::Propagation { .. })));
     }
 }

@@ -68,7 +68,7 @@ pub struct ModelHeader {
     pub fingerprint: String,
     /// Number of layers; 2 with one hidden layer.
     pub layers: usize,
-    /// Name of the propagation.
+    /// Name of the propagation, or `several`.
     pub propagation: String,
     /// Number of classes.
     pub classes: usize,
@@ -80,7 +80,7 @@ impl ModelHeader {
         Self {
             fingerprint: model.fingerprint(),
             layers: model.layers().len(),
-            propagation: model.propagation().name().to_owned(),
+            propagation: model.propagation_name().to_owned(),
             classes: model.classes(),
         }
     }

@@ -6,15 +6,15 @@ use crate::certificate::{Bound, Evidence};
 use crate::graph::Graph;
 use crate::ids::ClassId;
 use crate::matrix::Matrix;
-use crate::model::{Layer, Model, Propagation};
+use crate::model::{Model, Propagation};
 use crate::radius::Found;
 use crate::settings::CertifySettings;
 
 /// A header for tests, of two nodes with three attributes, two classes, and a budget of one flip.
 pub(crate) fn header() -> Header {
     let graph = Graph::new(2, 3, &[(0, 1)], &[(0, 0)]).unwrap();
-    let layer = Layer::new(Matrix::zeros(3, 2), vec![0.0, 1.0]);
-    let model = Model::new(vec![layer], Propagation::SymmetricGcn).unwrap();
+    let layer = (Matrix::zeros(3, 2), vec![0.0, 1.0]);
+    let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
     Header::new(&graph, &model, &CertifySettings::new(Budget::new(1, LocalBudget::Count(1))), 2)
 }
 
