@@ -70,11 +70,11 @@ impl PyModel {
             let (weight, bias) = (weight.view(), bias.view());
             let (rows, columns) = weight.dim();
             let weight = Matrix::from_values(rows, columns, weight.iter().copied().collect());
-            Layer::new(weight, bias.iter().copied().collect())
+            (weight, bias.iter().copied().collect())
         };
         let layers = weights.iter().zip(&biases).map(layer).collect();
         let propagation = propagation.propagation().raised(py)?;
-        Ok(Self(Arc::new(Model::new(layers, propagation).raised(py)?)))
+        Ok(Self(Arc::new(Model::gcn(layers, propagation).raised(py)?)))
     }
 
     /// Reads a model, with its metadata.

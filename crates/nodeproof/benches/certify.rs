@@ -39,10 +39,10 @@ fn generated() -> (Graph, Model) {
     let graph = Graph::new(nodes as usize, attributes as usize, &edges, &pairs).expect("ids are in range");
     let mut layer = |inputs: usize, outputs: usize| {
         let values = (0..inputs * outputs).map(|_| numbers.weight()).collect();
-        Layer::new(Matrix::from_values(inputs, outputs, values), vec![0.1; outputs])
+        (Matrix::from_values(inputs, outputs, values), vec![0.1; outputs])
     };
     let layers = vec![layer(attributes as usize, hidden), layer(hidden, classes)];
-    (graph, Model::new(layers, Propagation::SymmetricGcn).expect("shapes fit"))
+    (graph, Model::gcn(layers, Propagation::SymmetricGcn).expect("shapes fit"))
 }
 
 fn problem() -> (Graph, Model) {

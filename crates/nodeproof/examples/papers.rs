@@ -115,10 +115,10 @@ fn model() -> Result<Model, Box<dyn Error>> {
     let first = (0..WORDS.len()).flat_map(|word| (0..3).map(move |topic| count(word, topic))).collect();
     let last = vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     let layers = vec![
-        Layer::new(Matrix::from_values(WORDS.len(), 3, first), vec![0.0; 3]),
-        Layer::new(Matrix::from_values(3, 3, last), vec![0.0; 3]),
+        (Matrix::from_values(WORDS.len(), 3, first), vec![0.0; 3]),
+        (Matrix::from_values(3, 3, last), vec![0.0; 3]),
     ];
-    Ok(Model::new(layers, Propagation::SymmetricGcn)?)
+    Ok(Model::gcn(layers, Propagation::SymmetricGcn)?)
 }
 
 /// Writes `graph.npz` and `model.safetensors` into `folder`.

@@ -1,10 +1,13 @@
 //! The one walk over the layers from the logits back to the attributes, whatever is carried.
 //!
-//! A number that depends on `Z = P h W + b` with coefficients (or derivatives) λ depends on the activations h of the level
-//! below with `Pᵀ λ Wᵀ`: each node's λ goes *through the weight*, and is then *spread* over the nodes that it gathers from.
+//! A number that depends on `Z = Σ P h W + b` with coefficients (or derivatives) λ depends on what a term reads with
+//! `Pᵀ λ Wᵀ`: each node's λ goes *through the weight*, and is then *spread* over the nodes that it gathers from.
+
+use std::ops::Range;
 
 use crate::dense::{add_scaled, dot, par_fill};
 use crate::matrix::Matrix;
+use crate::model::Weight;
 use crate::rounding::{magnitude, magnitude_dot};
 use crate::slice::Hop;
 
@@ -26,10 +29,10 @@ pub(crate) trait CarriedBack {
 }
 
 /// Adds `Pᵀ λ Wᵀ` to `below`, where λ are the rows of `above`; `back` is scratch space.
-pub(crate) fn layer<C: CarriedBack>(
+pub(crate) fn term<C: CarriedBack>(
     carried: &C,
     hop: &impl Hop,
-    weight: &Matrix,
+    weight: &Weight,
     above: &Matrix<C::Number>,
     back: &mut Vec<C::Number>,
     below: &mut Matrix<C::Number>,
@@ -40,31 +43,45 @@ pub(crate) fn layer<C: CarriedBack>(
             continue;
         }
         back.clear();
-        back.extend((0..weight.rows()).map(|input| carried.through_weight(above, weight.row(input))));
+        match weight {
+            Weight::Dense(weight) => {
+                back.extend((0..weight.rows()).map(|input| carried.through_weight(above, weight.row(input))));
+            }
+            Weight::Scalar(factor) => {
+                back.extend(above.chunks(1).map(|unit| carried.through_weight(unit, &[*factor])));
+            }
+        }
         hop.row(row).for_each(|(n, p)| carried.spread(n, below.row_mut(n), p, back));
     }
 }
 
-/// Adds `Pᵀ λ` to `below`: the way back through a layer whose weight was applied before the propagation, as the first
-/// layer's is.
+/// Adds `Pᵀ λ` to some columns of `below`: the way back through a term whose weight was applied before the propagation, as
+/// those that read the attributes are.
 pub(crate) fn spread<C: CarriedBack>(
     carried: &C,
     hop: &impl Hop,
     above: &Matrix<C::Number>,
+    columns: Range<usize>,
     below: &mut Matrix<C::Number>,
 ) {
     for row in 0..above.rows() {
-        hop.row(row).for_each(|(n, p)| carried.spread(n, below.row_mut(n), p, above.row(row)));
+        hop.row(row).for_each(|(n, p)| carried.spread(n, &mut below.row_mut(n)[columns.clone()], p, above.row(row)));
     }
 }
 
 /// `λ Wᵀ` for each row of λ, in parallel.
-pub(crate) fn through_weight(weight: &Matrix, above: &Matrix) -> Matrix {
-    par_fill(above.rows(), weight.rows(), |row, back| {
-        for (input, back) in back.iter_mut().enumerate() {
-            *back = Coefficients.through_weight(above.row(row), weight.row(input));
+pub(crate) fn through_weight(weight: &Weight, above: &Matrix) -> Matrix {
+    match weight {
+        Weight::Dense(weight) => par_fill(above.rows(), weight.rows(), |row, back| {
+            for (input, back) in back.iter_mut().enumerate() {
+                *back = Coefficients.through_weight(above.row(row), weight.row(input));
+            }
+        }),
+        Weight::Scalar(factor) => {
+            let values = above.values().iter().map(|value| factor * value).collect();
+            Matrix::from_values(above.rows(), above.columns(), values)
         }
-    })
+    }
 }
 
 /// The coefficients or derivatives themselves, rounded as they come.

@@ -8,9 +8,9 @@ use num_bigint::{BigInt, Sign};
 
 use crate::dense::Matrix;
 use crate::flip::Flip;
-use crate::forward::{self, Activation, Carried};
+use crate::forward::Carried;
 use crate::ids::{ClassId, NodeId};
-use crate::model::Layer;
+use crate::model::{Activation, Weight};
 use crate::network::Network;
 use crate::slice::Region;
 
@@ -60,30 +60,39 @@ struct Exact;
 impl Carried for Exact {
     type Number = Dyadic;
 
-    fn bias(b: f64) -> Dyadic {
-        Dyadic::of(b)
+    fn constant(x: f64, _: f64) -> Dyadic {
+        Dyadic::of(x)
     }
 
     fn gather<'r>(
         sums: &mut [Dyadic],
         rows: impl Iterator<Item = (f64, &'r [Dyadic])> + Clone,
         activation: Activation,
+        _: f64,
     ) {
+        let slope = Dyadic::of(activation.slope());
         for (p, row) in rows {
-            let p = Dyadic::of(p);
+            let positive = Dyadic::of(p);
+            let negative = positive.times(&slope);
             for (sum, value) in sums.iter_mut().zip(row) {
-                if activation == Activation::None || value.mantissa.sign() == Sign::Plus {
-                    sum.add(&p.times(value));
-                }
+                let factor = if value.mantissa.sign() == Sign::Plus { &positive } else { &negative };
+                sum.add(&factor.times(value));
             }
         }
     }
 
-    fn transform(layer: &Layer, sums: &[Dyadic], _: usize, out: &mut [Dyadic]) {
-        out.iter_mut().zip(layer.bias()).for_each(|(out, &b)| *out = Dyadic::of(b));
-        for (input, sum) in sums.iter().enumerate() {
-            let weights = layer.weight().row(input);
-            out.iter_mut().zip(weights).for_each(|(out, &w)| out.add(&sum.times(&Dyadic::of(w))));
+    fn add_product(out: &mut [Dyadic], sums: &[Dyadic], weight: &Weight) {
+        match weight {
+            Weight::Dense(weight) => {
+                for (input, sum) in sums.iter().enumerate() {
+                    let weights = weight.row(input);
+                    out.iter_mut().zip(weights).for_each(|(out, &w)| out.add(&sum.times(&Dyadic::of(w))));
+                }
+            }
+            Weight::Scalar(factor) => {
+                let factor = Dyadic::of(*factor);
+                out.iter_mut().zip(sums).for_each(|(out, sum)| out.add(&sum.times(&factor)));
+            }
         }
     }
 }
@@ -102,15 +111,7 @@ pub(crate) fn compare_margin(
     with: f64,
 ) -> Ordering {
     let region = network.region(&[node]);
-    let hop = |level: usize| region.hop(network.propagation(), level);
-    let sums = attribute_sums(network, &region, flips);
-    let first = forward::first::<Exact>(&hop(0), network.layers()[0].bias(), &sums);
-    let logits = network
-        .layers()
-        .iter()
-        .enumerate()
-        .skip(1)
-        .fold(first, |before, (i, layer)| forward::layer::<Exact>(&hop(i), layer, &before, Activation::Relu));
+    let logits = network.last::<Exact>(&region, &attribute_sums(network, &region, flips));
     let mut difference = logits.get(0, y.index());
     difference.add(&logits.get(0, k.index()).minus());
     difference.add(&Dyadic::of(-with));
@@ -146,8 +147,8 @@ mod tests {
     use crate::ids::AttributeId;
     use crate::model::{Model, Propagation};
 
-    fn layer(rows: usize, weight: Vec<f64>, bias: Vec<f64>) -> Layer {
-        Layer::new(Matrix::from_values(rows, bias.len(), weight), bias)
+    fn layer(rows: usize, weight: Vec<f64>, bias: Vec<f64>) -> (Matrix, Vec<f64>) {
+        (Matrix::from_values(rows, bias.len(), weight), bias)
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
         // 1e16 + 1 − 1e16, which is 0 in doubles.
         let model = |third: f64| {
             let first = layer(3, vec![1e16, 1.0, third], vec![0.0]);
-            Model::new(vec![first, layer(1, vec![1.0, 0.0], vec![0.0, 0.5])], Propagation::RowNormalised).unwrap()
+            Model::gcn(vec![first, layer(1, vec![1.0, 0.0], vec![0.0, 0.5])], Propagation::RowNormalised).unwrap()
         };
         let graph = Graph::new(1, 3, &[], &[(0, 0), (0, 1), (0, 2)]).unwrap();
         let compare = |third: f64, flips: &[Flip]| {

@@ -1,110 +1,126 @@
 //! The one walk over the layers from the attributes to the logits, whatever is carried.
 //!
-//! Layer i turns activations `h` of the level below into `Z = P h W + b`: each node *gathers* `Σ_n P_mn h_n`, and the sums are
-//! *transformed* by W and b. What is carried through may be values ([`Values`]), bounds with their errors ([`Intervals`]),
-//! bounds on the magnitude of all numbers on the way ([`Magnitudes`]), or exact numbers (`exact::Exact`).
+//! Layer i is a sum `Z = Σ_k P_k h_k W_k + b` over its terms: for each of them a node *gathers* `Σ_n P_mn h_n`, and the sums
+//! are multiplied by W; terms that read the attributes find these multiplied by W already. What is carried through may be values
+//! ([`Values`]), bounds with their errors ([`Intervals`]), bounds on the magnitude of all numbers on the way ([`Magnitudes`]),
+//! or exact numbers (`exact::Exact`).
 
-use crate::dense::{add_scaled, par_fill, relu};
+use std::ops::Range;
+
+use crate::dense::{add_scaled, par_fill};
 use crate::kernels::{add_activated_rows, add_rows};
 use crate::matrix::Matrix;
-use crate::model::Layer;
+use crate::model::{Activation, Weight};
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::Hop;
-
-/// What a layer's pre-activations go through before they are gathered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activation {
-    /// Nothing: they are activations already.
-    None,
-    /// The rectifier.
-    Relu,
-}
 
 /// A kind of number that can be carried through the layers.
 pub(crate) trait Carried: Sync {
     /// What is carried for each unit of a node.
     type Number: Clone + Default + Send + Sync;
 
-    /// A bias.
-    fn bias(b: f64) -> Self::Number;
+    /// A number of the network itself, such as a bias. Here and below, `gamma` is what a sum may be off by, relative to the
+    /// sum of the magnitudes of its terms.
+    fn constant(x: f64, gamma: f64) -> Self::Number;
 
     /// `sums_j += Σ_n p_n h_nj` over `rows` of weights p_n and rows of pre-activations, h being their activations.
     fn gather<'r>(
         sums: &mut [Self::Number],
         rows: impl Iterator<Item = (f64, &'r [Self::Number])> + Clone,
         activation: Activation,
+        gamma: f64,
     ) where
         Self::Number: 'r;
 
-    /// `out = sums W + b`, each of the sums being one of `terms` terms.
-    fn transform(layer: &Layer, sums: &[Self::Number], terms: usize, out: &mut [Self::Number]);
+    /// `out += sums W`.
+    fn add_product(out: &mut [Self::Number], sums: &[Self::Number], weight: &Weight);
 }
 
-/// `Z⁰ = P s + b⁰` from the attribute sums `s = X W⁰`, in parallel.
-pub(crate) fn first<C: Carried>(hop: &impl Hop, bias: &[f64], sums: &Matrix<C::Number>) -> Matrix<C::Number> {
-    par_fill(hop.rows(), bias.len(), |row, out| {
-        out.iter_mut().zip(bias).for_each(|(out, &b)| *out = C::bias(b));
-        C::gather(out, hop.row(row).map(|(n, p)| (p, sums.row(n))), Activation::None);
-    })
+/// One term of a layer on its way: what it gathers from, and what becomes of it.
+pub(crate) struct Link<'l, H, N> {
+    /// P.
+    pub(crate) hop: H,
+    /// The pre-activations that it reads, and which of their columns.
+    pub(crate) below: &'l Matrix<N>,
+    pub(crate) columns: Range<usize>,
+    /// What they go through.
+    pub(crate) activation: Activation,
+    /// W; `None` where the pre-activations have been multiplied by it.
+    pub(crate) weight: Option<&'l Weight>,
 }
 
-/// `Z = P h W + b` from the pre-activations of the level below, in parallel.
+impl<'l, H: Hop, N> Link<'l, H, N> {
+    fn row(&self, row: usize) -> impl Iterator<Item = (f64, &'l [N])> + Clone {
+        let (below, columns) = (self.below, &self.columns);
+        let Range { start, end } = *columns;
+        let width = below.columns();
+        self.hop.row(row).map(move |(n, p)| (p, &below.values()[n * width + start..n * width + end]))
+    }
+}
+
+/// `Z = Σ P h W + b`, in parallel; `links` are the terms.
 pub(crate) fn layer<C: Carried>(
-    hop: &impl Hop,
-    layer: &Layer,
-    below: &Matrix<C::Number>,
-    activation: Activation,
+    rows: usize,
+    bias: &[f64],
+    links: &[Link<impl Hop, C::Number>],
 ) -> Matrix<C::Number> {
-    par_fill(hop.rows(), layer.bias().len(), |row, out| {
-        let mut sums = vec![C::Number::default(); below.columns()];
-        layer_row::<C>(hop, layer, below, activation, row, &mut sums, out);
-    })
+    par_fill(rows, bias.len(), |row, out| layer_row::<C>(bias, links, row, &mut Vec::new(), out))
 }
 
 /// The same on the calling thread, reusing memory: `out` is replaced, `sums` is scratch space.
 pub(crate) fn layer_into<C: Carried>(
-    hop: &impl Hop,
-    layer: &Layer,
-    below: &Matrix<C::Number>,
-    activation: Activation,
+    rows: usize,
+    bias: &[f64],
+    links: &[Link<impl Hop, C::Number>],
     sums: &mut Vec<C::Number>,
     out: &mut Matrix<C::Number>,
 ) {
-    out.reset(hop.rows(), layer.bias().len());
-    for row in 0..hop.rows() {
-        sums.clear();
-        sums.resize(below.columns(), C::Number::default());
-        layer_row::<C>(hop, layer, below, activation, row, sums, out.row_mut(row));
+    out.reset(rows, bias.len());
+    for row in 0..rows {
+        layer_row::<C>(bias, links, row, sums, out.row_mut(row));
     }
 }
 
 fn layer_row<C: Carried>(
-    hop: &impl Hop,
-    layer: &Layer,
-    below: &Matrix<C::Number>,
-    activation: Activation,
+    bias: &[f64],
+    links: &[Link<impl Hop, C::Number>],
     row: usize,
-    sums: &mut [C::Number],
+    sums: &mut Vec<C::Number>,
     out: &mut [C::Number],
 ) {
-    C::gather(sums, hop.row(row).map(|(n, p)| (p, below.row(n))), activation);
-    C::transform(layer, sums, hop.row_length(row), out);
+    let gamma = gamma_of(links, row);
+    out.iter_mut().zip(bias).for_each(|(out, &b)| *out = C::constant(b, gamma));
+    add_terms::<C>(links, row, gamma, sums, out);
+}
+
+/// What a row of a layer may be off by, relative to the magnitudes of what is added up in it.
+pub(crate) fn gamma_of<N>(links: &[Link<impl Hop, N>], row: usize) -> f64 {
+    gamma_after(links.iter().map(|link| link.hop.row_length(row) + link.columns.len()).sum::<usize>() + 8)
+}
+
+/// Adds the terms of a layer to a row of it.
+pub(crate) fn add_terms<C: Carried>(
+    links: &[Link<impl Hop, C::Number>],
+    row: usize,
+    gamma: f64,
+    sums: &mut Vec<C::Number>,
+    out: &mut [C::Number],
+) {
+    for link in links {
+        let Some(weight) = link.weight else {
+            C::gather(out, link.row(row), link.activation, gamma);
+            continue;
+        };
+        sums.clear();
+        sums.resize(link.columns.len(), C::Number::default());
+        C::gather(sums, link.row(row), link.activation, gamma);
+        C::add_product(out, sums, weight);
+    }
 }
 
 /// `P h`, in parallel.
-pub(crate) fn gathered<C: Carried>(
-    hop: &impl Hop,
-    below: &Matrix<C::Number>,
-    activation: Activation,
-) -> Matrix<C::Number> {
-    par_fill(hop.rows(), below.columns(), |row, sums| {
-        C::gather(sums, hop.row(row).map(|(n, p)| (p, below.row(n))), activation);
-    })
-}
-
-/// `sums W + b` for each row, in parallel.
-pub(crate) fn transformed(layer: &Layer, sums: &Matrix) -> Matrix {
-    par_fill(sums.rows(), layer.bias().len(), |row, out| Values::transform(layer, sums.row(row), 0, out))
+pub(crate) fn gathered(hop: &impl Hop, below: &Matrix) -> Matrix {
+    par_fill(hop.rows(), below.columns(), |row, sums| add_rows(sums, hop.row(row).map(|(n, p)| (p, below.row(n)))))
 }
 
 /// The numbers themselves, rounded as they come.
@@ -113,22 +129,31 @@ pub(crate) struct Values;
 impl Carried for Values {
     type Number = f64;
 
-    fn bias(b: f64) -> f64 {
-        b
+    fn constant(x: f64, _: f64) -> f64 {
+        x
     }
 
     #[inline]
-    fn gather<'r>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'r [f64])> + Clone, activation: Activation) {
+    fn gather<'r>(
+        sums: &mut [f64],
+        rows: impl Iterator<Item = (f64, &'r [f64])> + Clone,
+        activation: Activation,
+        _: f64,
+    ) {
         match activation {
             Activation::None => add_rows(sums, rows),
-            Activation::Relu => add_activated_rows(sums, rows),
+            Activation::Relu => add_activated_rows(sums, rows, |x| Activation::Relu.of(x)),
+            Activation::LeakyRelu(slope) => add_activated_rows(sums, rows, |x| if x > 0.0 { x } else { slope * x }),
         }
     }
 
-    fn transform(layer: &Layer, sums: &[f64], _: usize, out: &mut [f64]) {
-        out.copy_from_slice(layer.bias());
-        for (input, &factor) in sums.iter().enumerate() {
-            add_scaled(out, factor, layer.weight().row(input));
+    #[inline]
+    fn add_product(out: &mut [f64], sums: &[f64], weight: &Weight) {
+        match weight {
+            Weight::Dense(weight) => {
+                sums.iter().enumerate().for_each(|(input, &factor)| add_scaled(out, factor, weight.row(input)));
+            }
+            Weight::Scalar(factor) => add_scaled(out, *factor, sums),
         }
     }
 }
@@ -141,56 +166,68 @@ pub(crate) struct Interval {
     pub(crate) error: f64,
 }
 
-/// Interval arithmetic for P ≥ 0 (Lemma 7 of `docs/maths.md`): with `W₊ = max(W, 0)` and
-/// `W₋ = max(−W, 0)`,
+impl Interval {
+    /// Adds `factor · [lo, hi]`; a negative factor turns the ends around.
+    #[inline]
+    fn add(&mut self, factor: f64, lo: f64, hi: f64) {
+        let (smaller, larger) = if factor >= 0.0 { (lo, hi) } else { (hi, lo) };
+        self.lo += factor * smaller;
+        self.hi += factor * larger;
+    }
+
+    /// Adds that of sums, whose rounding is in their error.
+    #[inline]
+    fn add_product(&mut self, w: f64, sum: &Interval) {
+        self.add(w, sum.lo, sum.hi);
+        self.error += magnitude(w * sum.error);
+    }
+}
+
+/// Interval arithmetic (Lemma 7 of `docs/maths.md`): with σ the activation, which is monotone, a factor p or w takes the lower
+/// end of what it multiplies to the lower end of the product where it is positive, and the upper one where it is negative. For
+/// P ≥ 0, `W₊ = max(W, 0)` and `W₋ = max(−W, 0)`,
 ///
 /// ```text
-/// lo' = P (relu(lo) W₊ − relu(hi) W₋) + b,     hi' = P (relu(hi) W₊ − relu(lo) W₋) + b.
+/// lo' = P (σ(lo) W₊ − σ(hi) W₋) + b,     hi' = P (σ(hi) W₊ − σ(lo) W₋) + b.
 /// ```
 ///
 /// The paper has `lo` and `hi` in place of `relu(lo)` and `relu(hi)`, and no b. That is not sound: a unit with hi < 0
 /// contributes 0, not `hi · w`, so that its `hi'` is too low for w > 0 and its `lo'` too high for w < 0.
+///
+/// *Errors.* Ends and exact pre-activations alike are sums of products `p h w`, off by at most γ times the sum of their
+/// magnitudes, and by the errors of the h, which count twice: adding them up rounds, too.
 pub(crate) struct Intervals;
 
 impl Carried for Intervals {
     type Number = Interval;
 
-    fn bias(b: f64) -> Interval {
-        Interval { lo: b, hi: b, error: 0.0 }
+    fn constant(x: f64, gamma: f64) -> Interval {
+        Interval { lo: x, hi: x, error: gamma * magnitude(x) }
     }
 
     fn gather<'r>(
         sums: &mut [Interval],
         rows: impl Iterator<Item = (f64, &'r [Interval])> + Clone,
         activation: Activation,
+        gamma: f64,
     ) {
         for (p, row) in rows {
             for (sum, unit) in sums.iter_mut().zip(row) {
-                let (lo, hi) = match activation {
-                    Activation::None => (unit.lo, unit.hi),
-                    Activation::Relu => (relu(unit.lo), relu(unit.hi)),
-                };
-                sum.lo += p * lo;
-                sum.hi += p * hi;
-                sum.error += p * unit.error;
+                let (lo, hi) = (activation.of(unit.lo), activation.of(unit.hi));
+                sum.add(p, lo, hi);
+                sum.error += magnitude(p * (2.0 * unit.error + gamma * magnitude(lo.abs().max(hi.abs()))));
             }
         }
     }
 
-    fn transform(layer: &Layer, sums: &[Interval], terms: usize, out: &mut [Interval]) {
-        let gamma = gamma_after(terms + sums.len() + 8);
-        for (out, &b) in out.iter_mut().zip(layer.bias()) {
-            *out = Interval { lo: b, hi: b, error: gamma * magnitude(b) };
-        }
-        for (input, sum) in sums.iter().enumerate() {
-            // Twice the error that comes from below: its own computation rounds, too.
-            let error = 2.0 * sum.error + gamma * magnitude(sum.hi);
-            for (out, &w) in out.iter_mut().zip(layer.weight().row(input)) {
-                let (smaller, larger) = if w >= 0.0 { (sum.lo, sum.hi) } else { (sum.hi, sum.lo) };
-                out.lo += smaller * w;
-                out.hi += larger * w;
-                out.error += magnitude(w) * error;
+    fn add_product(out: &mut [Interval], sums: &[Interval], weight: &Weight) {
+        match weight {
+            Weight::Dense(weight) => {
+                for (input, sum) in sums.iter().enumerate() {
+                    out.iter_mut().zip(weight.row(input)).for_each(|(out, &w)| out.add_product(w, sum));
+                }
             }
+            Weight::Scalar(factor) => out.iter_mut().zip(sums).for_each(|(out, sum)| out.add_product(*factor, sum)),
         }
     }
 }
@@ -201,20 +238,26 @@ pub(crate) struct Magnitudes;
 impl Carried for Magnitudes {
     type Number = f64;
 
-    fn bias(b: f64) -> f64 {
-        magnitude(b)
+    fn constant(x: f64, _: f64) -> f64 {
+        magnitude(x)
     }
 
-    fn gather<'r>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'r [f64])> + Clone, _: Activation) {
+    fn gather<'r>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'r [f64])> + Clone, _: Activation, _: f64) {
         for (p, row) in rows {
             sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += magnitude(p * x));
         }
     }
 
-    fn transform(layer: &Layer, sums: &[f64], _: usize, out: &mut [f64]) {
-        out.iter_mut().zip(layer.bias()).for_each(|(out, &b)| *out = magnitude(b));
-        for (input, &sum) in sums.iter().enumerate() {
-            out.iter_mut().zip(layer.weight().row(input)).for_each(|(out, &w)| *out += magnitude(w * sum));
+    fn add_product(out: &mut [f64], sums: &[f64], weight: &Weight) {
+        match weight {
+            Weight::Dense(weight) => {
+                for (input, &sum) in sums.iter().enumerate() {
+                    out.iter_mut().zip(weight.row(input)).for_each(|(out, &w)| *out += magnitude(w * sum));
+                }
+            }
+            Weight::Scalar(factor) => {
+                out.iter_mut().zip(sums).for_each(|(out, &sum)| *out += magnitude(factor * sum));
+            }
         }
     }
 }

@@ -1,23 +1,45 @@
 //! A number for every weight and bias of a model: a gradient, or a moment of one.
 
-use crate::dense::Matrix;
-use crate::model::Model;
+use crate::dense::{Matrix, add_scaled};
+use crate::model::{Model, Source, Term};
 
-/// One matrix (inputs × outputs) and one vector for every layer.
+/// A matrix (inputs × outputs) for every term with a dense weight, and a vector for every layer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Gradient {
-    pub(crate) weights: Vec<Matrix>,
+    /// For each layer those of its terms.
+    pub(crate) weights: Vec<Vec<Option<Matrix>>>,
     pub(crate) biases: Vec<Vec<f64>>,
 }
 
 impl Gradient {
     /// Zeros in the shape of `model`.
     pub(crate) fn zeros(model: &Model) -> Self {
-        let weight = |weight: &Matrix| Matrix::zeros(weight.rows(), weight.columns());
+        Self::zeros_where(model, |_| true)
+    }
+
+    /// Zeros in the shape of `model`, without the terms that read the attributes.
+    pub(crate) fn zeros_behind_attributes(model: &Model) -> Self {
+        Self::zeros_where(model, |source| source != Source::Attributes)
+    }
+
+    fn zeros_where(model: &Model, wanted: impl Fn(Source) -> bool) -> Self {
+        let term = |term: &Term| {
+            let weight = term.weight().dense().filter(|_| wanted(term.source()));
+            weight.map(|weight| Matrix::zeros(weight.rows(), weight.columns()))
+        };
         Self {
-            weights: model.layers().iter().map(|layer| weight(layer.weight())).collect(),
-            biases: model.layers().iter().map(|layer| vec![0.0; layer.bias().len()]).collect(),
+            weights: model.layers().iter().map(|layer| layer.terms().iter().map(term).collect()).collect(),
+            biases: model.layers().iter().map(|layer| vec![0.0; layer.units()]).collect(),
         }
+    }
+
+    /// Adds another gradient; what that one lacks stays.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let weights = self.weights.iter_mut().flatten().zip(other.weights.iter().flatten());
+        for (sum, weight) in weights.filter_map(|(sum, weight)| sum.as_mut().zip(weight.as_ref())) {
+            add_scaled(sum.values_mut(), 1.0, weight.values());
+        }
+        self.biases.iter_mut().zip(&other.biases).for_each(|(sum, bias)| add_scaled(sum, 1.0, bias));
     }
 
     /// Sets every number to 0.
@@ -35,14 +57,17 @@ impl Gradient {
         self.tensors().flatten().map(|value| value * value).sum::<f64>().sqrt()
     }
 
-    /// All numbers, tensor by tensor: W0, b0, W1, b1, …
+    /// All numbers, tensor by tensor, in the order of [`Model::tensors`].
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &[f64]> {
-        self.weights.iter().map(Matrix::values).zip(&self.biases).flat_map(|(weight, bias)| [weight, bias])
+        self.weights.iter().zip(&self.biases).flat_map(|(weights, bias)| {
+            weights.iter().flatten().map(Matrix::values).chain([&bias[..]])
+        })
     }
 
     /// All numbers, to be changed.
     pub(crate) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut [f64]> {
-        let weights = self.weights.iter_mut().map(Matrix::values_mut);
-        weights.zip(&mut self.biases).flat_map(|(weight, bias)| [weight, bias.as_mut_slice()])
+        self.weights.iter_mut().zip(&mut self.biases).flat_map(|(weights, bias)| {
+            weights.iter_mut().flatten().map(Matrix::values_mut).chain([bias.as_mut_slice()])
+        })
     }
 }

@@ -3,8 +3,6 @@
 //! Both versions make the same multiplications and additions in the same order, without fusing them, so that results
 //! do not depend on the machine.
 
-use crate::dense::relu;
-
 /// Length to which vectors of `f32` are padded with zeros.
 pub(crate) const LANES: usize = 8;
 
@@ -56,10 +54,14 @@ pub(crate) fn add_rows<'a>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'
     dispatch(AddRows { sums, rows, activate: |x| x });
 }
 
-/// Adds `Σ_i p_i relu(row_i)` to `sums`, row after row.
+/// Adds `Σ_i p_i activate(row_i)` to `sums`, row after row.
 #[inline]
-pub(crate) fn add_activated_rows<'a>(sums: &mut [f64], rows: impl Iterator<Item = (f64, &'a [f64])> + Clone) {
-    dispatch(AddRows { sums, rows, activate: relu });
+pub(crate) fn add_activated_rows<'a>(
+    sums: &mut [f64],
+    rows: impl Iterator<Item = (f64, &'a [f64])> + Clone,
+    activate: impl Fn(f64) -> f64,
+) {
+    dispatch(AddRows { sums, rows, activate });
 }
 
 struct AddRows<'s, R, F> {

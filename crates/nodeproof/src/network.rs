@@ -1,15 +1,16 @@
-//! A model on a graph: the propagation made, the shapes checked, ready to be evaluated.
+//! A model on a graph: the propagations made, the shapes checked, ready to be evaluated.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::dense::{Matrix, add_scaled, par_fill};
 use crate::flip::Flip;
-use crate::forward::{self, Activation, Values};
+use crate::forward::{self, Carried, Link, Values};
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::kernels::add_rows;
-use crate::model::{Layer, Model, ModelError};
-use crate::slice::Region;
+use crate::model::{Activation, Layer, Model, ModelError, Source, Weight};
+use crate::slice::{Region, RegionHop, Slicer};
 use crate::sparse::SparseMatrix;
 
 /// A [`Model`] together with the [`Graph`] it is evaluated on.
@@ -17,14 +18,42 @@ use crate::sparse::SparseMatrix;
 pub struct Network<'a> {
     graph: &'a Graph,
     model: &'a Model,
-    propagation: Cow<'a, SparseMatrix>,
+    matrices: Cow<'a, [SparseMatrix]>,
+    attribute_weight: Cow<'a, Matrix>,
+    attribute_terms: Vec<AttributeTerm>,
+    chain: Option<Vec<ChainLayer<'a>>>,
+}
+
+/// A term that reads the attributes.
+#[derive(Debug, Clone)]
+pub(crate) struct AttributeTerm {
+    pub(crate) layer: usize,
+    /// Its place among the terms of the layer.
+    pub(crate) term: usize,
+    /// The columns of [`Network::attribute_weight`] that are its weight.
+    pub(crate) columns: Range<usize>,
+}
+
+/// A layer of a network whose layers form a chain: its one term reads the layer before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChainLayer<'a> {
+    pub(crate) weight: &'a Matrix,
+    pub(crate) bias: &'a [f64],
+}
+
+/// What layers read: `X W` of the attributes for the weights of all terms that read them, the number 1, and pre-activations of
+/// the layers so far.
+struct Inputs<'i, N> {
+    sums: &'i Matrix<N>,
+    one: &'i Matrix<N>,
+    layers: &'i [Matrix<N>],
 }
 
 impl<'a> Network<'a> {
     /// Puts `model` on `graph`.
     ///
     /// # Errors
-    /// If the model reads another number of attributes, has too few classes for the labels, or its propagation does
+    /// If the model reads another number of attributes, has too few classes for the labels, or one of its propagations does
     /// not fit.
     pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, ModelError> {
         if model.attributes() != graph.attribute_count() {
@@ -45,12 +74,24 @@ impl<'a> Network<'a> {
             );
             return Err(ModelError::Mismatch { problem });
         }
-        Ok(Self { graph, model, propagation: Cow::Owned(model.propagation().matrix(graph)?) })
+        let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));
+        let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of(graph, model, Cow::Owned(matrices)))
     }
 
-    /// Puts `model` on `graph`, for which it was made, with the matrix of its propagation at hand.
-    pub(crate) fn with_propagation(graph: &'a Graph, model: &'a Model, propagation: &'a SparseMatrix) -> Self {
-        Self { graph, model, propagation: Cow::Borrowed(propagation) }
+    /// Puts `model` on `graph`, for which it was made, with the matrices of its propagations at hand.
+    pub(crate) fn with_matrices(graph: &'a Graph, model: &'a Model, matrices: &'a [SparseMatrix]) -> Self {
+        Self::of(graph, model, Cow::Borrowed(matrices))
+    }
+
+    fn of(graph: &'a Graph, model: &'a Model, matrices: Cow<'a, [SparseMatrix]>) -> Self {
+        let (attribute_weight, attribute_terms) = attribute_weight(model);
+        let chain = model.as_chain().filter(|_| {
+            let mut values = matrices.iter().flat_map(|matrix| matrix.values());
+            values.all(|&value| value >= 0.0)
+        });
+        let chain = chain.map(|layers| layers.into_iter().map(|(weight, bias)| ChainLayer { weight, bias }).collect());
+        Self { graph, model, matrices, attribute_weight, attribute_terms, chain }
     }
 
     /// The graph.
@@ -63,9 +104,14 @@ impl<'a> Network<'a> {
         self.model
     }
 
-    /// The propagation P, N × N.
-    pub fn propagation(&self) -> &SparseMatrix {
-        &self.propagation
+    /// The propagations of the model, each N × N.
+    pub fn matrices(&self) -> &[SparseMatrix] {
+        &self.matrices
+    }
+
+    /// The propagation of a term.
+    pub(crate) fn matrix(&self, layer: usize, term: usize) -> &SparseMatrix {
+        &self.matrices[self.layers()[layer].terms()[term].propagation()]
     }
 
     /// The layers, first to last.
@@ -73,14 +119,72 @@ impl<'a> Network<'a> {
         self.model.layers()
     }
 
-    /// The weight W⁰ that the attributes meet, attributes × units of the first layer.
-    pub(crate) fn attribute_weight(&self) -> &'a Matrix {
-        self.layers()[0].weight()
+    /// The layers, if they form a chain of dense terms with ReLUs between, and no propagation has negative values: what the
+    /// paper has, but perhaps with a propagation for each layer.
+    pub(crate) fn chain(&self) -> Option<&[ChainLayer<'a>]> {
+        self.chain.as_deref()
+    }
+
+    /// Whether it is a chain with one hidden layer.
+    pub(crate) fn has_one_hidden_layer(&self) -> bool {
+        self.chain().is_some_and(|layers| layers.len() == 2)
+    }
+
+    /// The weights W that the attributes meet, attributes × units, those of different terms side by side. A flip of attribute d
+    /// changes what its node sends by ± row d.
+    pub(crate) fn attribute_weight(&self) -> &Matrix {
+        &self.attribute_weight
+    }
+
+    /// The terms that read the attributes, in the order of the columns of [`Network::attribute_weight`].
+    pub(crate) fn attribute_terms(&self) -> &[AttributeTerm] {
+        &self.attribute_terms
+    }
+
+    /// Those of one layer.
+    pub(crate) fn attribute_terms_of(&self, layer: usize) -> impl Iterator<Item = &AttributeTerm> + Clone {
+        self.attribute_terms.iter().filter(move |term| term.layer == layer)
+    }
+
+    /// The weight of such a term.
+    pub(crate) fn attribute_weight_of(&self, term: &AttributeTerm) -> Matrix {
+        let rows = (0..self.attribute_weight.rows()).flat_map(|d| &self.attribute_weight.row(d)[term.columns.clone()]);
+        Matrix::from_values(self.attribute_weight.rows(), term.columns.len(), rows.copied().collect())
+    }
+
+    /// Whether a term of the layer reads the attributes.
+    pub(crate) fn reads_attributes(&self, layer: usize) -> bool {
+        self.attribute_terms_of(layer).next().is_some()
+    }
+
+    /// Whether a term of the layer reads another layer.
+    pub(crate) fn reads_layers(&self, layer: usize) -> bool {
+        self.layers()[layer].terms().iter().any(|term| matches!(term.source(), Source::Layer(_)))
+    }
+
+    /// What a layer makes of the attributes and of constants alone, biases included.
+    pub(crate) fn attribute_part(&self, region: &Region, layer: usize, sums: &Matrix) -> Matrix {
+        let one = Matrix::from_values(1, 1, vec![1.0]);
+        let inputs = Inputs { sums, one: &one, layers: &[] };
+        let terms = self.layers()[layer].terms().iter().enumerate();
+        let of_others = terms.filter(|(_, term)| !matches!(term.source(), Source::Layer(_)));
+        let links: Vec<_> = of_others.map(|(k, _)| self.link(region, layer, k, &inputs)).collect();
+        forward::layer::<Values>(region.level(layer + 1).nodes().len(), self.layers()[layer].bias(), &links)
     }
 
     /// The part of the graph that `targets` see.
     pub(crate) fn region(&self, targets: &[NodeId]) -> Region {
-        Region::around(&self.propagation, targets, self.layers().len())
+        Region::around(self.model, &self.matrices, targets)
+    }
+
+    /// Cuts out what one target after the other sees.
+    pub(crate) fn slicer(&self) -> Slicer<'_> {
+        Slicer::new(self.model, &self.matrices)
+    }
+
+    /// P of a term on a region.
+    pub(crate) fn hop<'r>(&'r self, region: &'r Region, layer: usize, term: usize) -> RegionHop<'r> {
+        region.hop(self.matrix(layer, term), self.layers()[layer].terms()[term].source(), layer)
     }
 
     /// The logits of all nodes, N × K.
@@ -94,10 +198,10 @@ impl<'a> Network<'a> {
     /// equal its row of [`Network::logits`] to the last bit.
     ///
     /// ```
-    /// use nodeproof::{Graph, Layer, Matrix, Model, Network, NodeId, Propagation};
+    /// use nodeproof::{Graph, Matrix, Model, Network, NodeId, Propagation};
     /// let graph = Graph::new(2, 1, &[(0, 1)], &[(1, 0)])?;
-    /// let layer = Layer::new(Matrix::from_values(1, 2, vec![1.0, -1.0]), vec![0.0, 0.0]);
-    /// let model = Model::new(vec![layer], Propagation::SymmetricGcn)?;
+    /// let layer = (Matrix::from_values(1, 2, vec![1.0, -1.0]), vec![0.0, 0.0]);
+    /// let model = Model::gcn(vec![layer], Propagation::SymmetricGcn)?;
     /// let network = Network::new(&graph, &model)?;
     /// assert_eq!(network.logits_under(NodeId(0), &[]), [0.5, -0.5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -125,27 +229,80 @@ impl<'a> Network<'a> {
 
     /// `Z⁰, …, Zᴸ` for every node of the region, from the [`Network::attribute_sums`] of its level 0; the last are logits.
     pub(crate) fn pre_activations(&self, region: &Region, sums: &Matrix) -> Vec<Matrix> {
-        let mut all = vec![self.first_pre_activations(region, sums)];
-        for (i, layer) in self.layers().iter().enumerate().skip(1) {
-            let hop = region.hop(&self.propagation, i);
-            all.push(forward::layer::<Values>(&hop, layer, &all[i - 1], Activation::Relu));
+        self.walk::<Values>(region, sums, |_| ())
+    }
+
+    /// The last of the [`Network::pre_activations`], without keeping the others for longer than they are read.
+    fn outputs(&self, region: &Region, sums: &Matrix) -> Matrix {
+        self.last::<Values>(region, sums)
+    }
+
+    /// The logits of the region, whatever numbers are carried.
+    pub(crate) fn last<C: Carried>(&self, region: &Region, sums: &Matrix<C::Number>) -> Matrix<C::Number> {
+        let mut layers = self.walk::<C>(region, sums, |layers| {
+            let done = layers.len();
+            let read = |i: usize| self.readers(i).any(|reader| reader >= done);
+            let idle = (0..done - 1).filter(|&i| !read(i)).collect::<Vec<_>>();
+            idle.into_iter().for_each(|i| layers[i] = Matrix::default());
+        });
+        layers.pop().unwrap_or_default()
+    }
+
+    /// The layers that read layer `layer`.
+    pub(crate) fn readers(&self, layer: usize) -> impl Iterator<Item = usize> {
+        let reads = move |&i: &usize| self.layers()[i].terms().iter().any(|term| term.source() == Source::Layer(layer));
+        (layer + 1..self.layers().len()).filter(reads)
+    }
+
+    /// All layers of a region, one after the other; `visit` sees those so far after each.
+    fn walk<C: Carried>(
+        &self,
+        region: &Region,
+        sums: &Matrix<C::Number>,
+        mut visit: impl FnMut(&mut Vec<Matrix<C::Number>>),
+    ) -> Vec<Matrix<C::Number>> {
+        let one = Matrix::from_values(1, 1, vec![C::constant(1.0, 0.0)]);
+        let mut all = Vec::with_capacity(self.layers().len());
+        for (i, layer) in self.layers().iter().enumerate() {
+            let inputs = Inputs { sums, one: &one, layers: &all };
+            let links = self.links(region, i, &inputs);
+            let made = forward::layer::<C>(region.level(i + 1).nodes().len(), layer.bias(), &links);
+            all.push(made);
+            visit(&mut all);
         }
         all
     }
 
-    /// The last of the [`Network::pre_activations`], without keeping the others.
-    fn outputs(&self, region: &Region, sums: &Matrix) -> Matrix {
-        let layers = self.layers().iter().enumerate().skip(1);
-        layers.fold(self.first_pre_activations(region, sums), |before, (i, layer)| {
-            forward::layer::<Values>(&region.hop(&self.propagation, i), layer, &before, Activation::Relu)
-        })
+    fn links<'n, N>(&'n self, region: &'n Region, layer: usize, inputs: &Inputs<'n, N>) -> Vec<Link<'n, RegionHop<'n>, N>> {
+        (0..self.layers()[layer].terms().len()).map(|term| self.link(region, layer, term, inputs)).collect()
     }
 
-    fn first_pre_activations(&self, region: &Region, sums: &Matrix) -> Matrix {
-        forward::first::<Values>(&region.hop(&self.propagation, 0), self.layers()[0].bias(), sums)
+    fn link<'n, N>(
+        &'n self,
+        region: &'n Region,
+        layer: usize,
+        term: usize,
+        inputs: &Inputs<'n, N>,
+    ) -> Link<'n, RegionHop<'n>, N> {
+        let of = &self.layers()[layer].terms()[term];
+        let (below, columns, activation, weight) = match of.source() {
+            Source::Attributes => (inputs.sums, self.attribute_columns(layer, term), Activation::None, None),
+            Source::Ones => (inputs.one, 0..1, Activation::None, Some(of.weight())),
+            Source::Layer(i) => {
+                let source = &self.layers()[i];
+                (&inputs.layers[i], 0..source.units(), source.activation(), Some(of.weight()))
+            }
+        };
+        Link { hop: self.hop(region, layer, term), below, columns, activation, weight }
     }
 
-    /// `X_n W⁰` for each of `nodes`: the sum of the weights of the attributes that n has.
+    /// The columns of a term's weight in [`Network::attribute_weight`].
+    pub(crate) fn attribute_columns(&self, layer: usize, term: usize) -> Range<usize> {
+        let of = self.attribute_terms.iter().find(|of| (of.layer, of.term) == (layer, term));
+        of.map_or(0..0, |of| of.columns.clone())
+    }
+
+    /// `X_n W` for each of `nodes`: the sum of the weights of the attributes that n has.
     pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
         let weight = self.attribute_weight();
         par_fill(nodes.len(), weight.columns(), |row, sums| {
@@ -153,6 +310,32 @@ impl<'a> Network<'a> {
             add_rows(sums, attributes.iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
         })
     }
+}
+
+/// The weights of all terms that read the attributes side by side, and which columns are whose.
+fn attribute_weight(model: &Model) -> (Cow<'_, Matrix>, Vec<AttributeTerm>) {
+    let (mut terms, mut weights, mut width) = (Vec::new(), Vec::new(), 0);
+    for (i, layer) in model.layers().iter().enumerate() {
+        for (k, term) in layer.terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Attributes) {
+            terms.push(AttributeTerm { layer: i, term: k, columns: width..width + layer.units() });
+            weights.push(term.weight());
+            width += layer.units();
+        }
+    }
+    if let [Weight::Dense(weight)] = weights[..] {
+        return (Cow::Borrowed(weight), terms);
+    }
+    let mut all = Matrix::zeros(model.attributes(), width);
+    for attribute in 0..model.attributes() {
+        for (weight, AttributeTerm { columns, .. }) in weights.iter().zip(&terms) {
+            let row = &mut all.row_mut(attribute)[columns.clone()];
+            match weight {
+                Weight::Dense(weight) => row.copy_from_slice(weight.row(attribute)),
+                Weight::Scalar(factor) => row[attribute] = *factor,
+            }
+        }
+    }
+    (Cow::Owned(all), terms)
 }
 
 /// The class with the largest logit, the first of several.
@@ -187,9 +370,9 @@ mod tests {
             let layers = sizes.windows(2).map(|pair| {
                 let mut numbers =
                     |count: usize| (0..count).map(|_| random.random_range(-1.0..1.0)).collect::<Vec<f64>>();
-                Layer::new(Matrix::from_values(pair[0], pair[1], numbers(pair[0] * pair[1])), numbers(pair[1]))
+                (Matrix::from_values(pair[0], pair[1], numbers(pair[0] * pair[1])), numbers(pair[1]))
             });
-            let model = Model::new(layers.collect(), Propagation::RowNormalised).unwrap();
+            let model = Model::gcn(layers.collect(), Propagation::RowNormalised).unwrap();
             let graph = Graph::new(20, 9, &edges, &ones).unwrap();
             let network = Network::new(&graph, &model).unwrap();
             let whole = network.logits();

@@ -1,8 +1,8 @@
 //! The part of a network that one target sees, and the union of those parts for many targets.
 //!
-//! With L + 1 layers, level L + 1 is the target alone; level i holds the nodes whose values the nodes of level i + 1
-//! aggregate; level 0 holds the nodes whose attributes matter (Definition 3 and Lemma 1 of `docs/maths.md`). Pre-activations
-//! `Zⁱ` live on level i + 1.
+//! Level i + 1 holds the nodes whose pre-activations `Zⁱ` matter, level 0 those whose attributes do. The last level is the
+//! target alone; a node is on a lower level if a term of a layer above gathers from it (Definition 3 and Lemma 1 of
+//! `docs/maths.md`).
 //!
 //! A node has a *position* in a level of a [`Slice`] and a *place* in a level of a [`Region`], where bounds and
 //! pre-activations of all targets are kept.
@@ -12,7 +12,17 @@ use std::ops::Range;
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
+use crate::model::{Model, Source};
 use crate::sparse::SparseMatrix;
+
+/// The level that a term reads; `None` for the constant 1, which is the same everywhere.
+pub(crate) fn level_of(source: Source) -> Option<usize> {
+    match source {
+        Source::Attributes => Some(0),
+        Source::Layer(layer) => Some(layer + 1),
+        Source::Ones => None,
+    }
+}
 
 /// The rows of a propagation between two levels: which nodes of the lower level each node of the upper one gathers from.
 pub(crate) trait Hop: Sync {
@@ -24,6 +34,21 @@ pub(crate) trait Hop: Sync {
 
     /// Places in the lower level, and weights, of row `row` of the upper level.
     fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone;
+}
+
+impl<H: Hop> Hop for &H {
+    fn rows(&self) -> usize {
+        (*self).rows()
+    }
+
+    fn row_length(&self, row: usize) -> usize {
+        (*self).row_length(row)
+    }
+
+    #[inline]
+    fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone {
+        (*self).row(row)
+    }
 }
 
 impl Hop for SparseMatrix {
@@ -84,7 +109,8 @@ impl Hop for SliceHop {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Slice {
     levels: Vec<Vec<u32>>,
-    hops: Vec<SliceHop>,
+    /// For each layer those of its terms.
+    hops: Vec<Vec<SliceHop>>,
 }
 
 impl Slice {
@@ -104,56 +130,79 @@ impl Slice {
         Flip::of(graph, NodeId(self.level(0)[position as usize]), AttributeId(attribute))
     }
 
-    /// P between level `level` (columns) and the one above it (rows).
+    /// P of a term, between the level that it reads (columns) and that of its layer (rows). All columns are 0 where it reads
+    /// the constant 1.
     #[inline]
-    pub(crate) fn hop(&self, level: usize) -> &SliceHop {
-        &self.hops[level]
+    pub(crate) fn hop(&self, layer: usize, term: usize) -> &SliceHop {
+        &self.hops[layer][term]
     }
 }
 
 /// A selected flip: position of its node in level 0 of the slice, and its attribute.
 pub(crate) type SlicedFlip = (u32, u32);
 
-/// Cuts slices out of a propagation, reusing its memory.
+/// Cuts slices out of a network, reusing its memory.
 pub(crate) struct Slicer<'a> {
-    propagation: &'a SparseMatrix,
-    seen: Vec<u32>,
-    position: Vec<u32>,
+    /// For each layer the level and the propagation of its terms.
+    terms: Vec<Vec<(Option<usize>, &'a SparseMatrix)>>,
+    /// For each level but the last which nodes are on it, and where.
+    marks: Vec<Vec<Mark>>,
     stamp: u32,
     slice: Slice,
 }
 
+/// A node's position on a level, if the stamp is that of the slice at hand.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    stamp: u32,
+    position: u32,
+}
+
 impl<'a> Slicer<'a> {
-    pub(crate) fn new(propagation: &'a SparseMatrix, layers: usize) -> Self {
-        let nodes = propagation.rows();
-        let slice = Slice { levels: vec![Vec::new(); layers + 1], hops: vec![SliceHop::default(); layers] };
-        Self { propagation, seen: vec![0; nodes], position: vec![0; nodes], stamp: 0, slice }
+    /// Slices of `model` with these matrices for its propagations.
+    pub(crate) fn new(model: &Model, matrices: &'a [SparseMatrix]) -> Self {
+        let nodes = matrices.first().map_or(0, SparseMatrix::rows);
+        let terms: Vec<Vec<_>> = model
+            .layers()
+            .iter()
+            .map(|layer| {
+                layer.terms().iter().map(|term| (level_of(term.source()), &matrices[term.propagation()])).collect()
+            })
+            .collect();
+        let hops = terms.iter().map(|terms| vec![SliceHop::default(); terms.len()]).collect();
+        let slice = Slice { levels: vec![Vec::new(); terms.len() + 1], hops };
+        Self { marks: vec![vec![Mark::default(); nodes]; terms.len()], terms, stamp: 0, slice }
     }
 
     /// The slice of `target`; it stays valid until the next call.
     pub(crate) fn slice(&mut self, target: NodeId) -> &Slice {
-        let layers = self.slice.hops.len();
-        self.slice.levels[layers].clear();
-        self.slice.levels[layers].push(target.0);
-        for level in (0..layers).rev() {
-            self.next_stamp();
-            let (below, above) = self.slice.levels.split_at_mut(level + 1);
-            let (below, above) = (&mut below[level], &above[0]);
-            let hop = &mut self.slice.hops[level];
-            below.clear();
-            hop.clear();
-            for &m in above {
-                let (columns, weights) = self.propagation.row(m as usize);
-                for &n in columns {
-                    if self.seen[n as usize] != self.stamp {
-                        self.seen[n as usize] = self.stamp;
-                        self.position[n as usize] = below.len() as u32;
-                        below.push(n);
+        self.next_stamp();
+        let Self { terms, marks, stamp, slice } = self;
+        slice.levels.iter_mut().for_each(Vec::clear);
+        slice.levels[terms.len()].push(target.0);
+        for (layer, terms) in terms.iter().enumerate().rev() {
+            for (&(level, matrix), hop) in terms.iter().zip(&mut slice.hops[layer]) {
+                hop.clear();
+                let (lower, upper) = slice.levels.split_at_mut(layer + 1);
+                for &m in &upper[0] {
+                    let (columns, weights) = matrix.row(m as usize);
+                    match level {
+                        Some(level) => {
+                            let (below, marks) = (&mut lower[level], &mut marks[level]);
+                            for &n in columns {
+                                let mark = &mut marks[n as usize];
+                                if mark.stamp != *stamp {
+                                    *mark = Mark { stamp: *stamp, position: below.len() as u32 };
+                                    below.push(n);
+                                }
+                                hop.columns.push(mark.position);
+                            }
+                        }
+                        None => hop.columns.resize(hop.columns.len() + columns.len(), 0),
                     }
-                    hop.columns.push(self.position[n as usize]);
+                    hop.weights.extend_from_slice(weights);
+                    hop.offsets.push(hop.columns.len() as u32);
                 }
-                hop.weights.extend_from_slice(weights);
-                hop.offsets.push(hop.columns.len() as u32);
             }
         }
         &self.slice
@@ -162,7 +211,7 @@ impl<'a> Slicer<'a> {
     fn next_stamp(&mut self) {
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
-            self.seen.fill(0);
+            self.marks.iter_mut().for_each(|marks| marks.fill(Mark::default()));
             self.stamp = 1;
         }
     }
@@ -176,12 +225,10 @@ pub(crate) struct NodeSet {
 }
 
 impl NodeSet {
-    fn new(universe: usize, members: impl Iterator<Item = u32>) -> Self {
-        let mut places = vec![u32::MAX; universe];
-        for node in members {
-            places[node as usize] = 0;
-        }
-        let nodes: Vec<u32> = (0..universe as u32).filter(|&node| places[node as usize] == 0).collect();
+    /// The nodes for which `members` says yes.
+    fn new(members: &[bool]) -> Self {
+        let mut places = vec![u32::MAX; members.len()];
+        let nodes: Vec<u32> = (0..members.len() as u32).filter(|&node| members[node as usize]).collect();
         for (place, &node) in nodes.iter().enumerate() {
             places[node as usize] = place as u32;
         }
@@ -212,16 +259,22 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    pub(crate) fn around(propagation: &SparseMatrix, targets: &[NodeId], layers: usize) -> Self {
-        let nodes = propagation.rows();
-        let mut levels = vec![NodeSet::new(nodes, targets.iter().map(|target| target.0))];
-        for _ in 0..layers {
-            let above = levels[levels.len() - 1].nodes();
-            let members = above.iter().flat_map(|&m| propagation.row(m as usize).0.iter().copied());
-            levels.push(NodeSet::new(nodes, members));
+    /// What `targets` see of `model` with these matrices for its propagations.
+    pub(crate) fn around(model: &Model, matrices: &[SparseMatrix], targets: &[NodeId]) -> Self {
+        let (nodes, layers) = (matrices.first().map_or(0, SparseMatrix::rows), model.layers());
+        let mut members = vec![vec![false; nodes]; layers.len() + 1];
+        targets.iter().for_each(|target| members[layers.len()][target.index()] = true);
+        for (i, layer) in layers.iter().enumerate().rev() {
+            for term in layer.terms() {
+                let Some(level) = level_of(term.source()) else { continue };
+                let (lower, upper) = members.split_at_mut(i + 1);
+                for m in (0..nodes).filter(|&m| upper[0][m]) {
+                    let columns = matrices[term.propagation()].row(m).0;
+                    columns.iter().for_each(|&n| lower[level][n as usize] = true);
+                }
+            }
         }
-        levels.reverse();
-        Self { levels }
+        Self { levels: members.iter().map(|members| NodeSet::new(members)).collect() }
     }
 
     /// The nodes of level `level`.
@@ -234,16 +287,18 @@ impl Region {
         &self.levels[self.levels.len() - 1]
     }
 
-    /// P between level `level` (columns) and the one above it (rows).
-    pub(crate) fn hop<'r>(&'r self, propagation: &'r SparseMatrix, level: usize) -> RegionHop<'r> {
-        RegionHop { propagation, below: &self.levels[level], above: &self.levels[level + 1] }
+    /// The propagation of a term that reads `source` for layer `layer`, between their levels. All columns are 0 where it reads
+    /// the constant 1.
+    pub(crate) fn hop<'r>(&'r self, propagation: &'r SparseMatrix, source: Source, layer: usize) -> RegionHop<'r> {
+        let below = level_of(source).map(|level| &self.levels[level]);
+        RegionHop { propagation, below, above: &self.levels[layer + 1] }
     }
 }
 
 /// A [`Hop`] of a region.
 pub(crate) struct RegionHop<'r> {
     propagation: &'r SparseMatrix,
-    below: &'r NodeSet,
+    below: Option<&'r NodeSet>,
     above: &'r NodeSet,
 }
 
@@ -259,13 +314,15 @@ impl Hop for RegionHop<'_> {
     #[inline]
     fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> + Clone {
         let (columns, weights) = self.propagation.row(self.above.nodes[row] as usize);
-        columns.iter().map(|&n| self.below.place(n)).zip(weights.iter().copied())
+        columns.iter().map(|&n| self.below.map_or(0, |below| below.place(n))).zip(weights.iter().copied())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dense::Matrix;
+    use crate::model::{Activation, Layer, Propagation, Term};
 
     /// The path 0 – 1 – 2 – 3 with weights m + n/10 and no diagonal.
     fn path() -> SparseMatrix {
@@ -277,24 +334,48 @@ mod tests {
         )
     }
 
+    fn gcn() -> Model {
+        let layer = || (Matrix::zeros(2, 2), vec![0.0; 2]);
+        Model::gcn(vec![layer(), layer()], Propagation::Custom(path())).unwrap()
+    }
+
     #[test]
     fn slices_need_not_be_nested() {
-        let path = path();
-        let mut slicer = Slicer::new(&path, 2);
+        let path = [path()];
+        let mut slicer = Slicer::new(&gcn(), &path);
         let slice = slicer.slice(NodeId(0));
         assert_eq!((slice.level(2), slice.level(1), slice.level(0)), (&[0][..], &[1][..], &[0, 2][..]));
-        assert_eq!(slice.hop(0).row(0).collect::<Vec<_>>(), [(0, 1.0), (1, 1.2)]);
+        assert_eq!(slice.hop(0, 0).row(0).collect::<Vec<_>>(), [(0, 1.0), (1, 1.2)]);
         let slice = slicer.slice(NodeId(2));
         assert_eq!((slice.level(1), slice.level(0)), (&[1, 3][..], &[0, 2][..]));
-        assert_eq!(slice.hop(0).row(1).collect::<Vec<_>>(), [(1, 3.2)]);
+        assert_eq!(slice.hop(0, 0).row(1).collect::<Vec<_>>(), [(1, 3.2)]);
     }
 
     #[test]
     fn a_region_is_the_union_of_slices() {
-        let region = Region::around(&path(), &[NodeId(3), NodeId(0)], 2);
+        let region = Region::around(&gcn(), &[path()], &[NodeId(3), NodeId(0)]);
         assert_eq!(region.level(2).nodes(), [0, 3]);
         assert_eq!(region.level(1).nodes(), [1, 2]);
         assert_eq!(region.level(0).nodes(), [0, 1, 2, 3]);
         assert_eq!(region.level(1).place(2), 1);
+    }
+
+    #[test]
+    fn slices_follow_the_terms() {
+        // The last layer reads the first at the node itself, the attributes at its neighbours, and their number.
+        let dense = |source, propagation, inputs| Term::new(source, propagation, Matrix::zeros(inputs, 2));
+        let first = Layer::new(vec![dense(Source::Attributes, 1, 2)], vec![0.0; 2], Activation::Relu);
+        let terms = vec![dense(Source::Layer(0), 1, 2), dense(Source::Attributes, 0, 2), dense(Source::Ones, 0, 1)];
+        let last = Layer::new(terms, vec![0.0; 2], Activation::None);
+        let model = Model::new(2, vec![Propagation::Custom(path()), Propagation::Identity], vec![first, last]).unwrap();
+        let identity = SparseMatrix::from_triplets(4, 4, &[(0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (3, 3, 1.0)]);
+        let matrices = [path(), identity];
+        let mut slicer = Slicer::new(&model, &matrices);
+        let slice = slicer.slice(NodeId(1));
+        assert_eq!((slice.level(2), slice.level(1), slice.level(0)), (&[1][..], &[1][..], &[0, 2, 1][..]));
+        assert_eq!(slice.hop(1, 1).row(0).collect::<Vec<_>>(), [(0, 1.0), (1, 1.2)]);
+        assert_eq!(slice.hop(1, 2).row(0).collect::<Vec<_>>(), [(0, 1.0), (0, 1.2)]);
+        let region = Region::around(&model, &matrices, &[NodeId(1)]);
+        assert_eq!((region.level(1).nodes(), region.level(0).nodes()), (&[1][..], &[0, 1, 2][..]));
     }
 }

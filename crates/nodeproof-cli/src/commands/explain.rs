@@ -75,8 +75,8 @@ mod tests {
     fn question(engine: Engine) -> Question {
         let graph = Graph::new(1, 6, &[], &[(0, 3), (0, 4), (0, 5)]).unwrap();
         let weight = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0].into_iter().flat_map(|weight| [weight, 0.0]).collect();
-        let layer = Layer::new(Matrix::from_values(6, 2, weight), vec![0.0, 1.5]);
-        let model = Model::new(vec![layer], Propagation::SymmetricGcn).unwrap();
+        let layer = (Matrix::from_values(6, 2, weight), vec![0.0, 1.5]);
+        let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
         let mut settings = CertifySettings::new(Budget::new(3, 3.into()));
         settings.engine = engine;
         Question { graph, model, split: None, nodes: vec![NodeId(0)], settings }

@@ -43,7 +43,7 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
     let mut model = inputs::read_model(&arguments.input)?;
     let mut training = Model::read_metadata(&arguments.input)?;
     if let Some(choice) = arguments.propagation {
-        let converted = Model::new(model.layers().to_vec(), choice.into())?;
+        let converted = Model::gcn(model.layers().to_vec(), choice.into())?;
         if converted.propagation() != model.propagation() {
             // What was measured with the other propagation says nothing of this one.
             training.clear();

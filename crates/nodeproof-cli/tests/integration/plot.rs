@@ -196,8 +196,8 @@ fn purity_leaves_out_nodes_with_unknown_neighbours_and_says_so() {
 fn gaps_take_a_network_with_one_hidden_layer() {
     let fixture = Fixture::new();
     let layer =
-        |rows, columns| Layer::new(Matrix::from_values(rows, columns, vec![0.5; rows * columns]), vec![0.0; columns]);
-    let deep = Model::new(vec![layer(12, 4), layer(4, 4), layer(4, 3)], Propagation::SymmetricGcn).unwrap();
+        |rows, columns| (Matrix::from_values(rows, columns, vec![0.5; rows * columns]), vec![0.0; columns]);
+    let deep = Model::gcn(vec![layer(12, 4), layer(4, 4), layer(4, 3)], Propagation::SymmetricGcn).unwrap();
     deep.write(fixture.path("deep.safetensors")).unwrap();
     let gap =
         |model: &str| fixture.run(&format!("plot gap --graph graph.npz --model {model} --global-budget 2 --out f.svg"));

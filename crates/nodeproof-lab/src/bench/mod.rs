@@ -19,7 +19,7 @@ mod tests {
             let value = |i: usize| ((i * 37 + seed * 11) % 23) as f64 / 11.0 - 1.0;
             Matrix::from_values(rows, columns, (0..rows * columns).map(value).collect())
         };
-        let layers = vec![Layer::new(weight(12, 5, 1), vec![0.1; 5]), Layer::new(weight(5, 3, 2), vec![0.0, 0.1, 0.9])];
-        (graph, Model::new(layers, Propagation::SymmetricGcn).unwrap())
+        let layers = vec![(weight(12, 5, 1), vec![0.1; 5]), (weight(5, 3, 2), vec![0.0, 0.1, 0.9])];
+        (graph, Model::gcn(layers, Propagation::SymmetricGcn).unwrap())
     }
 }

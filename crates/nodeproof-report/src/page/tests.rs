@@ -21,7 +21,7 @@ fn ring() -> Graph {
 
 /// What results of a model with this bias are about.
 fn header(graph: &Graph, global: u32, bias: f64) -> Header {
-    let model = Model::new(vec![Layer::new(Matrix::zeros(3, 2), vec![0.0, bias])], Propagation::SymmetricGcn).unwrap();
+    let model = Model::gcn(vec![(Matrix::zeros(3, 2), vec![0.0, bias])], Propagation::SymmetricGcn).unwrap();
     let mut settings = CertifySettings::new(Budget::new(global, 2.into()));
     settings.engine = Engine::Complete;
     Header::new(graph, &model, &settings, 6)

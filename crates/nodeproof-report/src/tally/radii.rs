@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_summary_has_parts_notes_and_json() {
         let graph = graph();
-        let model = Model::new(vec![Layer::new(Matrix::zeros(3, 2), vec![0.0; 2])], Propagation::SymmetricGcn).unwrap();
+        let model = Model::gcn(vec![(Matrix::zeros(3, 2), vec![0.0; 2])], Propagation::SymmetricGcn).unwrap();
         let settings = CertifySettings::new(Budget::new(5, LocalBudget::Count(1)));
         let mut radii = Radii::new(Header::new(&graph, &model, &settings, 4));
         for (node, robust_up_to, exact) in

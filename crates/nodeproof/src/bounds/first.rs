@@ -1,18 +1,23 @@
-//! Exact bounds of the first layer (Lemmas 5 and 6 of `docs/maths.md`).
+//! Exact bounds of what a layer makes of the attributes (Lemmas 5 and 6 of `docs/maths.md`).
 //!
-//! `Z_mj = Σ_n P_mn X_n W_j + b_j` is additive in the flips: one of (n, d) raises it by `P_mn σ W_dj`, σ = 1 − 2 X_nd. So
+//! `Z_mj = Σ_k Σ_n P_k,mn X_n W_k,j + b_j`, the sum over the terms k that read the attributes, is additive in the flips: one of
+//! (n, d) raises it by `σ Σ_k P_k,mn W_k,dj`, σ = 1 − 2 X_nd. So with one term
 //!
 //! ```text
-//! hi_mj = Z_mj + Σ of the Q largest P_mn · gain over the q_n largest gains (σ W_dj)₊ of each neighbour n,
+//! hi_mj = Z_mj + Σ of the Q largest |P_mn| · gain over the q_n largest gains (± σ W_dj)₊ of each neighbour n,
 //! ```
 //!
-//! and `lo` with −σ (the paper's equations for R⁽²⁾ and S⁽²⁾). Each column of W is sorted once by size, as far as
-//! needed. What a node can gain at an attribute is its weight's size, up if the weight is positive and the node lacks the
-//! attribute or the weight is negative and the node has it, and down otherwise: so one bit a node and attribute, set in
-//! one pass over the node's attributes, says which of the sorted weights are gains. They are visited from the largest on,
-//! neighbours by decreasing P_mn, until none can enter the Q largest.
+//! ± being the sign of P_mn, and `lo` with −σ (the paper's equations for R⁽²⁾ and S⁽²⁾). Each column of W is sorted once by
+//! size, as far as needed. What a node can gain at an attribute is its weight's size, up if the weight is positive and the node
+//! lacks the attribute or the weight is negative and the node has it, and down otherwise: so one bit a node and attribute, set
+//! in one pass over the node's attributes, says which of the sorted weights are gains. They are visited from the largest on,
+//! neighbours by decreasing |P_mn|, until none can enter the Q largest.
+//!
+//! A neighbour that several terms gather from, as the node itself behind a skip connection, has a column of its own,
+//! `Σ_k P_k,mn W_k,j`, which is made and searched unless none of its gains can enter.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use rayon::ThreadPool;
@@ -20,7 +25,7 @@ use rayon::prelude::*;
 
 use super::{ByBounds, Ends};
 use crate::budget::Limits;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, add_scaled};
 use crate::ids::{AttributeId, NodeId};
 use crate::network::Network;
 use crate::selection::Selection;
@@ -30,27 +35,37 @@ use crate::sparse::Pattern;
 /// Units between two calls of the observer.
 const BATCH: usize = 8;
 
-/// `lo` and `hi`, a row for each node of level 1; `None` if the observer breaks off. With one hidden layer they may be wider
-/// where a unit is stable by a wide margin.
+/// The layer whose bounds are asked for, on a region.
+pub(super) struct Asked<'a> {
+    pub(super) network: &'a Network<'a>,
+    pub(super) limits: &'a Limits,
+    pub(super) region: &'a Region,
+    /// For each attribute the places in level 0 of the nodes that have it.
+    pub(super) places_with: &'a Pattern,
+    pub(super) layer: usize,
+    /// What the layer makes of the attributes as they are, biases included.
+    pub(super) clean: &'a Matrix,
+    /// Whether nothing but the sign of stable units matters, so that their bounds may be wider.
+    pub(super) only_signs_matter: bool,
+}
+
+/// `lo` and `hi`, a row for each node of the layer's level; `None` if the observer, called with the number of units done,
+/// breaks off.
 pub(super) fn bounds(
-    network: &Network,
-    limits: &Limits,
-    region: &Region,
-    places_with: &Pattern,
-    clean: &Matrix,
+    asked: Asked,
     pool: &ThreadPool,
-    observer: &mut impl FnMut(usize, usize) -> ControlFlow<()>,
+    observer: &mut impl FnMut(usize) -> ControlFlow<()>,
 ) -> Option<(Matrix, Matrix)> {
-    let problem = Problem::new(network, limits, region, places_with, clean);
-    let (mut lo, mut hi) = (clean.clone(), clean.clone());
-    let units = problem.weights.rows();
+    let (mut lo, mut hi) = (asked.clean.clone(), asked.clean.clone());
+    let problem = Problem::new(asked);
+    let units = lo.columns();
     for first in (0..units).step_by(BATCH) {
         let batch = first..(first + BATCH).min(units);
         let moves: Vec<UnitMoves> = pool.install(|| batch.clone().into_par_iter().map(|j| problem.moves(j)).collect());
         for (unit, moves) in batch.clone().zip(moves) {
             moves.apply(unit, &mut lo, &mut hi);
         }
-        if observer(batch.end, units).is_break() {
+        if observer(batch.end).is_break() {
             return None;
         }
     }
@@ -58,17 +73,10 @@ pub(super) fn bounds(
 }
 
 /// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them.
-pub(super) fn attained_bounds(
-    network: &Network,
-    limits: &Limits,
-    region: &Region,
-    places_with: &Pattern,
-    clean: &Matrix,
-) -> (Matrix, Matrix, Attained) {
-    let problem = Problem::new(network, limits, region, places_with, clean);
-    let (mut lo, mut hi) = (clean.clone(), clean.clone());
-    let units = 0..problem.weights.rows();
-    let moves: Vec<_> = units.into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
+pub(super) fn attained_bounds(asked: Asked) -> (Matrix, Matrix, Attained) {
+    let (mut lo, mut hi) = (asked.clean.clone(), asked.clean.clone());
+    let problem = Problem::new(asked);
+    let moves: Vec<_> = (0..lo.columns()).into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
     let mut flips = Vec::with_capacity(moves.len());
     for (unit, (moves, attained)) in moves.into_iter().enumerate() {
         moves.apply(unit, &mut lo, &mut hi);
@@ -89,31 +97,37 @@ pub(crate) struct Attained {
 type AttainedFlip = (u32, u32);
 
 impl Attained {
-    /// Adds the derivative by the weights to `gradient`, given those by lo and hi. The flips being fixed,
-    /// `∂hi_mj / ∂W_dj = P_mn σ` and `σ = sign W_dj`, since only gains `P_mn σ W_dj > 0` are taken; for lo the sign
-    /// turns.
-    pub(super) fn add_gradient(&self, weight: &Matrix, by: &ByBounds, gradient: &mut Matrix) {
-        let columns: Vec<Vec<f64>> = (0..self.flips.len())
+    /// The derivative by the weights of the layer's terms, each attributes × units, given those by lo and hi. The flips being
+    /// fixed, `∂hi_mj / ∂W_k,dj = σ P_k,mn` with σ the sign of `Σ_k P_k,mn W_k,dj`, since only gains > 0 are taken; for lo the
+    /// sign turns. `add` is called with the term, the attribute, the unit and its derivative.
+    pub(super) fn add_gradient(&self, weights: &[&Matrix], by: &ByBounds, mut add: impl FnMut(usize, usize, &[f64])) {
+        let attributes = weights.first().map_or(0, |weight| weight.rows());
+        let columns: Vec<Vec<Vec<f64>>> = (0..self.flips.len())
             .into_par_iter()
             .map(|unit| {
-                let mut column = vec![0.0; weight.rows()];
+                let mut columns = vec![vec![0.0; attributes]; weights.len()];
                 let ends: [fn(Ends) -> f64; 2] = [|by| by.hi, |by| -by.lo];
                 for (lists, derivative) in self.flips[unit].iter().zip(ends) {
                     for place in 0..by.rows() {
                         let derivative = derivative(by.get(place, unit));
                         for &(entry, attribute) in lists.of(place) {
-                            let (_, p) = self.neighbourhoods.entries[entry as usize];
-                            let sign = weight.get(attribute as usize, unit).signum();
-                            column[attribute as usize] += derivative * p * sign;
+                            let (d, factors) = (attribute as usize, self.neighbourhoods.factors(entry as usize));
+                            let terms = factors.iter().zip(weights);
+                            let moved: f64 = terms.map(|(p, weight)| p * weight.get(d, unit)).sum();
+                            for (column, p) in columns.iter_mut().zip(factors) {
+                                column[d] += derivative * p * moved.signum();
+                            }
                         }
                     }
                 }
-                column
+                columns
             })
             .collect();
-        for attribute in 0..weight.rows() {
-            for (value, column) in gradient.row_mut(attribute).iter_mut().zip(&columns) {
-                *value += column[attribute];
+        let mut row = vec![0.0; columns.len()];
+        for term in 0..weights.len() {
+            for attribute in 0..attributes {
+                row.iter_mut().zip(&columns).for_each(|(value, columns)| *value = columns[term][attribute]);
+                add(term, attribute, &row);
             }
         }
     }
@@ -121,48 +135,46 @@ impl Attained {
 
 /// Everything that the bounds of all units share.
 struct Problem<'a> {
-    network: &'a Network<'a>,
-    limits: &'a Limits,
-    clean: &'a Matrix,
+    asked: Asked<'a>,
     nodes: &'a [u32],
     neighbourhoods: Neighbourhoods,
-    /// A row for each unit.
-    weights: Matrix,
-    /// For each attribute the places in level 0 of the nodes that have it.
-    places_with: &'a Pattern,
+    /// For each term a row for each unit.
+    weights: Vec<Matrix>,
     /// Most flips at each node of level 0 that can be of use.
     capacities: Vec<usize>,
     largest_capacity: usize,
 }
 
 impl<'a> Problem<'a> {
-    fn new(
-        network: &'a Network<'a>,
-        limits: &'a Limits,
-        region: &'a Region,
-        places_with: &'a Pattern,
-        clean: &'a Matrix,
-    ) -> Self {
+    fn new(asked: Asked<'a>) -> Self {
+        let Asked { network, limits, region, layer, .. } = asked;
         let nodes = region.level(0).nodes();
         let capacity = |&node: &u32| limits.local(NodeId(node)).min(limits.global());
         let capacities: Vec<usize> = nodes.iter().map(capacity).collect();
+        let weights = network.attribute_terms_of(layer).map(|term| {
+            let (weight, columns) = (network.attribute_weight(), &term.columns);
+            let mut turned = Matrix::zeros(columns.len(), weight.rows());
+            for attribute in 0..weight.rows() {
+                for (unit, &w) in weight.row(attribute)[columns.clone()].iter().enumerate() {
+                    turned.row_mut(unit)[attribute] = w;
+                }
+            }
+            turned
+        });
         Self {
-            network,
-            limits,
-            clean,
             nodes,
-            neighbourhoods: Neighbourhoods::new(network, region),
-            weights: network.attribute_weight().transposed(),
-            places_with,
+            neighbourhoods: Neighbourhoods::new(network, region, layer),
+            weights: weights.collect(),
             largest_capacity: capacities.iter().copied().max().unwrap_or(0),
             capacities,
+            asked,
         }
     }
 
     /// How far `unit` can be moved.
     fn moves(&self, unit: usize) -> UnitMoves {
         let mut moves = UnitMoves::default();
-        Column::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
+        Unit::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
         moves
     }
 
@@ -170,7 +182,7 @@ impl<'a> Problem<'a> {
     fn attained_moves(&self, unit: usize) -> (UnitMoves, [Lists<AttainedFlip>; 2]) {
         let mut moves = UnitMoves::default();
         let mut flips = [Lists::default(), Lists::default()];
-        Column::new(self, unit).select(
+        Unit::new(self, unit).select(
             |entry, attribute| (entry, attribute),
             |up, down, selected| {
                 moves.push(up, down);
@@ -181,36 +193,74 @@ impl<'a> Problem<'a> {
         );
         (moves, flips)
     }
+
+    fn attributes(&self, place: usize) -> &'a [u32] {
+        self.asked.network.graph().attributes().row(self.nodes[place] as usize)
+    }
 }
 
-/// For each node of level 1 its neighbours, as places in level 0, by decreasing weight.
+/// For each node of the layer's level its neighbours, as places in level 0, by decreasing weight.
 #[derive(Debug)]
 struct Neighbourhoods {
     offsets: Vec<usize>,
-    entries: Vec<(u32, f64)>,
+    places: Vec<u32>,
+    /// P of each term for each neighbour.
+    factors: Vec<f64>,
+    terms: usize,
 }
 
 impl Neighbourhoods {
-    fn new(network: &Network, region: &Region) -> Self {
-        let mut offsets = vec![0];
-        let mut entries: Vec<(u32, f64)> = Vec::new();
-        for &m in region.level(1).nodes() {
-            let (nodes, weights) = network.propagation().row(m as usize);
-            let start = entries.len();
-            entries.extend(nodes.iter().zip(weights).map(|(&n, &p)| (region.level(0).place(n) as u32, p)));
-            entries[start..].sort_by(|a, b| b.1.total_cmp(&a.1));
-            offsets.push(entries.len());
+    fn new(network: &Network, region: &Region, layer: usize) -> Self {
+        let matrices: Vec<_> = network.attribute_terms_of(layer).map(|of| network.matrix(layer, of.term)).collect();
+        let terms = matrices.len();
+        let mut all = Self { offsets: vec![0], places: Vec::new(), factors: Vec::new(), terms };
+        for &m in region.level(layer + 1).nodes() {
+            if let [matrix] = matrices[..] {
+                all.push_row(matrix.row(m as usize), |n| region.level(0).place(n));
+            } else {
+                all.push_rows(matrices.iter().map(|matrix| matrix.row(m as usize)), |n| region.level(0).place(n));
+            }
         }
-        Self { offsets, entries }
+        all
+    }
+
+    /// Adds the neighbours of a node in the only term.
+    fn push_row(&mut self, (nodes, weights): (&[u32], &[f64]), place: impl Fn(u32) -> usize) {
+        let mut entries: Vec<(u32, f64)> = nodes.iter().map(|&n| place(n) as u32).zip(weights.iter().copied()).collect();
+        entries.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        self.places.extend(entries.iter().map(|&(place, _)| place));
+        self.factors.extend(entries.iter().map(|&(_, p)| p));
+        self.offsets.push(self.places.len());
+    }
+
+    /// Adds the neighbours of a node in several terms.
+    fn push_rows<'r>(
+        &mut self,
+        rows: impl Iterator<Item = (&'r [u32], &'r [f64])>,
+        place: impl Fn(u32) -> usize,
+    ) {
+        let mut together: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (term, (nodes, weights)) in rows.enumerate() {
+            for (&n, &p) in nodes.iter().zip(weights) {
+                together.entry(n).or_insert_with(|| vec![0.0; self.terms])[term] = p;
+            }
+        }
+        let mut entries: Vec<(u32, Vec<f64>)> = together.into_iter().collect();
+        let size = |factors: &[f64]| factors.iter().map(|p| p.abs()).sum::<f64>();
+        entries.sort_by(|a, b| size(&b.1).total_cmp(&size(&a.1)));
+        for (n, factors) in entries {
+            self.places.push(place(n) as u32);
+            self.factors.extend(factors);
+        }
+        self.offsets.push(self.places.len());
     }
 
     fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// The largest weight of a node's neighbours.
-    fn largest(&self, place: usize) -> f64 {
-        self.entries[self.range(place)].first().map_or(0.0, |&(_, weight)| weight)
+    fn factors(&self, entry: usize) -> &[f64] {
+        &self.factors[entry * self.terms..(entry + 1) * self.terms]
     }
 
     fn range(&self, place: usize) -> Range<usize> {
@@ -270,10 +320,144 @@ enum Way {
     Down,
 }
 
-/// The weights of one unit, and which of them are gains at which node of level 0.
-struct Column<'a> {
+impl Way {
+    /// The way to move what is multiplied by `factor` in order to move the product this way.
+    fn through(self, factor: f64) -> Self {
+        match (self, factor < 0.0) {
+            (Self::Up, false) | (Self::Down, true) => Self::Up,
+            (Self::Down, false) | (Self::Up, true) => Self::Down,
+        }
+    }
+}
+
+/// One unit of the layer.
+struct Unit<'a> {
     problem: &'a Problem<'a>,
     unit: usize,
+    /// Its weights in each term.
+    columns: Vec<Column<'a>>,
+    /// Moves by each attribute of a neighbour that several terms gather from, and the largest of them.
+    moves: Vec<f64>,
+    row: Selection<u32>,
+}
+
+impl<'a> Unit<'a> {
+    fn new(problem: &'a Problem<'a>, unit: usize) -> Self {
+        let columns = problem.weights.iter().map(|weights| Column::new(problem, weights.row(unit))).collect();
+        Self { problem, unit, columns, moves: Vec::new(), row: Selection::new(0) }
+    }
+
+    /// Calls `visit` for each node of the level how far the unit can be moved up and down, and the flips that do so; `item`
+    /// makes what it hears of a flip from the neighbour's entry and the attribute. Where the unit is stable by a wide
+    /// margin and nothing but that matters, it hears of larger moves and no flips.
+    fn select<T: Copy>(&mut self, item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(f64, f64, [&[(f64, T)]; 2])) {
+        let Problem { neighbourhoods, asked: Asked { limits, clean, only_signs_matter, .. }, .. } = self.problem;
+        let (mut up, mut down) = (Selection::new(limits.global()), Selection::new(limits.global()));
+        for place in 0..neighbourhoods.len() {
+            let z = clean.get(place, self.unit);
+            let most = self.most(place);
+            if *only_signs_matter && (z >= most || z <= -most) {
+                visit(most, most, [&[], &[]]);
+                continue;
+            }
+            self.select_at(place, Way::Up, &item, &mut up);
+            self.select_at(place, Way::Down, &item, &mut down);
+            visit(up.total(), down.total(), [up.best(), down.best()]);
+        }
+    }
+
+    /// What no admissible set can move the unit by at a node of the level, up or down.
+    fn most(&self, place: usize) -> f64 {
+        let Problem { neighbourhoods, asked: Asked { limits, .. }, .. } = self.problem;
+        let (flips, mut entries) = (limits.global() as f64, neighbourhoods.range(place));
+        match &self.columns[..] {
+            // The first neighbour has the largest weight.
+            [column] => {
+                let largest = entries.next().map_or(0.0, |entry| neighbourhoods.factors(entry)[0].abs());
+                flips * largest * column.largest()
+            }
+            _ => flips * entries.map(|entry| self.reach(entry)).fold(0.0, f64::max),
+        }
+    }
+
+    /// The most that a flip at a neighbour can move the unit.
+    #[inline]
+    fn reach(&self, entry: usize) -> f64 {
+        let factors = self.problem.neighbourhoods.factors(entry);
+        factors.iter().zip(&self.columns).map(|(p, column)| p.abs() * column.largest()).sum()
+    }
+
+    fn select_at<T: Copy>(
+        &mut self,
+        place: usize,
+        way: Way,
+        item: impl Fn(u32, u32) -> T,
+        selection: &mut Selection<T>,
+    ) {
+        let neighbourhoods = &self.problem.neighbourhoods;
+        selection.clear();
+        for entry in neighbourhoods.range(place) {
+            if self.reach(entry) <= selection.threshold() {
+                // Neighbours are sorted by the weight of the only term.
+                if self.columns.len() == 1 {
+                    break;
+                }
+                continue;
+            }
+            let (n, factors) = (neighbourhoods.places[entry] as usize, neighbourhoods.factors(entry));
+            let counts = |&term: &usize| factors[term] != 0.0 && self.columns[term].largest() > 0.0;
+            let mut terms = (0..factors.len()).filter(counts);
+            let (first, second) = (terms.next(), terms.next());
+            let mut offer = |gain: f64, attribute: u32| {
+                let enters = gain > selection.threshold();
+                if enters {
+                    selection.offer(gain, item(entry as u32, attribute));
+                }
+                enters
+            };
+            match (first, second) {
+                (Some(term), None) => {
+                    let weight = factors[term].abs();
+                    let way = way.through(factors[term]);
+                    self.columns[term].offer(way, n, |size, attribute| offer(weight * size, attribute));
+                }
+                (Some(_), Some(_)) => {
+                    self.search_column(way, n, factors);
+                    self.row.best().iter().take_while(|&&(gain, attribute)| offer(gain, attribute)).for_each(drop);
+                }
+                (None, _) => {}
+            }
+        }
+        selection.settle();
+    }
+
+    /// Puts the best flips of a neighbour that several terms gather from, as many as its budget allows, into the row.
+    fn search_column(&mut self, way: Way, place: usize, factors: &[f64]) {
+        let limits = self.problem.asked.limits;
+        let sign = if matches!(way, Way::Up) { 1.0 } else { -1.0 };
+        self.moves.clear();
+        self.moves.resize(self.columns.first().map_or(0, |column| column.weights.len()), 0.0);
+        for (&p, column) in factors.iter().zip(&self.columns) {
+            add_scaled(&mut self.moves, sign * p, column.weights);
+        }
+        let has = self.problem.attributes(place);
+        has.iter().for_each(|&d| self.moves[d as usize] *= if limits.deletions() { -1.0 } else { 0.0 });
+        self.row.reset(self.problem.capacities[place]);
+        let (moves, row) = (&self.moves, &mut self.row);
+        let mut offer = |d: u32| {
+            let gain = moves[d as usize];
+            if gain > row.threshold() && limits.flippable(AttributeId(d)) {
+                row.offer(gain, d);
+            }
+        };
+        if limits.additions() { (0..moves.len() as u32).for_each(offer) } else { has.iter().for_each(|&d| offer(d)) }
+        row.settle();
+    }
+}
+
+/// The weights of one unit in one term, and which of them are gains at which node of level 0.
+struct Column<'a> {
+    problem: &'a Problem<'a>,
     weights: &'a [f64],
     /// Size and attribute of the largest weights, largest first.
     top: Vec<(f64, u32)>,
@@ -291,73 +475,24 @@ const SPARE: usize = 12;
 const MOST: usize = 1 << 12;
 
 impl<'a> Column<'a> {
-    fn new(problem: &'a Problem<'a>, unit: usize) -> Self {
-        let weights = problem.weights.row(unit);
-        let top = largest_weights(problem.limits, weights, problem.largest_capacity + SPARE);
+    fn new(problem: &'a Problem<'a>, weights: &'a [f64]) -> Self {
+        let top = largest_weights(problem.asked.limits, weights, problem.largest_capacity + SPARE);
         let words = top.len().div_ceil(64);
         let mut positive = vec![0; words];
         let mut has = vec![0; problem.nodes.len() * words];
         for (place, &(_, attribute)) in top.iter().enumerate() {
             let (word, bit) = (place / 64, place % 64);
             positive[word] |= u64::from(weights[attribute as usize] > 0.0) << bit;
-            for &node in problem.places_with.row(attribute as usize) {
+            for &node in problem.asked.places_with.row(attribute as usize) {
                 has[node as usize * words + word] |= 1 << bit;
             }
         }
-        Self { problem, unit, weights, top, positive, has, rest: [None, None] }
-    }
-
-    /// Calls `visit` for each node of level 1 how far the unit can be moved up and down, and the flips that do so; `item`
-    /// makes what it hears of a flip from the neighbour's entry and the attribute. Where the unit is stable by a wide
-    /// margin and nothing but that matters, it hears of larger moves and no flips.
-    fn select<T: Copy>(&mut self, item: impl Fn(u32, u32) -> T, mut visit: impl FnMut(f64, f64, [&[(f64, T)]; 2])) {
-        let Problem { neighbourhoods, limits, clean, network, .. } = self.problem;
-        // Lines depend on nothing but the sign of a stable unit, deeper bounds on its bounds.
-        let only_signs_matter = network.model().hidden_layers() == 1;
-        let (mut up, mut down) = (Selection::new(limits.global()), Selection::new(limits.global()));
-        for place in 0..neighbourhoods.len() {
-            let z = clean.get(place, self.unit);
-            let most = limits.global() as f64 * neighbourhoods.largest(place) * self.largest();
-            if only_signs_matter && (z >= most || z <= -most) {
-                visit(most, most, [&[], &[]]);
-                continue;
-            }
-            self.select_at(place, Way::Up, &item, &mut up);
-            self.select_at(place, Way::Down, &item, &mut down);
-            visit(up.total(), down.total(), [up.best(), down.best()]);
-        }
+        Self { problem, weights, top, positive, has, rest: [None, None] }
     }
 
     /// The size of the largest weight.
     fn largest(&self) -> f64 {
         self.top.first().map_or(0.0, |&(size, _)| size)
-    }
-
-    fn select_at<T: Copy>(
-        &mut self,
-        place: usize,
-        way: Way,
-        item: impl Fn(u32, u32) -> T,
-        selection: &mut Selection<T>,
-    ) {
-        let neighbourhoods = &self.problem.neighbourhoods;
-        let largest = self.largest();
-        selection.clear();
-        for entry in neighbourhoods.range(place) {
-            let (n, weight) = neighbourhoods.entries[entry];
-            if weight * largest <= selection.threshold() {
-                break;
-            }
-            self.offer(way, n as usize, |size, attribute| {
-                let gain = weight * size;
-                let enters = gain > selection.threshold();
-                if enters {
-                    selection.offer(gain, item(entry as u32, attribute));
-                }
-                enters
-            });
-        }
-        selection.settle();
     }
 
     /// Offers the gains of a node from the largest on, as many as its budget allows, until one is refused.
@@ -391,7 +526,7 @@ impl<'a> Column<'a> {
             Way::Up => positive,
             Way::Down => !positive,
         };
-        let limits = self.problem.limits;
+        let limits = self.problem.asked.limits;
         let additions = if limits.additions() { rising & !has } else { 0 };
         let deletions = if limits.deletions() { !rising & has } else { 0 };
         additions | deletions
@@ -400,8 +535,8 @@ impl<'a> Column<'a> {
     /// Goes on where the largest weights end.
     #[cold]
     fn offer_rest(&mut self, way: Way, place: usize, left: usize, mut offer: impl FnMut(f64, u32) -> bool) {
-        let limits = self.problem.limits;
-        let row = self.attributes(place);
+        let limits = self.problem.asked.limits;
+        let row = self.problem.attributes(place);
         let size = |attribute: u32| (self.weights[attribute as usize].abs(), attribute);
         let after_top = |attribute: u32| self.top.last().is_none_or(|last| falling(last, &size(attribute)).is_lt());
         let in_rest = |attribute: u32| limits.flippable(AttributeId(attribute)) && after_top(attribute);
@@ -432,11 +567,6 @@ impl<'a> Column<'a> {
             }
         }
         self.rest[way as usize] = Some(additions);
-    }
-
-    fn attributes(&self, place: usize) -> &'a [u32] {
-        let Problem { network, nodes, .. } = self.problem;
-        network.graph().attributes().row(nodes[place] as usize)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Bounds `lo ≤ Z ≤ hi` on every pre-activation over all admissible sets of flips (the paper's R and S).
 //!
-//! The first layer's bounds are exact (Lemma 5 of `docs/maths.md`); deeper ones follow from them by interval arithmetic
-//! (Lemma 7).
+//! Bounds of what layers make of the attributes are exact (Lemma 5 of `docs/maths.md`); those of what they make of other layers
+//! follow by interval arithmetic (Lemma 7).
 
 mod deeper;
 mod first;
@@ -13,16 +13,17 @@ use rayon::ThreadPool;
 
 use crate::backward::{self, Coefficients};
 use crate::budget::Limits;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, add_scaled};
 use crate::forward::Interval;
 use crate::gradient::Gradient;
 use crate::kernels::add_rows;
+use crate::model::Source;
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
-use crate::slice::Region;
+use crate::slice::{Hop, Region};
 use crate::sparse::Pattern;
 
-/// Bounds of one hidden layer, a row for each node of its level.
+/// Bounds of one layer, a row for each node of its level.
 #[derive(Debug, Clone)]
 pub(crate) struct LayerBounds {
     pub(crate) lo: Matrix,
@@ -32,8 +33,8 @@ pub(crate) struct LayerBounds {
 }
 
 impl LayerBounds {
-    /// Bounds and errors of a deeper layer.
-    fn deeper(bounds: &Matrix<Interval>) -> Self {
+    /// Bounds and errors, unit by unit.
+    fn of_intervals(bounds: &Matrix<Interval>) -> Self {
         let part = |of: fn(&Interval) -> f64| {
             Matrix::from_values(bounds.rows(), bounds.columns(), bounds.values().iter().map(of).collect())
         };
@@ -54,13 +55,13 @@ impl LayerBounds {
     }
 }
 
-/// Rounding errors of one hidden layer.
+/// Rounding errors of one layer.
 #[derive(Debug, Clone)]
 pub(crate) enum LayerError {
-    /// The first layer's, from [`FirstLayerError`].
-    First(FirstLayerError),
-    /// A deeper layer's, one for each unit.
-    Deeper(Matrix),
+    /// Those of a layer that reads nothing but the attributes.
+    OfAttributes(AttributeError),
+    /// One for each unit.
+    Units(Matrix),
 }
 
 impl LayerError {
@@ -68,54 +69,68 @@ impl LayerError {
     #[inline]
     pub(crate) fn unit(&self, place: usize, unit: usize) -> f64 {
         match self {
-            Self::First(error) => error.gammas[place] * error.magnitude(place, unit),
-            Self::Deeper(errors) => errors.get(place, unit),
+            Self::OfAttributes(error) => error.unit(place, unit),
+            Self::Units(errors) => errors.get(place, unit),
         }
     }
 }
 
-/// Magnitudes behind a first-layer pre-activation, in a form that costs one number a node:
-/// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where
-/// `reach_m = Σ_n P_mn |X_n| + Q max_n P_mn`, `weight_j = max_d |W_dj|`, `bias_j = |b_j|`.
+/// Magnitudes behind what a layer makes of the attributes, in a form that costs one number a node:
+/// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where, summed over the terms,
+/// `reach_m = Σ_n |P_mn| |X_n| + Q max_n |P_mn|`, `weight_j` is the largest `|W_dj|`, and `bias_j = |b_j|` plus what terms of
+/// the constant 1 can add.
 ///
 /// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that (Lemma 32a).
 #[derive(Debug, Clone)]
-pub(crate) struct FirstLayerError {
-    /// γ_m for each node of level 1.
+pub(crate) struct AttributeError {
+    /// γ_m for each node of the layer's level.
     pub(crate) gammas: Vec<f64>,
     pub(crate) reach: Vec<f64>,
     pub(crate) weight: Vec<f64>,
     pub(crate) bias: Vec<f64>,
 }
 
-impl FirstLayerError {
-    fn new(network: &Network, limits: &Limits, region: &Region) -> Self {
-        let layer = &network.layers()[0];
+impl AttributeError {
+    fn new(network: &Network, limits: &Limits, region: &Region, layer: usize) -> Self {
         let attributes = network.graph().attributes();
-        let mut weight = vec![0.0f64; layer.weight().columns()];
-        for d in 0..layer.weight().rows() {
-            for (largest, &w) in weight.iter_mut().zip(layer.weight().row(d)) {
-                *largest = largest.max(w.abs());
+        let row_length = |n: u32| attributes.row(n as usize).len();
+        let mut weight = vec![0.0f64; network.layers()[layer].units()];
+        for term in network.attribute_terms_of(layer) {
+            for d in 0..network.model().attributes() {
+                let row = &network.attribute_weight().row(d)[term.columns.clone()];
+                weight.iter_mut().zip(row).for_each(|(largest, &w)| *largest = largest.max(w.abs()));
             }
         }
+        let (constants, constants_length) = constants(network, region, layer);
         let (mut gammas, mut reach) = (Vec::new(), Vec::new());
-        for &m in region.level(1).nodes() {
-            let (neighbours, weights) = network.propagation().row(m as usize);
-            let row_length = |n: u32| attributes.row(n as usize).len();
-            let longest = neighbours.iter().map(|&n| row_length(n)).max().unwrap_or(0);
-            let flips = limits.flips_within(neighbours);
+        for &m in region.level(layer + 1).nodes() {
+            let (mut longest, mut roundings, mut reach_m) = (0, constants_length, 0.0);
+            for term in network.attribute_terms_of(layer) {
+                let (neighbours, weights) = network.matrix(layer, term.term).row(m as usize);
+                longest = neighbours.iter().map(|&n| row_length(n)).max().unwrap_or(0).max(longest);
+                let flips = limits.flips_within(neighbours);
+                roundings += neighbours.len() + flips;
+                let largest = weights.iter().fold(0.0f64, |largest, p| largest.max(p.abs()));
+                let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p.abs() * row_length(n) as f64).sum();
+                reach_m += clean + flips as f64 * largest;
+            }
             // A row's sum, its place in the neighbourhood's sum, the flips' sum, the chord's division and product.
-            gammas.push(gamma_after(longest + neighbours.len() + flips + 16));
-            let largest = weights.iter().copied().fold(0.0, f64::max);
-            let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p * row_length(n) as f64).sum();
-            reach.push(clean + flips as f64 * largest);
+            gammas.push(gamma_after(longest + roundings + 16));
+            reach.push(reach_m);
         }
+        let biases = network.layers()[layer].bias().iter().zip(constants);
         Self {
             gammas,
             reach,
             weight: weight.into_iter().map(magnitude).collect(),
-            bias: layer.bias().iter().copied().map(magnitude).collect(),
+            bias: biases.map(|(b, constant)| magnitude(b.abs() + constant)).collect(),
         }
+    }
+
+    /// A bound on the error of a unit.
+    #[inline]
+    pub(crate) fn unit(&self, place: usize, unit: usize) -> f64 {
+        self.gammas[place] * self.magnitude(place, unit)
     }
 
     /// The bound on magnitudes of a unit.
@@ -125,15 +140,56 @@ impl FirstLayerError {
     }
 }
 
-/// Pre-activations of every layer and bounds of every hidden one, for all nodes that some target sees.
+/// The most that terms of the constant 1 can add to each unit of a layer, at any node, and the most numbers that are added up
+/// there.
+fn constants(network: &Network, region: &Region, layer: usize) -> (Vec<f64>, usize) {
+    let (mut most, mut length) = (vec![0.0; network.layers()[layer].units()], 0);
+    for (k, term) in network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones) {
+        let rows = region.level(layer + 1).nodes().iter().map(|&m| network.matrix(layer, k).row(m as usize).1);
+        let largest = rows.clone().map(|row| row.iter().map(|p| p.abs()).sum::<f64>()).fold(0.0, f64::max);
+        length += rows.map(<[f64]>::len).max().unwrap_or(0) + 2;
+        // A single number is a 1 × 1 matrix here: the constant has one column.
+        let weights = term.weight().values().iter();
+        most.iter_mut().zip(weights).for_each(|(most, w)| *most += magnitude(w * largest));
+    }
+    (most, length)
+}
+
+/// Pre-activations of every layer and bounds of all but the last, for all nodes that some target sees.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    /// `Zⁱ` on the graph as it is; the last are the logits.
-    pub(crate) clean: Arc<Vec<Matrix>>,
-    /// Bounds of the hidden layers.
-    pub(crate) hidden: Vec<LayerBounds>,
-    /// Rounding errors of the first layer's pre-activations.
-    pub(crate) first_error: FirstLayerError,
+    pub(crate) clean: Arc<Clean>,
+    /// Bounds of the layers.
+    pub(crate) layers: Vec<LayerBounds>,
+    /// Rounding errors of what each layer makes of the attributes, where it reads them.
+    pub(crate) attribute_errors: Vec<Option<AttributeError>>,
+}
+
+/// The network on the graph as it is.
+#[derive(Debug, Default)]
+pub(crate) struct Clean {
+    /// `Zⁱ`; the last are the logits.
+    pub(crate) layers: Vec<Matrix>,
+    /// What a layer makes of the attributes and of constants alone, biases included, where it reads the attributes and other
+    /// layers as well.
+    pub(crate) parts: Vec<Option<Matrix>>,
+}
+
+impl Clean {
+    pub(crate) fn new(network: &Network, region: &Region) -> Self {
+        let sums = network.attribute_sums(region.level(0).nodes());
+        let part = |layer: usize| {
+            let mixed = network.reads_attributes(layer) && network.reads_layers(layer);
+            mixed.then(|| network.attribute_part(region, layer, &sums))
+        };
+        let parts = (0..network.layers().len()).map(part).collect();
+        Self { layers: network.pre_activations(region, &sums), parts }
+    }
+
+    /// What a layer that reads the attributes makes of them and of constants alone, biases included.
+    pub(crate) fn part(&self, layer: usize) -> &Matrix {
+        self.parts[layer].as_ref().unwrap_or(&self.layers[layer])
+    }
 }
 
 impl Bounds {
@@ -142,47 +198,65 @@ impl Bounds {
         network: &Network,
         limits: &Limits,
         region: &Region,
-        clean: Arc<Vec<Matrix>>,
+        clean: Arc<Clean>,
         pool: &ThreadPool,
         mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Option<Self> {
-        let mut bounds = Self::of_first_layer(network, limits, region, clean, |clean| {
-            let places_with = network.graph().attributes().turned(region.level(0).nodes());
-            first::bounds(network, limits, region, &places_with, clean, pool, &mut observer)
-        })?;
-        pool.install(|| bounds.add_deeper(network, region));
-        Some(bounds)
+        let places_with = network.graph().attributes().turned(region.level(0).nodes());
+        let units = |layer: usize| if network.reads_attributes(layer) { network.layers()[layer].units() } else { 0 };
+        let total: usize = (0..network.layers().len() - 1).map(units).sum();
+        let mut done = 0;
+        Self::with(network, limits, region, clean, &places_with, Some(pool), |asked| {
+            let units = asked.clean.columns();
+            let bounds = first::bounds(asked, pool, &mut |batch| observer(done + batch, total));
+            done += units;
+            bounds
+        })
     }
 
-    /// Bounds of the first layer alone, if it is a hidden one, as `first` finds them.
-    fn of_first_layer(
-        network: &Network,
-        limits: &Limits,
-        region: &Region,
-        clean: Arc<Vec<Matrix>>,
-        first: impl FnOnce(&Matrix) -> Option<(Matrix, Matrix)>,
+    /// The bounds, those of what layers make of the attributes as `first` finds them.
+    fn with<'a>(
+        network: &'a Network,
+        limits: &'a Limits,
+        region: &'a Region,
+        clean: Arc<Clean>,
+        places_with: &'a Pattern,
+        pool: Option<&ThreadPool>,
+        mut first: impl FnMut(first::Asked) -> Option<(Matrix, Matrix)>,
     ) -> Option<Self> {
-        let first_error = FirstLayerError::new(network, limits, region);
-        let mut hidden = Vec::with_capacity(network.layers().len() - 1);
-        if network.model().hidden_layers() > 0 {
-            let (lo, hi) = first(&clean[0])?;
-            hidden.push(LayerBounds { lo, hi, error: LayerError::First(first_error.clone()) });
+        let error = |layer: usize| {
+            network.reads_attributes(layer).then(|| AttributeError::new(network, limits, region, layer))
+        };
+        let attribute_errors: Vec<_> = (0..network.layers().len()).map(error).collect();
+        let mut layers: Vec<LayerBounds> = Vec::with_capacity(network.layers().len() - 1);
+        for layer in 0..network.layers().len() - 1 {
+            let mut of_attributes = None;
+            if let Some(error) = &attribute_errors[layer] {
+                // Lines depend on nothing but the sign of a stable unit, bounds of other layers on its bounds.
+                let only_signs_matter = !network.reads_layers(layer)
+                    && network.readers(layer).all(|reader| reader == network.layers().len() - 1);
+                let clean = clean.part(layer);
+                let asked = first::Asked { network, limits, region, places_with, layer, clean, only_signs_matter };
+                let (lo, hi) = first(asked)?;
+                of_attributes = Some(LayerBounds { lo, hi, error: LayerError::OfAttributes(error.clone()) });
+            }
+            layers.push(match of_attributes {
+                Some(bounds) if !network.reads_layers(layer) => bounds,
+                of_attributes => {
+                    let made = || deeper::bounds(network, region, layer, &layers, of_attributes.as_ref());
+                    pool.map_or_else(made, |pool| pool.install(made))
+                }
+            });
         }
-        Some(Self { clean, hidden, first_error })
-    }
-
-    /// Adds the bounds of the deeper hidden layers.
-    fn add_deeper(&mut self, network: &Network, region: &Region) {
-        for layer in 1..network.model().hidden_layers() {
-            self.hidden.push(deeper::bounds(network, region, layer, &self.hidden[layer - 1]));
-        }
+        Some(Self { clean, layers, attribute_errors })
     }
 }
 
 /// How [`Bounds`] depend on weights and biases.
 #[derive(Debug)]
 pub(crate) struct DifferentiableBounds {
-    attained: Option<first::Attained>,
+    /// For each layer but the last the flips that attain the bounds of what it makes of the attributes, where it reads them.
+    attained: Vec<Option<first::Attained>>,
     /// For each attribute the places in level 0 of the nodes that have it.
     places_with: Pattern,
 }
@@ -194,62 +268,89 @@ pub(crate) struct Ends {
     pub(crate) hi: f64,
 }
 
-/// Derivative of some number by `lo` and `hi` of one hidden layer.
+/// Derivative of some number by `lo` and `hi` of one layer.
 pub(crate) type ByBounds = Matrix<Ends>;
 
 impl DifferentiableBounds {
     /// Computes what [`Bounds::compute`] does, and how it depends on weights and biases.
     pub(crate) fn compute(network: &Network, limits: &Limits, region: &Region) -> (Bounds, Self) {
-        let clean = network.pre_activations(region, &network.attribute_sums(region.level(0).nodes()));
+        let clean = Arc::new(Clean::new(network, region));
         let places_with = network.graph().attributes().turned(region.level(0).nodes());
-        let mut attained = None;
-        let bounds = Bounds::of_first_layer(network, limits, region, Arc::new(clean), |clean| {
-            let (lo, hi, flips) = first::attained_bounds(network, limits, region, &places_with, clean);
-            attained = Some(flips);
+        let mut attained: Vec<Option<first::Attained>> = (1..network.layers().len()).map(|_| None).collect();
+        let bounds = Bounds::with(network, limits, region, clean, &places_with, None, |asked| {
+            let layer = asked.layer;
+            let (lo, hi, flips) = first::attained_bounds(asked);
+            attained[layer] = Some(flips);
             Some((lo, hi))
         });
-        let mut bounds = bounds.unwrap_or_else(|| unreachable!("nobody breaks off"));
-        bounds.add_deeper(network, region);
+        let bounds = bounds.unwrap_or_else(|| unreachable!("nobody breaks off"));
         (bounds, Self { attained, places_with })
     }
 
-    /// Adds to `gradient` the derivative by weights and biases of a number, given those by the bounds of every hidden
-    /// layer and by the first layer's pre-activations. The flips that attain the bounds are held fixed (the envelope
-    /// theorem, Lemma 35).
+    /// Adds to `gradient` the derivative by weights and biases of a number, given those by the bounds of every layer but the
+    /// last and by what every layer makes of the attributes as they are (`by_parts`; nothing for layers that do not read them).
+    /// The flips that attain the bounds are held fixed (the envelope theorem, Lemma 35).
     pub(crate) fn add_gradient(
         &self,
         bounds: &Bounds,
         network: &Network,
         region: &Region,
         mut by_bounds: Vec<ByBounds>,
-        mut by_clean: Matrix,
+        mut by_parts: Vec<Matrix>,
         gradient: &mut Gradient,
     ) {
-        while by_bounds.len() > 1
-            && let Some(by) = by_bounds.pop()
-        {
-            let layer = by_bounds.len();
-            let before = &bounds.hidden[layer - 1];
-            deeper::add_gradient(network, region, layer, before, &by, &mut by_bounds[layer - 1], gradient);
-        }
-        if let (Some(by), Some(attained)) = (by_bounds.pop(), &self.attained) {
-            attained.add_gradient(network.attribute_weight(), &by, &mut gradient.weights[0]);
-            for (by_clean, by) in by_clean.values_mut().iter_mut().zip(by.values()) {
-                *by_clean = (*by_clean + by.lo) + by.hi;
+        for layer in (0..by_bounds.len()).rev() {
+            let by = std::mem::take(&mut by_bounds[layer]);
+            if network.reads_layers(layer) {
+                deeper::add_gradient(network, region, layer, &bounds.layers, &by, &mut by_bounds[..layer], gradient);
+            }
+            let Some(attained) = &self.attained[layer] else {
+                add_bias_gradient(network, region, layer, &sum_of_ends(&by), gradient);
+                continue;
+            };
+            let terms: Vec<_> = network.attribute_terms_of(layer).collect();
+            let weights: Vec<Matrix> = terms.iter().map(|term| network.attribute_weight_of(term)).collect();
+            attained.add_gradient(&weights.iter().collect::<Vec<_>>(), &by, |term, attribute, by| {
+                if let Some(gradient) = &mut gradient.weights[layer][terms[term].term] {
+                    add_scaled(gradient.row_mut(attribute), 1.0, by);
+                }
+            });
+            for (by_part, by) in by_parts[layer].values_mut().iter_mut().zip(by.values()) {
+                *by_part = (*by_part + by.lo) + by.hi;
             }
         }
-        let by_sums = by_sums(network, region, &by_clean);
-        add_rows(&mut gradient.biases[0], (0..by_clean.rows()).map(|row| (1.0, by_clean.row(row))));
-        for attribute in 0..self.places_with.rows() {
-            let places = self.places_with.row(attribute).iter();
-            add_rows(gradient.weights[0].row_mut(attribute), places.map(|&place| (1.0, by_sums.row(place as usize))));
+        for (layer, by_part) in by_parts.iter().enumerate().filter(|&(layer, _)| network.reads_attributes(layer)) {
+            add_bias_gradient(network, region, layer, by_part, gradient);
+        }
+        for term in network.attribute_terms() {
+            let Some(gradient) = &mut gradient.weights[term.layer][term.term] else { continue };
+            let by_part = &by_parts[term.layer];
+            let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_part.columns());
+            let hop = network.hop(region, term.layer, term.term);
+            backward::spread(&Coefficients, &hop, by_part, 0..by_part.columns(), &mut by_sums);
+            for attribute in 0..self.places_with.rows() {
+                let places = self.places_with.row(attribute).iter();
+                add_rows(gradient.row_mut(attribute), places.map(|&place| (1.0, by_sums.row(place as usize))));
+            }
         }
     }
 }
 
-/// The derivative of a number by the attribute sums `X W⁰`, given that by `Z⁰ = P X W⁰ + b⁰`: `Pᵀ by_clean`.
-fn by_sums(network: &Network, region: &Region, by_clean: &Matrix) -> Matrix {
-    let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_clean.columns());
-    backward::spread(&Coefficients, &region.hop(network.propagation(), 0), by_clean, &mut by_sums);
-    by_sums
+/// The derivative by what is added to both ends.
+fn sum_of_ends(by: &ByBounds) -> Matrix {
+    Matrix::from_values(by.rows(), by.columns(), by.values().iter().map(|by| by.lo + by.hi).collect())
+}
+
+/// Adds the derivative by the bias of a layer, and by the weights of its terms of the constant 1, given that by `Z` at each
+/// node of the region.
+fn add_bias_gradient(network: &Network, region: &Region, layer: usize, by: &Matrix, gradient: &mut Gradient) {
+    add_rows(&mut gradient.biases[layer], (0..by.rows()).map(|row| (1.0, by.row(row))));
+    for (k, term) in network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones) {
+        if let Some(gradient) = &mut gradient.weights[layer][k] {
+            let hop = network.hop(region, layer, k);
+            let sum = |row: usize| hop.row(row).map(|(_, p)| p).sum::<f64>();
+            debug_assert_eq!(term.source(), Source::Ones);
+            add_rows(gradient.row_mut(0), (0..by.rows()).map(|row| (sum(row), by.row(row))));
+        }
+    }
 }

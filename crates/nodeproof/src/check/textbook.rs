@@ -376,10 +376,10 @@ mod tests {
     fn one_hidden_layer_by_hand() {
         let graph = Graph::new(2, 2, &[(0, 1)], &[(0, 0)]).unwrap();
         let layers = vec![
-            Layer::new(Matrix::from_values(2, 1, vec![4.0, -2.0]), vec![1.0]),
-            Layer::new(Matrix::from_values(1, 2, vec![1.0, 3.0]), vec![5.0, 0.5]),
+            (Matrix::from_values(2, 1, vec![4.0, -2.0]), vec![1.0]),
+            (Matrix::from_values(1, 2, vec![1.0, 3.0]), vec![5.0, 0.5]),
         ];
-        let model = Model::new(layers, Propagation::RowNormalised).unwrap();
+        let model = Model::gcn(layers, Propagation::RowNormalised).unwrap();
         let network = Network::new(&graph, &model).unwrap();
         let limits = Budget::new(2, LocalBudget::Count(1)).limits(&graph).unwrap();
         let textbook = Textbook::new(&network, &limits);

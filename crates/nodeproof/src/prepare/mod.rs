@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, Clean};
 use crate::budget::Limits;
 use crate::dense::Matrix;
 use crate::ids::NodeId;
@@ -25,17 +25,15 @@ pub(crate) struct Prepared<'a> {
     network: &'a Network<'a>,
     slopes: &'a Slopes,
     region: Arc<Region>,
-    clean: Arc<Vec<Matrix>>,
+    clean: Arc<Clean>,
     tables: AttributeTables,
 }
 
 impl<'a> Prepared<'a> {
     pub(crate) fn new(network: &'a Network<'a>, targets: &[NodeId], slopes: &'a Slopes, pool: &ThreadPool) -> Self {
         let region = Arc::new(network.region(targets));
-        let pairs = network.model().hidden_layers() == 1 && *slopes == Slopes::Default;
-        let sums = || network.attribute_sums(region.level(0).nodes());
-        let (clean, tables) =
-            pool.install(|| (network.pre_activations(&region, &sums()), AttributeTables::new(network, pairs)));
+        let pairs = network.has_one_hidden_layer() && *slopes == Slopes::Default;
+        let (clean, tables) = pool.install(|| (Clean::new(network, &region), AttributeTables::new(network, pairs)));
         Self { network, slopes, clean: Arc::new(clean), tables, region }
     }
 
@@ -54,17 +52,19 @@ impl<'a> Prepared<'a> {
     }
 
     /// The region of `targets` and the pre-activations there.
-    fn restricted(&self, targets: &[NodeId]) -> (Arc<Region>, Arc<Vec<Matrix>>) {
+    fn restricted(&self, targets: &[NodeId]) -> (Arc<Region>, Arc<Clean>) {
         if targets.len() == self.region.targets().nodes().len() {
             return (Arc::clone(&self.region), Arc::clone(&self.clean));
         }
         let region = self.network.region(targets);
-        let rows = |(i, clean): (usize, &Matrix)| {
+        let rows = |i: usize, clean: &Matrix| {
             let (level, all) = (region.level(i + 1).nodes(), self.region.level(i + 1));
             let rows = level.iter().flat_map(|&node| clean.row(all.place(node)).iter().copied());
             Matrix::from_values(level.len(), clean.columns(), rows.collect())
         };
-        let clean = self.clean.iter().enumerate().map(rows).collect();
-        (Arc::new(region), Arc::new(clean))
+        let layers = self.clean.layers.iter().enumerate().map(|(i, clean)| rows(i, clean)).collect();
+        let parts = self.clean.parts.iter().enumerate();
+        let parts = parts.map(|(i, part)| part.as_ref().map(|part| rows(i, part))).collect();
+        (Arc::new(region), Arc::new(Clean { layers, parts }))
     }
 }

@@ -42,16 +42,20 @@ impl<'a> Shard<'a> {
         tables: &'a AttributeTables,
         slopes: &Slopes,
     ) -> Self {
-        let given = |layer: usize| match slopes {
-            Slopes::Default => None,
-            Slopes::Given(slopes) => Some(&slopes[layer]),
+        let mut given = match slopes {
+            Slopes::Default => [].iter(),
+            Slopes::Given(slopes) => slopes.iter(),
         };
-        let lines = bounds.hidden.iter().enumerate();
-        let lines: Vec<Lines> =
-            lines.map(|(i, hidden)| Lines::new(hidden, region.level(i + 1).nodes(), given(i))).collect();
+        let lines = bounds.layers.iter().zip(network.layers()).enumerate();
+        let lines: Vec<Lines> = lines
+            .map(|(i, (bounds, layer))| {
+                let given = if layer.is_hidden() { given.next() } else { None };
+                Lines::new(bounds, layer.activation(), region.level(i + 1).nodes(), given)
+            })
+            .collect();
         let order = match &tables.pair_norms {
             Some(norms) => {
-                let (logits, slopes) = (&bounds.clean[1], &lines[0].upper);
+                let (logits, slopes) = (&bounds.clean.layers[1], &lines[0].upper);
                 Order::Pairs(PairTables::new(network, limits, &region, logits, slopes, (&tables.rough, norms)))
             }
             None => Order::Common(Table::by_norm(network.attribute_weight(), limits)),
@@ -62,17 +66,16 @@ impl<'a> Shard<'a> {
 
     /// The logits of a target on the graph as it is.
     pub(crate) fn logits(&self, target: crate::ids::NodeId) -> &[f64] {
-        self.bounds.clean[self.bounds.clean.len() - 1].row(self.region.targets().place(target.0))
+        self.bounds.clean.layers[self.bounds.layers.len()].row(self.region.targets().place(target.0))
     }
 
-    /// The place of each node of `slice` in the region, for the levels from 1 up to that of the last hidden layer, or
-    /// level 1 alone without hidden layers.
+    /// The place in the region of each node of `slice`, for the level of each layer.
     pub(crate) fn places(&self, slice: &Slice) -> Vec<Vec<u32>> {
         let level = |level: usize| {
             let nodes = slice.level(level).iter();
             nodes.map(|&node| self.region.level(level).place(node) as u32).collect()
         };
-        (1..=self.bounds.hidden.len().max(1)).map(level).collect()
+        (1..=self.network.layers().len()).map(level).collect()
     }
 
     /// +1 for a flip that adds its attribute, −1 for one that removes it.

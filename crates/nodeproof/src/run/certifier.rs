@@ -234,10 +234,10 @@ pub(super) mod tests {
         let edges: Vec<_> = (0..nodes).map(|node| (node, (node + 1) % nodes)).collect();
         let ones: Vec<_> = (0..nodes).map(|node| (node, node / 5 % 2)).collect();
         let layers = vec![
-            Layer::new(Matrix::from_values(3, 2, vec![1.0, -0.5, -0.5, 1.0, 0.1, 0.2]), vec![0.0, 0.05]),
-            Layer::new(Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 1.0]), vec![0.0; 2]),
+            (Matrix::from_values(3, 2, vec![1.0, -0.5, -0.5, 1.0, 0.1, 0.2]), vec![0.0, 0.05]),
+            (Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 1.0]), vec![0.0; 2]),
         ];
-        let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+        let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
         (Graph::new(nodes as usize, 3, &edges, &ones).unwrap(), model)
     }
 

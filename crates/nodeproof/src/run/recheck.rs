@@ -149,10 +149,10 @@ mod tests {
     fn bounds_of_margins_that_cancel_are_believed_and_larger_ones_are_not() {
         let graph = Graph::new(1, 2, &[], &[]).unwrap();
         let layers = vec![
-            Layer::new(Matrix::zeros(2, 2), vec![0.3, 0.3]),
-            Layer::new(Matrix::from_values(2, 2, vec![1e16 + 2.0, 1e16, -1e16, -1e16]), vec![0.0, 0.0]),
+            (Matrix::zeros(2, 2), vec![0.3, 0.3]),
+            (Matrix::from_values(2, 2, vec![1e16 + 2.0, 1e16, -1e16, -1e16]), vec![0.0, 0.0]),
         ];
-        let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+        let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
         for engine in Engine::ALL {
             let certifier = Certifier::new(&graph, &model).unwrap().budget(Budget::new(1, LocalBudget::Count(1)));
             let certifier = certifier.engine(engine);

@@ -50,7 +50,8 @@ fn pairs(classes: usize) -> Vec<(usize, usize)> {
 
 /// v of the pair: `W¹_k − W¹_y`.
 fn difference(network: &Network, y: usize, k: usize) -> Vec<f64> {
-    let last = network.layers()[1].weight();
+    let Some([_, last]) = network.chain() else { return Vec::new() };
+    let last = last.weight;
     (0..last.rows()).map(|j| last.get(j, k) - last.get(j, y)).collect()
 }
 
@@ -98,7 +99,7 @@ impl PairTables {
 fn mean_slopes(network: &Network, region: &Region, logits: &Matrix, slopes: &Matrix) -> Vec<Vec<f64>> {
     let units = slopes.columns();
     let mut sums = vec![vec![0.0; units]; network.model().classes()];
-    let hop = region.hop(network.propagation(), 1);
+    let hop = network.hop(region, 1, 0);
     for row in 0..hop.rows() {
         let sum = &mut sums[largest(logits.row(row)).index()];
         hop.row(row).for_each(|(m, p)| add_scaled(sum, p, slopes.row(m)));

@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn two_steps_by_hand() {
-        let layer = Layer::new(Matrix::from_values(1, 2, vec![2.0, 2.0]), vec![2.0, 2.0]);
-        let mut model = Model::new(vec![layer], Propagation::SymmetricGcn).unwrap();
+        let layer = (Matrix::from_values(1, 2, vec![2.0, 2.0]), vec![2.0, 2.0]);
+        let mut model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
         let mut adam = Adam::new(&model);
         let gradient =
             Gradient { weights: vec![Matrix::from_values(1, 2, vec![1.0, 0.0])], biases: vec![vec![-4.0, 0.0]] };

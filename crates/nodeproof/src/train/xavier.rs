@@ -15,9 +15,9 @@ pub(super) fn initial(sizes: &[usize], propagation: Propagation, seed: u64) -> R
         let (inputs, outputs) = (pair[0], pair[1]);
         let limit = (6.0 / (inputs + outputs) as f64).sqrt();
         let values = (0..inputs * outputs).map(|_| random.random_range(-limit..limit)).collect();
-        Layer::new(Matrix::from_values(inputs, outputs, values), vec![0.0; outputs])
+        (Matrix::from_values(inputs, outputs, values), vec![0.0; outputs])
     };
-    Model::new(sizes.windows(2).enumerate().map(layer).collect(), propagation)
+    Model::gcn(sizes.windows(2).enumerate().map(layer).collect(), propagation)
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use nodeproof::{
 
 /// A layer from its rows of weights and its bias.
 fn layer<const N: usize>(rows: &[[f64; N]], bias: [f64; N]) -> Layer {
-    Layer::new(Matrix::from_values(rows.len(), N, rows.concat()), bias.to_vec())
+    (Matrix::from_values(rows.len(), N, rows.concat()), bias.to_vec())
 }
 
 /// The verdict on node 0, with its label as the class where it has one.
 fn verdict(graph: &Graph, layers: Vec<Layer>, propagation: Propagation, flips: u32, slopes: Slopes) -> Evidence {
-    let model = Model::new(layers, propagation).unwrap();
+    let model = Model::gcn(layers, propagation).unwrap();
     let class = if graph.has_labels() { TargetClass::Label } else { TargetClass::Predicted };
     let certifier = Certifier::new(graph, &model).unwrap().budget(Budget::new(flips, flips.into()));
     certifier.target_class(class).slopes(slopes).certify(&[NodeId(0)]).unwrap().remove(0).evidence

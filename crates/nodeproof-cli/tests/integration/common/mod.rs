@@ -199,10 +199,10 @@ pub(crate) fn model(attributes: usize) -> Model {
         Matrix::from_values(rows, columns, (0..rows * columns).map(value).collect())
     };
     let layers = vec![
-        Layer::new(weight(attributes, 5, 1), vec![0.1, -0.2, 0.3, 0.0, 0.2]),
-        Layer::new(weight(5, 3, 2), vec![0.0, 0.1, 0.9]),
+        (weight(attributes, 5, 1), vec![0.1, -0.2, 0.3, 0.0, 0.2]),
+        (weight(5, 3, 2), vec![0.0, 0.1, 0.9]),
     ];
-    Model::new(layers, Propagation::SymmetricGcn).unwrap()
+    Model::gcn(layers, Propagation::SymmetricGcn).unwrap()
 }
 
 /// A graph of one node and a model of which one flip makes two classes level.
@@ -210,15 +210,15 @@ pub(crate) fn write_tie(fixture: &Fixture) {
     let graph = Graph::new(1, 2, &[], &[(0, 0)]).unwrap();
     graph.with_labels(vec![Some(ClassId(0))]).unwrap().write(fixture.path("tie.npz")).unwrap();
     let weight = Matrix::from_values(2, 2, vec![1.0, 0.0, 0.0, 0.0]);
-    let model = Model::new(vec![Layer::new(weight, vec![0.0, 0.0])], Propagation::SymmetricGcn);
+    let model = Model::gcn(vec![(weight, vec![0.0, 0.0])], Propagation::SymmetricGcn);
     model.unwrap().write(fixture.path("tie.safetensors")).unwrap();
 }
 
 /// A model whose numbers overflow on the fixture's graph.
 pub(crate) fn write_overflowing(fixture: &Fixture) {
     let weight = |rows, columns| Matrix::from_values(rows, columns, vec![1e200; rows * columns]);
-    let layers = vec![Layer::new(weight(12, 2), vec![0.0; 2]), Layer::new(weight(2, 3), vec![0.0; 3])];
-    Model::new(layers, Propagation::SymmetricGcn).unwrap().write(fixture.path("huge.safetensors")).unwrap();
+    let layers = vec![(weight(12, 2), vec![0.0; 2]), (weight(2, 3), vec![0.0; 3])];
+    Model::gcn(layers, Propagation::SymmetricGcn).unwrap().write(fixture.path("huge.safetensors")).unwrap();
 }
 
 /// Copies the example graph and model of the repository.

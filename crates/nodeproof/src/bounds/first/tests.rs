@@ -56,7 +56,7 @@ fn case(random: &mut ChaCha8Rng, attributes: usize, hidden: usize) -> Case {
             }
         }
     }
-    let layer = |inputs, outputs, weight| Layer::new(Matrix::from_values(inputs, outputs, weight), vec![0.25; outputs]);
+    let layer = |inputs, outputs, weight| (Matrix::from_values(inputs, outputs, weight), vec![0.25; outputs]);
     let mut layers = vec![layer(attributes, units, weight)];
     layers.extend((1..hidden).map(|_| layer(units, units, vec![1.0; units * units])));
     layers.push(layer(units, 2, vec![1.0; 2 * units]));
@@ -78,7 +78,7 @@ fn case(random: &mut ChaCha8Rng, attributes: usize, hidden: usize) -> Case {
         .protect_attributes((0..d).map(AttributeId).filter(|_| random.random_bool(protected)));
     Case {
         graph: Graph::new(nodes as usize, attributes, &[], &ones).expect("a valid graph"),
-        model: Model::new(layers, propagation).expect("a valid model"),
+        model: Model::gcn(layers, propagation).expect("a valid model"),
         budget,
     }
 }

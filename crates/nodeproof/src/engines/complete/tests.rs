@@ -40,10 +40,10 @@ fn random_problem(seed: u64, local: u32) -> (Graph, Model, Budget) {
     let mut numbers =
         |count: usize, size: f64| -> Vec<f64> { (0..count).map(|_| size * random.random_range(-1.0..1.0)).collect() };
     let layers = vec![
-        Layer::new(Matrix::from_values(ATTRIBUTES as usize, 5, numbers(5 * ATTRIBUTES as usize, 1.0)), numbers(5, 0.4)),
-        Layer::new(Matrix::from_values(5, 3, numbers(15, 1.0)), numbers(3, 0.5)),
+        (Matrix::from_values(ATTRIBUTES as usize, 5, numbers(5 * ATTRIBUTES as usize, 1.0)), numbers(5, 0.4)),
+        (Matrix::from_values(5, 3, numbers(15, 1.0)), numbers(3, 0.5)),
     ];
-    let model = Model::new(layers, Propagation::SymmetricGcn).unwrap();
+    let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
     let budget = Budget::new(random.random_range(1..=3), LocalBudget::Count(random.random_range(1..=local)));
     (Graph::new(NODES as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model, budget)
 }
@@ -120,10 +120,10 @@ fn moves_that_are_not_sorted_are_reckoned_with() {
     let attributes = 41;
     let weight: Vec<f64> = (0..attributes).map(|d| if d + 1 < attributes { 2.0 } else { 1.0 }).collect();
     let layers = vec![
-        Layer::new(Matrix::from_values(attributes, 1, weight), vec![-0.5]),
-        Layer::new(Matrix::from_values(1, 2, vec![0.0, 1.0]), vec![0.25, 0.0]),
+        (Matrix::from_values(attributes, 1, weight), vec![-0.5]),
+        (Matrix::from_values(1, 2, vec![0.0, 1.0]), vec![0.25, 0.0]),
     ];
-    let model = Model::new(layers, Propagation::RowNormalised).unwrap();
+    let model = Model::gcn(layers, Propagation::RowNormalised).unwrap();
     let graph = Graph::new(1, attributes, &[], &[]).unwrap();
     let network = Network::new(&graph, &model).unwrap();
     let limits = Budget::new(1, LocalBudget::Count(1)).limits(&graph).unwrap();

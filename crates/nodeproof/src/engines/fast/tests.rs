@@ -25,11 +25,11 @@ fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model) {
     let (edges, ones) = (pairs(120, nodes), pairs(400, attributes));
     let mut layer = |inputs: usize, outputs: usize| {
         let mut numbers = |count: usize| (0..count).map(|_| random.random_range(-1.0..1.0)).collect::<Vec<f64>>();
-        Layer::new(Matrix::from_values(inputs, outputs, numbers(inputs * outputs)), numbers(outputs))
+        (Matrix::from_values(inputs, outputs, numbers(inputs * outputs)), numbers(outputs))
     };
     let layers = vec![layer(attributes as usize, hidden), layer(hidden, classes)];
     let graph = Graph::new(nodes as usize, attributes as usize, &edges, &ones).unwrap();
-    (graph, Model::new(layers, Propagation::SymmetricGcn).unwrap())
+    (graph, Model::gcn(layers, Propagation::SymmetricGcn).unwrap())
 }
 
 #[test]

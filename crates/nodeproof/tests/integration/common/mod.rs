@@ -129,9 +129,9 @@ impl Problem {
 
     pub fn model(&self) -> Model {
         let layers = self.layers.iter().map(|layer| {
-            Layer::new(Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone())
+            (Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone())
         });
-        Model::new(layers.collect(), self.propagation()).unwrap()
+        Model::gcn(layers.collect(), self.propagation()).unwrap()
     }
 
     fn propagation(&self) -> Propagation {
