@@ -49,7 +49,7 @@ pub(crate) struct Link<'l, H, N> {
     pub(crate) weight: Option<&'l Weight>,
 }
 
-impl<'l, H: Hop, N> Link<'l, H, N> {
+impl<'l, H: Hop, N: Clone + Default> Link<'l, H, N> {
     fn row(&self, row: usize) -> impl Iterator<Item = (f64, &'l [N])> + Clone {
         let (below, columns) = (self.below, &self.columns);
         let Range { start, end } = *columns;
@@ -94,7 +94,7 @@ fn layer_row<C: Carried>(
 }
 
 /// What a row of a layer may be off by, relative to the magnitudes of what is added up in it.
-pub(crate) fn gamma_of<N>(links: &[Link<impl Hop, N>], row: usize) -> f64 {
+pub(crate) fn gamma_of<N: Clone + Default>(links: &[Link<impl Hop, N>], row: usize) -> f64 {
     gamma_after(links.iter().map(|link| link.hop.row_length(row) + link.columns.len()).sum::<usize>() + 8)
 }
 

@@ -17,7 +17,9 @@
 
 use crate::budget::Limits;
 use crate::certificate::Bound;
+use crate::model::{Source, Term};
 use crate::network::Network;
+use crate::sparse::SparseMatrix;
 
 /// Unit roundoff of `f64`.
 const UNIT: f64 = f64::EPSILON / 2.0;
@@ -51,39 +53,71 @@ const LARGEST: f64 = 1e300;
 /// Bounds the magnitudes of all pre-activations from the first layer to the last, of all coefficients of the dual from
 /// the last layer to the first, and of their products, each by the largest entries of its factors.
 pub(crate) fn cannot_overflow(network: &Network, limits: &Limits) -> bool {
-    let largest = |values: &[f64]| values.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
-    let (layers, propagation) = (network.layers(), network.propagation());
-    let nodes = propagation.rows() as f64;
-    let mut column_sums = vec![0.0; propagation.rows()];
-    let (mut row_sum, mut row_length) = (1.0f64, 0);
-    for row in 0..propagation.rows() {
-        let (columns, values) = propagation.row(row);
-        row_sum = row_sum.max(values.iter().sum());
-        columns.iter().zip(values).for_each(|(&column, &p)| column_sums[column as usize] += p);
-        row_length = row_length.max(network.graph().attributes().row(row).len());
-    }
-    let column_sum = column_sums.into_iter().fold(1.0, f64::max);
-    let flips = limits.global() as f64;
+    let (layers, attributes) = (network.layers(), network.graph().attributes());
+    let sums: Vec<LargestSums> = network.matrices().iter().map(LargestSums::of).collect();
+    let sums = |term: &Term| sums[term.propagation()];
+    let (nodes, flips) = (attributes.rows() as f64, limits.global() as f64);
+    let longest = (0..attributes.rows()).map(|row| attributes.row(row).len()).max().unwrap_or(0) as f64;
 
     let mut results = Vec::new();
-    let mut values = row_sum * (row_length as f64 + flips) * largest(layers[0].weight().values());
-    let mut pre_activations = Vec::new();
-    for (i, layer) in layers.iter().enumerate() {
-        if i > 0 {
-            results.push(values * row_sum);
-            values *= row_sum * layer.weight().rows() as f64 * largest(layer.weight().values());
+    let mut pre_activations: Vec<f64> = Vec::new();
+    for layer in layers {
+        let mut values = 0.0;
+        for term in layer.terms() {
+            let gathered = sums(term).row
+                * match term.source() {
+                    Source::Attributes => longest + flips,
+                    Source::Ones => 1.0,
+                    Source::Layer(source) => pre_activations[source] * network.model().width(term.source()) as f64,
+                };
+            results.push(gathered);
+            values += gathered * largest(term.weight().values());
         }
-        values += largest(layer.bias());
-        pre_activations.push(values);
+        pre_activations.push(values + largest(layer.bias()));
     }
-    let mut coefficients = 2.0;
-    for (layer, pre_activation) in layers.iter().zip(&pre_activations).rev() {
-        results.push(nodes * layer.bias().len() as f64 * coefficients * (1.0 + pre_activation));
-        coefficients *= column_sum * layer.bias().len() as f64 * (1.0 + largest(layer.weight().values()));
-        results.push(coefficients * (1.0 + flips));
+    let mut coefficients = vec![0.0; layers.len()];
+    coefficients[layers.len() - 1] = 2.0;
+    let mut of_attributes = 0.0;
+    for (i, layer) in layers.iter().enumerate().rev() {
+        let units = layer.units() as f64;
+        results.push(nodes * units * coefficients[i] * (1.0 + pre_activations[i]));
+        for term in layer.terms() {
+            let back = coefficients[i] * sums(term).column * units * (1.0 + largest(term.weight().values()));
+            results.push(back * (1.0 + flips));
+            match term.source() {
+                Source::Attributes => of_attributes += back * sums(term).column,
+                Source::Layer(source) => coefficients[source] += back,
+                Source::Ones => {}
+            }
+        }
     }
-    results.push(coefficients * column_sum * (1.0 + flips));
+    results.push(of_attributes * (1.0 + flips));
     results.into_iter().chain(pre_activations).all(|result| result <= LARGEST)
+}
+
+/// The largest magnitude, 0 of nothing.
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |largest, value| value.abs().max(largest))
+}
+
+/// The largest sum of magnitudes in a row and in a column of a propagation, and at least 1.
+#[derive(Debug, Clone, Copy)]
+struct LargestSums {
+    row: f64,
+    column: f64,
+}
+
+impl LargestSums {
+    fn of(propagation: &SparseMatrix) -> Self {
+        let mut columns = vec![0.0; propagation.columns()];
+        let mut largest_row = 1.0f64;
+        for row in 0..propagation.rows() {
+            let (places, values) = propagation.row(row);
+            largest_row = largest_row.max(values.iter().map(|p| p.abs()).sum());
+            places.iter().zip(values).for_each(|(&column, p)| columns[column as usize] += p.abs());
+        }
+        Self { row: largest_row, column: columns.into_iter().fold(1.0, f64::max) }
+    }
 }
 
 /// A computed value with a bound on its distance from the exact one.

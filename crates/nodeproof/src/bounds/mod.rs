@@ -17,7 +17,7 @@ use crate::dense::{Matrix, add_scaled};
 use crate::forward::Interval;
 use crate::gradient::Gradient;
 use crate::kernels::add_rows;
-use crate::model::Source;
+use crate::model::{Activation, Source};
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::{Hop, Region};
@@ -33,12 +33,18 @@ pub(crate) struct LayerBounds {
 }
 
 impl LayerBounds {
+    /// The largest magnitude of a unit's activation within its bounds.
+    #[inline]
+    pub(crate) fn largest(&self, activation: Activation, place: usize, unit: usize) -> f64 {
+        activation.of(self.lo.get(place, unit)).abs().max(activation.of(self.hi.get(place, unit)).abs())
+    }
+
     /// Bounds and errors, unit by unit.
     fn of_intervals(bounds: &Matrix<Interval>) -> Self {
         let part = |of: fn(&Interval) -> f64| {
             Matrix::from_values(bounds.rows(), bounds.columns(), bounds.values().iter().map(of).collect())
         };
-        let error = LayerError::Deeper(part(|unit| unit.error));
+        let error = LayerError::Units(part(|unit| unit.error));
         Self { lo: part(|unit| unit.lo), hi: part(|unit| unit.hi), error }
     }
 

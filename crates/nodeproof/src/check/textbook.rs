@@ -25,8 +25,8 @@ use crate::dense::Matrix;
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
-use crate::model::{Layer, Model};
-use crate::network::Network;
+use crate::model::Model;
+use crate::network::{ChainLayer, Network};
 use crate::sparse::SparseMatrix;
 
 /// Bounds on the pre-activations of one hidden layer, for the nodes that the target sees there.
@@ -44,7 +44,9 @@ pub struct Bounds {
 pub struct Textbook<'a> {
     graph: &'a Graph,
     model: &'a Model,
-    propagation: &'a SparseMatrix,
+    layers: &'a [ChainLayer<'a>],
+    /// P of each layer.
+    propagations: Vec<&'a SparseMatrix>,
     limits: &'a Limits,
     /// The weights of each layer, outputs × inputs.
     transposed: Vec<Matrix>,
@@ -60,18 +62,20 @@ struct Slice {
 }
 
 impl<'a> Textbook<'a> {
-    /// Prepares the first layer's bounds of all nodes, as the paper does.
+    /// Prepares the first layer's bounds of all nodes, as the paper does; `None` if the network is not the paper's: layers with
+    /// one term each that reads the layer before, ReLUs between, and no negative propagation.
     ///
     /// O(N · h · D) time, O(N · h · q) memory.
-    pub fn new(network: &'a Network<'a>, limits: &'a Limits) -> Self {
-        let (graph, model) = (network.graph(), network.model());
-        let transposed = model.layers().iter().map(|layer| transpose(layer.weight())).collect();
+    pub fn new(network: &'a Network<'a>, limits: &'a Limits) -> Option<Self> {
+        let (graph, model, layers) = (network.graph(), network.model(), network.chain()?);
+        let propagations = (0..layers.len()).map(|layer| network.matrix(layer, 0)).collect();
+        let transposed = layers.iter().map(|layer| transpose(layer.weight)).collect();
         let empty = (Matrix::zeros(0, 0), Matrix::zeros(0, 0));
-        let mut textbook = Self { graph, model, propagation: network.propagation(), limits, transposed, first: empty };
+        let mut textbook = Self { graph, model, layers, propagations, limits, transposed, first: empty };
         if model.hidden_layers() > 0 {
             textbook.first = textbook.first_bounds();
         }
-        textbook
+        Some(textbook)
     }
 
     /// The bounds of each hidden layer, first to last, on the slice of `target`.
@@ -82,7 +86,7 @@ impl<'a> Textbook<'a> {
             let nodes = &slice.nodes[layer + 1];
             let (lo, hi) = match all.last() {
                 None => (pick(&self.first.0, nodes), pick(&self.first.1, nodes)),
-                Some(before) => next_bounds(&self.model.layers()[layer], &slice.propagation[layer], before),
+                Some(before) => next_bounds(&self.layers[layer], &slice.propagation[layer], before),
             };
             all.push(Bounds { nodes: nodes.iter().map(|&node| NodeId(node)).collect(), lo, hi });
         }
@@ -115,11 +119,11 @@ impl<'a> Textbook<'a> {
                 *x = 1.0 - *x;
             }
         }
-        for (i, layer) in self.model.layers().iter().enumerate() {
+        for (i, layer) in self.layers.iter().enumerate() {
             let active = if i == 0 { values } else { map(&values, |value| value.max(0.0)) };
-            values = product(&product(&slice.propagation[i], &active), layer.weight());
+            values = product(&product(&slice.propagation[i], &active), layer.weight);
             for row in 0..values.rows() {
-                axpy(values.row_mut(row), 1.0, layer.bias());
+                axpy(values.row_mut(row), 1.0, layer.bias);
             }
         }
         values.row(0).to_vec()
@@ -139,9 +143,9 @@ impl<'a> Textbook<'a> {
         phi.row_mut(0)[class] = -1.0;
         phi.row_mut(0)[other] = 1.0;
         let mut value = 0.0;
-        for (i, layer) in self.model.layers().iter().enumerate().rev() {
+        for (i, layer) in self.layers.iter().enumerate().rev() {
             for row in 0..phi.rows() {
-                value -= phi.row(row).iter().zip(layer.bias()).map(|(phi, bias)| phi * bias).sum::<f64>();
+                value -= phi.row(row).iter().zip(layer.bias).map(|(phi, bias)| phi * bias).sum::<f64>();
             }
             let phi_hat = product(&product(&transpose(&slice.propagation[i]), &phi), &self.transposed[i]);
             if i == 0 {
@@ -199,15 +203,15 @@ impl<'a> Textbook<'a> {
     /// The paper's bounds of the first layer, for all nodes: the unperturbed pre-activation plus (minus) the Q largest
     /// of `P_mn ·` the q_n largest gains (losses) of each neighbour n.
     fn first_bounds(&self) -> (Matrix, Matrix) {
-        let (nodes, layer) = (self.graph.nodes(), &self.model.layers()[0]);
-        let units = layer.bias().len();
+        let (nodes, layer) = (self.graph.nodes(), &self.layers[0]);
+        let units = layer.bias.len();
         let mut sums = Matrix::zeros(nodes, units);
         let mut gains = Vec::with_capacity(nodes * units);
         let mut losses = Vec::with_capacity(nodes * units);
         let mut changed = Vec::new();
         for node in 0..nodes {
             for &attribute in self.graph.attributes().row(node) {
-                axpy(sums.row_mut(node), 1.0, layer.weight().row(attribute as usize));
+                axpy(sums.row_mut(node), 1.0, layer.weight.row(attribute as usize));
             }
             let signs = self.signs(&self.attributes(&[node as u32]));
             let local = self.limits.local(NodeId(node as u32));
@@ -225,8 +229,8 @@ impl<'a> Textbook<'a> {
         let (mut up, mut down) = (Vec::new(), Vec::new());
         let (mut lo, mut hi) = (Matrix::zeros(nodes, units), Matrix::zeros(nodes, units));
         for node in 0..nodes {
-            let (neighbours, weights) = self.propagation.row(node);
-            let mut unperturbed = layer.bias().to_vec();
+            let (neighbours, weights) = self.propagations[0].row(node);
+            let mut unperturbed = layer.bias.to_vec();
             for (&n, &p) in neighbours.iter().zip(weights) {
                 axpy(&mut unperturbed, p, sums.row(n as usize));
             }
@@ -248,15 +252,15 @@ impl<'a> Textbook<'a> {
     fn slice(&self, target: NodeId) -> Slice {
         let mut nodes = vec![vec![target.0]];
         let mut propagation = Vec::new();
-        for _ in self.model.layers() {
+        for matrix in self.propagations.iter().rev() {
             let outer = &nodes[nodes.len() - 1];
             let mut inner: Vec<u32> =
-                outer.iter().flat_map(|&m| self.propagation.row(m as usize).0.iter().copied()).collect();
+                outer.iter().flat_map(|&m| matrix.row(m as usize).0.iter().copied()).collect();
             inner.sort_unstable();
             inner.dedup();
             let mut rows = Matrix::zeros(outer.len(), inner.len());
             for (row, &m) in outer.iter().enumerate() {
-                let (columns, values) = self.propagation.row(m as usize);
+                let (columns, values) = matrix.row(m as usize);
                 for (n, &p) in columns.iter().zip(values) {
                     rows.row_mut(row)[inner.partition_point(|other| other < n)] = p;
                 }
@@ -293,9 +297,9 @@ fn relax(bounds: &Bounds, phi_hat: &Matrix, slopes: Option<&Matrix>) -> (f64, Ma
 }
 
 /// `lo' = P (relu(lo) W₊ − relu(hi) W₋) + b`, `hi' = P (relu(hi) W₊ − relu(lo) W₋) + b`.
-fn next_bounds(layer: &Layer, propagation: &Matrix, before: &Bounds) -> (Matrix, Matrix) {
-    let positive = map(layer.weight(), |weight| weight.max(0.0));
-    let negative = map(layer.weight(), |weight| (-weight).max(0.0));
+fn next_bounds(layer: &ChainLayer, propagation: &Matrix, before: &Bounds) -> (Matrix, Matrix) {
+    let positive = map(layer.weight, |weight| weight.max(0.0));
+    let negative = map(layer.weight, |weight| (-weight).max(0.0));
     let (least, most) = (map(&before.lo, |lo| lo.max(0.0)), map(&before.hi, |hi| hi.max(0.0)));
     let bound = |rising: &Matrix, falling: &Matrix| {
         let mut inner = product(rising, &positive);
@@ -305,7 +309,7 @@ fn next_bounds(layer: &Layer, propagation: &Matrix, before: &Bounds) -> (Matrix,
         }
         let mut bound = product(propagation, &inner);
         for row in 0..bound.rows() {
-            axpy(bound.row_mut(row), 1.0, layer.bias());
+            axpy(bound.row_mut(row), 1.0, layer.bias);
         }
         bound
     };
@@ -382,7 +386,7 @@ mod tests {
         let model = Model::gcn(layers, Propagation::RowNormalised).unwrap();
         let network = Network::new(&graph, &model).unwrap();
         let limits = Budget::new(2, LocalBudget::Count(1)).limits(&graph).unwrap();
-        let textbook = Textbook::new(&network, &limits);
+        let textbook = Textbook::new(&network, &limits).unwrap();
 
         // Unperturbed: ½·4 + 1 = 3 at both nodes. Node 0 can lose 4 (delete) or 2 (add); node 1 can gain 4 or lose 2.
         // One flip a node: lo = 3 − ½·4 − ½·2 = 0, which is active; hi = 3 + ½·4 = 5.

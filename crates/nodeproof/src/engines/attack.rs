@@ -1,22 +1,24 @@
 //! The exact network under given flips, on a slice.
 
-use crate::dense::{Matrix, add_scaled, relu};
-use crate::forward::{self, Activation, Values};
+use crate::dense::{Matrix, add_scaled};
+use crate::forward::{self, Link, Values};
 use crate::ids::ClassId;
+use crate::model::{Activation, Source, Term, Weight};
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, gamma_after, magnitude};
-use crate::slice::{Hop, Slice, SlicedFlip};
+use crate::slice::{Hop, Slice, SliceHop, SlicedFlip};
 
 /// Evaluates the network under flips, reusing its memory.
 pub(crate) struct Attack<'a> {
     shared: &'a Shard<'a>,
-    /// Change of `X_n W⁰` for each node of level 0 that is flipped at, and which those are.
+    /// Change of `X_n W` for each node of level 0 that is flipped at, and which those are.
     moves: Matrix,
     moved: Vec<u32>,
     flips: Vec<SlicedFlip>,
-    values: Matrix,
-    next: Matrix,
+    /// Pre-activations of each layer.
+    layers: Vec<Matrix>,
     sums: Vec<f64>,
+    one: Matrix,
 }
 
 /// The smallest margin under some flips.
@@ -35,9 +37,9 @@ impl<'a> Attack<'a> {
             moves: Matrix::default(),
             moved: Vec::new(),
             flips: Vec::new(),
-            values: Matrix::default(),
-            next: Matrix::default(),
+            layers: shared.network.layers().iter().map(|_| Matrix::default()).collect(),
             sums: Vec::new(),
+            one: Matrix::from_values(1, 1, vec![1.0]),
         }
     }
 
@@ -49,12 +51,10 @@ impl<'a> Attack<'a> {
         flips: impl Iterator<Item = SlicedFlip>,
     ) -> AttackMargin {
         self.flip(slice, flips);
-        for (i, layer) in self.shared.network.layers().iter().enumerate().skip(1) {
-            let (hop, sums) = (slice.hop(i), &mut self.sums);
-            forward::layer_into::<Values>(hop, layer, &self.values, Activation::Relu, sums, &mut self.next);
-            std::mem::swap(&mut self.values, &mut self.next);
+        for layer in 0..self.layers.len() {
+            self.evaluate(slice, layer);
         }
-        let logits = self.values.row(0);
+        let logits = self.layers[self.layers.len() - 1].row(0);
         let others = (0..logits.len()).filter(|&k| k != y.index());
         let closest = others.reduce(|a, b| if logits[b] > logits[a] { b } else { a });
         let class = ClassId(closest.unwrap_or_else(|| unreachable!("a model has at least two classes")) as u32);
@@ -63,10 +63,9 @@ impl<'a> Attack<'a> {
         AttackMargin { class, margin: Approximate { value, error } }
     }
 
-    /// `Z⁰` under the flips, a row for each node of level 1.
+    /// Adds up how `X W` changes at each node that is flipped at.
     fn flip(&mut self, slice: &Slice, flips: impl Iterator<Item = SlicedFlip>) {
-        let Shard { network, region, bounds, .. } = self.shared;
-        let weight = network.attribute_weight();
+        let weight = self.shared.network.attribute_weight();
         self.moved.clear();
         self.moved.resize(slice.level(0).len(), u32::MAX);
         self.flips.clear();
@@ -84,42 +83,107 @@ impl<'a> Attack<'a> {
             let row = self.moves.row_mut(self.moved[position as usize] as usize);
             add_scaled(row, sign, weight.row(attribute as usize));
         }
-        self.values.reset(slice.level(1).len(), weight.columns());
-        for (row, &node) in slice.level(1).iter().enumerate() {
-            let values = self.values.row_mut(row);
-            values.copy_from_slice(bounds.clean[0].row(region.level(1).place(node)));
-            for (n, p) in slice.hop(0).row(row) {
-                if self.moved[n] != u32::MAX {
-                    add_scaled(values, p, self.moves.row(self.moved[n] as usize));
+    }
+
+    /// `Z` of a layer under the flips, a row for each node of its level.
+    fn evaluate(&mut self, slice: &Slice, layer: usize) {
+        let (network, rows) = (self.shared.network, slice.level(layer + 1).len());
+        let reads_attributes = network.reads_attributes(layer);
+        let (below, above) = self.layers.split_at_mut(layer);
+        let (out, bias) = (&mut above[0], network.layers()[layer].bias());
+        let links = links(self.shared, slice, layer, below, (!reads_attributes).then_some(&self.one));
+        if !reads_attributes {
+            forward::layer_into::<Values>(rows, bias, &links, &mut self.sums, out);
+            return;
+        }
+        let (region, part) = (&self.shared.region, self.shared.bounds.clean.part(layer));
+        out.reset(rows, bias.len());
+        for (row, &node) in slice.level(layer + 1).iter().enumerate() {
+            let values = out.row_mut(row);
+            values.copy_from_slice(part.row(region.level(layer + 1).place(node)));
+            for term in network.attribute_terms_of(layer) {
+                for (n, p) in slice.hop(layer, term.term).row(row) {
+                    if self.moved[n] != u32::MAX {
+                        add_scaled(values, p, &self.moves.row(self.moved[n] as usize)[term.columns.clone()]);
+                    }
                 }
             }
+            forward::add_terms::<Values>(&links, row, 0.0, &mut self.sums, values);
         }
     }
 
     /// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
     ///
-    /// With ε the errors of the last hidden layer, `Σ_j (|W_jy| + |W_jk|) Σ_m P_tm (2 ε_mj + γ relu(hi_mj))` and γ times
-    /// the biases.
+    /// With h and ε the bounds and errors of what terms of the last layer read,
+    /// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
+    /// of the attributes.
     fn error(&self, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
         let Shard { network, region, bounds, .. } = self.shared;
         let (y, k) = (y.index(), k.index());
-        let Some(hidden) = bounds.hidden.last() else {
-            let (place, first) = (region.level(1).place(slice.level(1)[0]), &bounds.first_error);
-            return 2.0 * first.gammas[place] * (first.magnitude(place, y) + first.magnitude(place, k));
+        let layer = network.layers().len() - 1;
+        let last = &network.layers()[layer];
+        let others = last.terms().iter().enumerate().filter(|(_, term)| term.source() != Source::Attributes);
+        let length = |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
+        let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
+        let mut error = match &bounds.attribute_errors[layer] {
+            None => gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),
+            Some(error) => {
+                let place = region.level(layer + 1).place(slice.level(layer + 1)[0]);
+                2.0 * (error.gammas[place] + gamma) * (error.magnitude(place, y) + error.magnitude(place, k))
+            }
         };
-        let level = bounds.hidden.len();
-        let last = &network.layers()[level];
-        let units = last.weight().rows();
-        let gamma = gamma_after(slice.level(level).len() + units + 16);
-        let mut error = gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k]));
-        for (n, p) in slice.hop(level).row(0) {
-            let place = region.level(level).place(slice.level(level)[n]);
-            for j in 0..units {
-                let weight = magnitude(last.weight().get(j, y)) + magnitude(last.weight().get(j, k));
-                let activation = gamma * magnitude(relu(hidden.hi.get(place, j)));
-                error += weight * magnitude(p * (2.0 * hidden.error.unit(place, j) + activation));
+        for (i, term) in others {
+            match term.source() {
+                Source::Attributes => {}
+                Source::Ones => {
+                    let sum: f64 = slice.hop(layer, i).row(0).map(|(_, p)| p.abs()).sum();
+                    let weight = magnitude(weight_at(term.weight(), 0, y)) + magnitude(weight_at(term.weight(), 0, k));
+                    error += gamma * magnitude(weight * sum);
+                }
+                Source::Layer(source) => {
+                    let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
+                    for (n, p) in slice.hop(layer, i).row(0) {
+                        let place = region.level(source + 1).place(slice.level(source + 1)[n]);
+                        for j in 0..below.lo.columns() {
+                            let weight = weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs();
+                            let largest = magnitude(below.largest(activation, place, j));
+                            let unit = 2.0 * below.error.unit(place, j) + gamma * largest;
+                            error += magnitude(weight) * magnitude(p * unit);
+                        }
+                    }
+                }
             }
         }
         error
+    }
+}
+
+/// The terms of a layer that read other layers, and the constant if it is given.
+fn links<'l>(
+    shared: &'l Shard,
+    slice: &'l Slice,
+    layer: usize,
+    below: &'l [Matrix],
+    one: Option<&'l Matrix>,
+) -> Vec<Link<'l, &'l SliceHop, f64>> {
+    let layers = shared.network.layers();
+    let link = |(k, term): (usize, &'l Term)| {
+        let (below, activation) = match term.source() {
+            Source::Attributes => return None,
+            Source::Ones => (one?, Activation::None),
+            Source::Layer(source) => (&below[source], layers[source].activation()),
+        };
+        let (hop, columns) = (slice.hop(layer, k), 0..below.columns());
+        Some(Link { hop, below, columns, activation, weight: Some(term.weight()) })
+    };
+    layers[layer].terms().iter().enumerate().filter_map(link).collect()
+}
+
+/// An entry of W.
+fn weight_at(weight: &Weight, input: usize, unit: usize) -> f64 {
+    match weight {
+        Weight::Dense(weight) => weight.get(input, unit),
+        Weight::Scalar(factor) if input == unit => *factor,
+        Weight::Scalar(_) => 0.0,
     }
 }

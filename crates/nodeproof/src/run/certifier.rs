@@ -195,12 +195,12 @@ impl<'a> Certifier<'a> {
     fn check_slopes(&self) -> Result<(), CertifyError> {
         let Slopes::Given(slopes) = &self.slopes else { return Ok(()) };
         let fail = |problem: String| Err(CertifyError::Slopes { problem });
-        let hidden = &self.network.layers()[..self.network.model().hidden_layers()];
+        let hidden: Vec<_> = self.network.layers().iter().filter(|layer| layer.is_hidden()).collect();
         if slopes.len() != hidden.len() {
             return fail(format!("there are {} matrices for {} hidden layers", slopes.len(), hidden.len()));
         }
         for (i, (slopes, layer)) in slopes.iter().zip(hidden).enumerate() {
-            let expected = (self.network.graph().nodes(), layer.bias().len());
+            let expected = (self.network.graph().nodes(), layer.units());
             if (slopes.rows(), slopes.columns()) != expected {
                 let found = format!("{} × {}", slopes.rows(), slopes.columns());
                 return fail(format!("matrix {i} is {found}, it must be {} × {}", expected.0, expected.1));

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::budget::{Budget, LocalBudget};
     use crate::graph::Graph;
-    use crate::model::{Layer, Model, Propagation};
+    use crate::model::{Model, Propagation};
     use crate::settings::Engine;
 
     /// The margin is 0.6, but logits of 6e15 cancel in doubles.

@@ -57,10 +57,9 @@ impl Effort {
 
 impl<'a> Worker<'a> {
     pub(super) fn new(shard: &'a Shard<'a>, effort: Effort) -> Self {
-        let network = shard.network;
         Self {
             shard,
-            slicer: Slicer::new(network.propagation(), network.layers().len()),
+            slicer: shard.network.slicer(),
             dual: Dual::new(shard),
             attack: Attack::new(shard),
             decider: Decider::new(shard),

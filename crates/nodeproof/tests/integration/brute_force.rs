@@ -220,7 +220,7 @@ proptest! {
         let (graph, model) = (problem.graph(), problem.model());
         let network = Network::new(&graph, &model).unwrap();
         let limits = problem.budget().limits(&graph).unwrap();
-        let textbook = Textbook::new(&network, &limits);
+        let textbook = Textbook::new(&network, &limits).unwrap();
         for layer in 0..problem.hidden_layers() {
             // Pre-activations of a layer are the logits of the network that ends there.
             let cut = Problem { layers: problem.layers[..=layer].to_vec(), ..problem.clone() };
@@ -260,7 +260,7 @@ proptest! {
         let (graph, model) = (problem.graph(), problem.model());
         let network = Network::new(&graph, &model).unwrap();
         let limits = problem.budget().limits(&graph).unwrap();
-        let textbook = Textbook::new(&network, &limits);
+        let textbook = Textbook::new(&network, &limits).unwrap();
         let classes: Vec<_> = problem.labels.iter().map(|&label| ClassId(label)).collect();
         let smallest = problem.world::<f64>().smallest_margins(&sets, &classes);
         let clean = problem.world::<f64>().logits(&sets[sets.len() - 1]);
@@ -305,7 +305,7 @@ fn random_problems_are_not_all_alike() {
         let (graph, model) = (problem.graph(), problem.model());
         let network = Network::new(&graph, &model).unwrap();
         let limits = problem.budget().limits(&graph).unwrap();
-        for bounds in Textbook::new(&network, &limits).bounds(NodeId(0)) {
+        for bounds in Textbook::new(&network, &limits).unwrap().bounds(NodeId(0)) {
             let pairs = bounds.lo.values().iter().zip(bounds.hi.values());
             active_at_zero += pairs.filter(|&(&lo, &hi)| lo == 0.0 && hi > 0.0).count();
         }
@@ -438,7 +438,7 @@ fn uncorrected_lower_bounds(problem: &Problem) -> Vec<f64> {
     let (graph, model) = (problem.graph(), problem.model());
     let network = Network::new(&graph, &model).unwrap();
     let limits = problem.budget().limits(&graph).unwrap();
-    let textbook = Textbook::new(&network, &limits);
+    let textbook = Textbook::new(&network, &limits).unwrap();
     let bounds = uncorrected(problem, &textbook.bounds(NodeId(0)));
     textbook.dual(NodeId(0), ClassId(problem.labels[0]), &bounds, None)
 }

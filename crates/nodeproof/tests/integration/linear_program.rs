@@ -171,7 +171,7 @@ fn compare(problem: &Problem, sets: &[Vec<Flip>], given: &[Vec<Matrix>]) -> Vec<
     let (graph, model) = (problem.graph(), problem.model());
     let network = Network::new(&graph, &model).unwrap();
     let limits = problem.budget().limits(&graph).unwrap();
-    let textbook = Textbook::new(&network, &limits);
+    let textbook = Textbook::new(&network, &limits).unwrap();
     let fast = problem.certify(Slopes::Default);
     let classes: Vec<ClassId> = fast.iter().map(|certificate| certificate.class).collect();
     let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
@@ -228,7 +228,7 @@ proptest! {
         let (graph, model) = (problem.graph(), problem.model());
         let network = Network::new(&graph, &model).unwrap();
         let limits = problem.budget().limits(&graph).unwrap();
-        let textbook = Textbook::new(&network, &limits);
+        let textbook = Textbook::new(&network, &limits).unwrap();
         let target = problem.nodes - 1;
         let class = ClassId(problem.labels[target]);
         let tolerance = TOLERANCE * problem.scales()[target];
@@ -281,7 +281,7 @@ fn the_only_optimum_may_be_fractional() {
     let (graph, model) = (problem.graph(), problem.model());
     let network = Network::new(&graph, &model).unwrap();
     let limits = problem.budget().limits(&graph).unwrap();
-    let bounds = Textbook::new(&network, &limits).bounds(NodeId(0));
+    let bounds = Textbook::new(&network, &limits).unwrap().bounds(NodeId(0));
     let (optimum, x) = program(&problem, 0, (0, 1), &bounds);
     assert!((optimum + 0.25).abs() < 1e-7, "{optimum}");
     assert!((x[0][0] - 0.5).abs() < 1e-7, "{x:?}");

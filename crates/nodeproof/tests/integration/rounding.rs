@@ -125,7 +125,7 @@ fn false_by_floats(problems: impl Strategy<Value = Problem>, cases: usize) -> us
         let (graph, model) = (problem.graph(), problem.model());
         let network = Network::new(&graph, &model).unwrap();
         let limits = problem.budget().limits(&graph).unwrap();
-        let textbook = Textbook::new(&network, &limits);
+        let textbook = Textbook::new(&network, &limits).unwrap();
         let classes = vec![ClassId(0); problem.nodes];
         let exact = problem.world::<Dyadic>().smallest_margins(&sets, &classes);
         for node in graph.node_ids() {

@@ -40,7 +40,7 @@ fn compare(problem: &Problem, slopes: Option<&[Matrix]>) -> usize {
     let (graph, model) = (problem.graph(), problem.model());
     let network = Network::new(&graph, &model).unwrap();
     let limits = problem.budget().limits(&graph).unwrap();
-    let textbook = Textbook::new(&network, &limits);
+    let textbook = Textbook::new(&network, &limits).unwrap();
     let scales = problem.scales();
     let given = slopes.map_or(Slopes::Default, |slopes| Slopes::Given(slopes.to_vec()));
     let mut compared = 0;
@@ -140,7 +140,7 @@ fn cora_ml_has_the_textbook_margins() {
     let certificates = Certifier::new(&graph, &model).unwrap().budget(budget.clone()).certify(&nodes).unwrap();
     let network = Network::new(&graph, &model).unwrap();
     let limits = budget.limits(&graph).unwrap();
-    let textbook = Textbook::new(&network, &limits);
+    let textbook = Textbook::new(&network, &limits).unwrap();
     let mut largest: f64 = 0.0;
     for certificate in certificates {
         let expected = textbook.lower_bounds(certificate.node, certificate.class, None);

@@ -107,9 +107,9 @@ impl<'a> Decider<'a> {
     }
 
     /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, and tries the
-    /// flips that attain it. Nothing happens with other than one hidden layer, or where numbers may overflow.
+    /// flips that attain it. Nothing happens with other than a chain with one hidden layer, or where numbers may overflow.
     pub(crate) fn tighten(&mut self, slice: &Slice, margins: &mut [Option<Bound>], mut attacks: Attacks<'_, 'a>) {
-        let around = Surroundings::new(self.shared, slice);
+        let Some(around) = Surroundings::new(self.shared, slice) else { return };
         if !self.shared.overflow_error.is_finite() || !around.has_relu() || !around.is_shallow() {
             return;
         }
@@ -138,7 +138,7 @@ impl<'a> Decider<'a> {
             return decision;
         }
         let y = attacks.y;
-        let around = Surroundings::new(self.shared, slice);
+        let Some(around) = Surroundings::new(self.shared, slice) else { return decision };
         let listing = &mut self.listing;
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =

@@ -85,7 +85,7 @@ fn unlisted_flips_are_reckoned_with() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
         let shared = prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
-        let mut slicer = Slicer::new(network.propagation(), 2);
+        let mut slicer = network.slicer();
         for &node in &nodes {
             let y = largest(&network.logits_under(node, &[]));
             let truth = smallest_margin(&network, &limits, node, y);
@@ -130,8 +130,8 @@ fn moves_that_are_not_sorted_are_reckoned_with() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let prepared = Prepared::new(&network, &[NodeId(0)], &Slopes::Default, &pool);
     let shared = prepared.shard(&limits, &[NodeId(0)], &pool, |_, _| ControlFlow::Continue(())).unwrap();
-    let mut slicer = Slicer::new(network.propagation(), 2);
-    let around = Surroundings::new(&shared, slicer.slice(NodeId(0)));
+    let mut slicer = network.slicer();
+    let around = Surroundings::new(&shared, slicer.slice(NodeId(0))).unwrap();
     let mut flips = Flips::new(&around, around.all_flips(), |_| f64::INFINITY, |_| true);
     flips.sort_by_unit(around.most);
     let parameters = vec![Parameters::START; around.units()];

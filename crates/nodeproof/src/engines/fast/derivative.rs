@@ -2,13 +2,13 @@
 //!
 //! The flips that a dual charges are held fixed (the envelope theorem): it is then a smooth function of slopes, offsets,
 //! pre-activations, weights and biases. Its derivative by the coefficients of `Zⁱ` are the values that the network with
-//! lines for ReLUs has at the tampered attributes: the gradient is a forward pass.
+//! lines for activations has at the tampered attributes: the gradient is a forward pass.
 
-use crate::bounds::{Bounds, ByBounds, Ends, LayerBounds};
+use crate::bounds::{Bounds, ByBounds, Ends};
 use crate::dense::{Matrix, add_scaled};
 use crate::gradient::Gradient;
 use crate::ids::ClassId;
-use crate::model::Model;
+use crate::network::Network;
 use crate::slice::{Region, SlicedFlip};
 
 /// One dual of a target, `logit_class − logit_other`, in a weighted sum of duals.
@@ -25,116 +25,127 @@ pub(crate) struct Term {
 /// The derivative of a weighted sum of duals of one target.
 #[derive(Debug, Default)]
 pub(crate) struct TargetDerivative {
-    /// By the lines of each hidden layer at the nodes of the slice.
+    /// For each layer the places in the region of the nodes of its level of the slice.
+    pub(super) places: Vec<Vec<u32>>,
+    /// By the lines of each layer at these nodes; empty without an activation.
     pub(super) lines: Vec<ByLines>,
-    /// By `Z⁰`, a row for each node of level 1 of the slice.
-    pub(super) by_clean: Matrix,
-    /// Places of these nodes in level 1 of the region.
-    pub(super) places: Vec<u32>,
-    /// By rows of W⁰: the attribute of each, and the rows one after the other.
+    /// By what each layer makes of the attributes as they are and of constants; empty for layers that do not read them.
+    pub(super) by_parts: Vec<Matrix>,
+    /// By rows of the attributes' weights: the attribute of each, and the rows one after the other.
     pub(super) attributes: Vec<u32>,
     pub(super) by_attributes: Vec<f64>,
-    /// By weights and biases of the layers from 1 on.
-    pub(super) deeper: Gradient,
+    /// By all other weights, and by the biases of layers that do not read the attributes.
+    pub(super) gradient: Gradient,
 }
 
-/// The derivative by slope and offset of one layer's lines.
+/// The derivative by slope and offset of one layer's lines, a row for each node.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ByLines {
-    /// Places of the nodes in the region.
-    pub(super) places: Vec<u32>,
     /// By the slope, which upper and lower line share.
     pub(super) slope: Matrix,
     pub(super) offset: Matrix,
 }
 
-/// The sum of the derivatives of many targets.
-pub(crate) struct Derivative {
-    lines: Vec<(Matrix, Matrix)>,
-    /// By `Z⁰` of the graph as it is.
-    pub(crate) by_clean: Matrix,
+impl ByLines {
+    fn zeros(network: &Network, layer: usize, nodes: usize) -> Self {
+        let of = &network.layers()[layer];
+        let rows = if of.is_hidden() { nodes } else { 0 };
+        Self { slope: Matrix::zeros(rows, of.units()), offset: Matrix::zeros(rows, of.units()) }
+    }
 }
 
-impl Derivative {
-    /// Zeros for the nodes of `region`.
-    pub(crate) fn zeros(model: &Model, region: &Region) -> Self {
-        let zeros =
-            |layer: usize| Matrix::zeros(region.level(layer + 1).nodes().len(), model.layers()[layer].bias().len());
+/// Zeros for the part of a layer at so many nodes, if it has one.
+fn zero_part(network: &Network, layer: usize, nodes: usize) -> Matrix {
+    Matrix::zeros(if network.reads_attributes(layer) { nodes } else { 0 }, network.layers()[layer].units())
+}
+
+impl TargetDerivative {
+    /// Makes everything 0 in the shape of a slice whose levels from 1 on have these places.
+    pub(super) fn zeros(network: &Network, places: Vec<Vec<u32>>) -> Self {
+        let layers = || places.iter().map(Vec::len).enumerate();
         Self {
-            lines: (0..model.hidden_layers()).map(|layer| (zeros(layer), zeros(layer))).collect(),
-            by_clean: zeros(0),
+            lines: layers().map(|(layer, nodes)| ByLines::zeros(network, layer, nodes)).collect(),
+            by_parts: layers().map(|(layer, nodes)| zero_part(network, layer, nodes)).collect(),
+            attributes: Vec::new(),
+            by_attributes: Vec::new(),
+            gradient: Gradient::zeros_behind_attributes(network.model()),
+            places,
+        }
+    }
+}
+
+/// The sum of the derivatives of many targets.
+pub(crate) struct Derivative<'n> {
+    network: &'n Network<'n>,
+    lines: Vec<ByLines>,
+    /// By what each layer makes of the attributes as they are and of constants.
+    pub(crate) by_parts: Vec<Matrix>,
+}
+
+impl<'n> Derivative<'n> {
+    /// Zeros for the nodes of `region`.
+    pub(crate) fn zeros(network: &'n Network<'n>, region: &Region) -> Self {
+        let layers = || (0..network.layers().len()).map(|layer| (layer, region.level(layer + 1).nodes().len()));
+        Self {
+            network,
+            lines: layers().map(|(layer, nodes)| ByLines::zeros(network, layer, nodes)).collect(),
+            by_parts: layers().map(|(layer, nodes)| zero_part(network, layer, nodes)).collect(),
         }
     }
 
     /// Adds the derivative of one target; its part by weights and biases goes to `gradient`.
     pub(crate) fn add(&mut self, target: &TargetDerivative, gradient: &mut Gradient) {
-        for ((slopes, offsets), by) in self.lines.iter_mut().zip(&target.lines) {
-            for (row, &place) in by.places.iter().enumerate() {
-                add_scaled(slopes.row_mut(place as usize), 1.0, by.slope.row(row));
-                add_scaled(offsets.row_mut(place as usize), 1.0, by.offset.row(row));
+        for (layer, places) in target.places.iter().enumerate() {
+            let (lines, by_lines) = (&mut self.lines[layer], &target.lines[layer]);
+            add_rows_at(&mut lines.slope, places, &by_lines.slope);
+            add_rows_at(&mut lines.offset, places, &by_lines.offset);
+            add_rows_at(&mut self.by_parts[layer], places, &target.by_parts[layer]);
+        }
+        let width = self.network.attribute_weight().columns();
+        for (&attribute, row) in target.attributes.iter().zip(target.by_attributes.chunks_exact(width)) {
+            for term in self.network.attribute_terms() {
+                if let Some(gradient) = &mut gradient.weights[term.layer][term.term] {
+                    add_scaled(gradient.row_mut(attribute as usize), 1.0, &row[term.columns.clone()]);
+                }
             }
         }
-        for (row, &place) in target.places.iter().enumerate() {
-            add_scaled(self.by_clean.row_mut(place as usize), 1.0, target.by_clean.row(row));
-        }
-        let units = self.by_clean.columns();
-        for (&attribute, row) in target.attributes.iter().zip(target.by_attributes.chunks_exact(units)) {
-            add_scaled(gradient.weights[0].row_mut(attribute as usize), 1.0, row);
-        }
-        for layer in 1..gradient.weights.len() {
-            add_scaled(gradient.weights[layer].values_mut(), 1.0, target.deeper.weights[layer - 1].values());
-            add_scaled(&mut gradient.biases[layer], 1.0, &target.deeper.biases[layer - 1]);
-        }
+        gradient.add(&target.gradient);
     }
 
-    /// From lines to bounds. Of an unstable unit's chord
+    /// From lines to bounds, of all layers but the last. Of an unstable unit's chord
     ///
     /// ```text
     /// ∂slope/∂hi = −lo / (hi − lo)²,   ∂slope/∂lo = hi / (hi − lo)²,
-    /// ∂offset/∂hi = lo² / (hi − lo)²,  ∂offset/∂lo = −hi² / (hi − lo)².
+    /// ∂offset/∂hi = lo² / (hi − lo)²,  ∂offset/∂lo = −hi² / (hi − lo)²,
     /// ```
+    ///
+    /// times 1 − β for a leaky ReLU with slope β.
     pub(crate) fn by_bounds(&self, bounds: &Bounds) -> Vec<ByBounds> {
-        let layer = |((by_slope, by_offset), bounds): (&(Matrix, Matrix), &LayerBounds)| {
-            let derivatives = by_slope.values().iter().zip(by_offset.values());
+        let layers = bounds.layers.iter().zip(&self.lines).zip(self.network.layers());
+        let by_bounds = layers.map(|((bounds, by), layer)| {
+            let mut all = ByBounds::zeros(bounds.lo.rows(), bounds.lo.columns());
+            let factor = 1.0 - layer.activation().slope();
+            let derivatives = by.slope.values().iter().zip(by.offset.values());
             let ends = bounds.lo.values().iter().zip(bounds.hi.values());
-            let by = derivatives.zip(ends).map(|((&by_slope, &by_offset), (&lo, &hi))| {
-                let width = hi - lo;
+            for ((by, (&by_slope, &by_offset)), (&lo, &hi)) in all.values_mut().iter_mut().zip(derivatives).zip(ends) {
                 if lo < 0.0 && hi > 0.0 {
+                    let width = hi - lo;
                     let (low, high) = (lo / width, hi / width);
-                    Ends {
-                        lo: by_slope * high / width - by_offset * high * high,
-                        hi: by_offset * low * low - by_slope * low / width,
-                    }
-                } else {
-                    Ends::default()
+                    *by = Ends {
+                        lo: factor * (by_slope * high / width - by_offset * high * high),
+                        hi: factor * (by_offset * low * low - by_slope * low / width),
+                    };
                 }
-            });
-            ByBounds::from_values(by_slope.rows(), by_slope.columns(), by.collect())
-        };
-        self.lines.iter().zip(&bounds.hidden).map(layer).collect()
+            }
+            all
+        });
+        by_bounds.collect()
     }
 }
 
-impl TargetDerivative {
-    /// Makes everything 0 in the shape of a slice whose levels from 1 on have these places.
-    pub(super) fn zeros(model: &Model, places: Vec<Vec<u32>>) -> Self {
-        let layers = model.layers();
-        let units = |layer: usize| layers[layer].bias().len();
-        let by_lines = |(layer, places): (usize, &Vec<u32>)| ByLines {
-            places: places.clone(),
-            slope: Matrix::zeros(places.len(), units(layer)),
-            offset: Matrix::zeros(places.len(), units(layer)),
-        };
-        Self {
-            lines: places.iter().take(layers.len() - 1).enumerate().map(by_lines).collect(),
-            by_clean: Matrix::zeros(places[0].len(), units(0)),
-            places: places.into_iter().next().unwrap_or_default(),
-            attributes: Vec::new(),
-            by_attributes: Vec::new(),
-            deeper: Gradient {
-                weights: (1..layers.len()).map(|layer| Matrix::zeros(units(layer - 1), units(layer))).collect(),
-                biases: (1..layers.len()).map(|layer| vec![0.0; units(layer)]).collect(),
-            },
-        }
+/// Adds each row of `rows` at its place.
+fn add_rows_at(sum: &mut Matrix, places: &[u32], rows: &Matrix) {
+    for (row, &place) in (0..rows.rows()).zip(places) {
+        add_scaled(sum.row_mut(place as usize), 1.0, rows.row(row));
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! *Rounding.* The lines hold for the exact pre-activation x up to `ε_mj`, the error of lo and hi: if x leaves [lo, hi]
 //! by ε, relu(x) exceeds the upper line by at most ε. All other terms are sums of products of magnitudes at most
-//! `reach · weight + bias` (see `FirstLayerError`), so with `U = Σ_j |u_j| weight_j` and `V = Σ_j |u_j| bias_j`
+//! `reach · weight + bias` (see `AttributeError`), so with `U = Σ_j |u_j| weight_j` and `V = Σ_j |u_j| bias_j`
 //!
 //! ```text
 //! |error| ≤ 3 Σ_m P_tm (γ_m + γ) (reach_m · U + V) + 3 γ Q Σ_m P_tm max P · U + γ (|b_y| + |b_k|):
@@ -23,8 +23,10 @@
 //! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
 
 use super::{TargetDerivative, Term};
+use crate::bounds::AttributeError;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::ids::ClassId;
+use crate::network::ChainLayer;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
 use crate::search::{PairTables, Row, Search, sort_rows};
@@ -34,6 +36,9 @@ use crate::slice::{Hop, Slice, SlicedFlip};
 /// The dual of one target after the other.
 pub(crate) struct OneHidden<'a> {
     shared: &'a Shard<'a>,
+    /// The layer behind the hidden one.
+    last: ChainLayer<'a>,
+    first_error: &'a AttributeError,
     tables: &'a PairTables,
     search: Search<'a>,
     selection: Selection<SlicedFlip>,
@@ -66,8 +71,13 @@ struct Magnitudes {
 impl<'a> OneHidden<'a> {
     pub(super) fn new(shared: &'a Shard<'a>, tables: &'a PairTables) -> Self {
         let units = shared.network.attribute_weight().columns();
+        let (Some(&[_, last]), Some(first_error)) = (shared.network.chain(), &shared.bounds.attribute_errors[0]) else {
+            unreachable!("tables of pairs are made for chains with one hidden layer");
+        };
         Self {
             shared,
+            last,
+            first_error,
             tables,
             search: shared.search(),
             selection: Selection::new(0),
@@ -94,22 +104,22 @@ impl<'a> OneHidden<'a> {
     /// Computes what is the same for all other classes.
     pub(super) fn begin(&mut self, slice: &Slice, y: ClassId) {
         let Shard { region, bounds, lines, .. } = self.shared;
-        let (clean, lines) = (&bounds.clean[0], &lines[0]);
+        let (clean, lines) = (&bounds.clean.layers[0], &lines[0]);
         self.y.reset(slice.level(0).len(), self.sloped.len());
         self.sloped.fill(0.0);
         self.offset.fill(0.0);
         let flips = self.shared.limits.flips_within(slice.level(0));
         let gamma = gamma_after(slice.level(1).len() + self.sloped.len() + flips + 32);
-        let first_error = &bounds.first_error;
+        let first_error = self.first_error;
         let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
-        for (m, p) in slice.hop(1).row(0) {
+        for (m, p) in slice.hop(1, 0).row(0) {
             let place = region.level(1).place(slice.level(1)[m]);
             let slopes = lines.upper.row(place);
             for ((sum, &s), &z) in self.sloped.iter_mut().zip(slopes).zip(clean.row(place)) {
                 *sum += p * (s * z);
             }
             add_scaled(&mut self.offset, p, lines.offset.row(place));
-            for (n, inner) in slice.hop(0).row(m) {
+            for (n, inner) in slice.hop(0, 0).row(m) {
                 add_scaled(self.y.row_mut(n), p * inner, slopes);
                 largest = largest.max(inner);
             }
@@ -130,9 +140,9 @@ impl<'a> OneHidden<'a> {
     }
 
     pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
-        let last = &self.shared.network.layers()[1];
+        let last = self.last;
         for (j, u) in self.u.iter_mut().enumerate() {
-            *u = last.weight().get(j, y.index()) - last.weight().get(j, k.index());
+            *u = last.weight.get(j, y.index()) - last.weight.get(j, k.index());
         }
         let (queries, u) = (&self.y, &self.u);
         let query = |position: usize, z: &mut [f64]| {
@@ -142,7 +152,7 @@ impl<'a> OneHidden<'a> {
         };
         let table = self.tables.of(y, k);
         self.search.run(table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
-        let (bias_y, bias_k) = (last.bias()[y.index()], last.bias()[k.index()]);
+        let (bias_y, bias_k) = (last.bias[y.index()], last.bias[k.index()]);
         let offsets: f64 = u.iter().zip(&self.offset).map(|(u, r)| u.min(0.0) * r).sum();
         Approximate {
             value: (bias_y - bias_k) + dot(u, &self.sloped) + offsets - self.selection.total(),
@@ -158,9 +168,9 @@ impl<'a> OneHidden<'a> {
     /// ```
     pub(super) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
         let Shard { network, bounds, lines, .. } = self.shared;
-        let (first, last) = (network.attribute_weight(), network.layers()[1].weight());
+        let (first, last) = (network.attribute_weight(), self.last.weight);
         let units = self.sloped.len();
-        let mut by = TargetDerivative::zeros(network.model(), self.shared.places(slice));
+        let mut by = TargetDerivative::zeros(network, self.shared.places(slice));
         let (mut all, mut negative) = (vec![0.0; units], vec![0.0; units]);
         let mut by_u = vec![0.0; units];
         self.flipped.reset(slice.level(0).len(), units);
@@ -191,22 +201,23 @@ impl<'a> OneHidden<'a> {
                 }
             }
             for (j, by_u) in by_u.iter().enumerate() {
-                by.deeper.weights[0].row_mut(j)[y.index()] += weight * by_u;
-                by.deeper.weights[0].row_mut(j)[other.index()] -= weight * by_u;
+                let Some(by_last) = &mut by.gradient.weights[1][0] else { continue };
+                by_last.row_mut(j)[y.index()] += weight * by_u;
+                by_last.row_mut(j)[other.index()] -= weight * by_u;
             }
-            by.deeper.biases[0][y.index()] += weight;
-            by.deeper.biases[0][other.index()] -= weight;
+            by.gradient.biases[1][y.index()] += weight;
+            by.gradient.biases[1][other.index()] -= weight;
         }
-        for (m, p) in slice.hop(1).row(0) {
-            let place = by.places[m] as usize;
-            let (slopes, z) = (lines[0].chords(place).0, bounds.clean[0].row(place));
+        for (m, p) in slice.hop(1, 0).row(0) {
+            let place = by.places[0][m] as usize;
+            let (slopes, z) = (lines[0].chords(place).0, bounds.clean.layers[0].row(place));
             let by_slope = by.lines[0].slope.row_mut(m);
-            for (n, inner) in slice.hop(0).row(m).filter(|&(n, _)| self.touched[n]) {
+            for (n, inner) in slice.hop(0, 0).row(m).filter(|&(n, _)| self.touched[n]) {
                 add_scaled(by_slope, p * inner, self.flipped.row(n));
             }
             for j in 0..units {
                 by_slope[j] += p * all[j] * z[j];
-                by.by_clean.row_mut(m)[j] += p * all[j] * slopes[j];
+                by.by_parts[0].row_mut(m)[j] += p * all[j] * slopes[j];
             }
             add_scaled(by.lines[0].offset.row_mut(m), p, &negative);
         }
@@ -214,7 +225,7 @@ impl<'a> OneHidden<'a> {
     }
 
     fn error(&self, bias_y: f64, bias_k: f64) -> f64 {
-        let first = &self.shared.bounds.first_error;
+        let first = self.first_error;
         let Magnitudes { gamma, weights, biases, floor } = self.magnitudes;
         let mut error = gamma * (magnitude(bias_y) + magnitude(bias_k)) + floor;
         for ((&u, weight), bias) in self.u.iter().zip(&first.weight).zip(&first.bias) {

@@ -10,12 +10,11 @@ use crate::budget::{Budget, LocalBudget};
 use crate::dense::Matrix;
 use crate::graph::Graph;
 use crate::ids::NodeId;
-use crate::model::{Layer, Model, Propagation};
+use crate::model::{Model, Propagation};
 use crate::network::Network;
 use crate::prepare::Prepared;
 use crate::relax::Slopes;
 use crate::search::Table;
-use crate::slice::Slicer;
 
 fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model) {
     let (nodes, attributes, hidden, classes) = (60, 80, random.random_range(1..20), 4);
@@ -48,7 +47,7 @@ fn the_fast_path_equals_the_general_one() {
         general.order = Order::Common(Table::by_norm(network.attribute_weight(), &limits));
         let (mut fast, mut general) = (Dual::new(&fast), Dual::new(&general));
         assert!(matches!((&fast, &general), (Dual::OneHidden(_), Dual::AnyDepth(_))));
-        let mut slicer = Slicer::new(network.propagation(), 2);
+        let mut slicer = network.slicer();
         for &node in &nodes {
             let slice = slicer.slice(node);
             for (y, k) in [(0, 1), (1, 0), (2, 3), (3, 1)].map(|(y, k)| (ClassId(y), ClassId(k))) {

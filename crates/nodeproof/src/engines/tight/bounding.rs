@@ -199,7 +199,7 @@ impl<'a> Bounding<'a> {
     /// Bounds that all targets share, moved by what is fixed.
     fn take_common_bounds(&mut self) {
         let around = self.around;
-        let (bounds, clean) = (&around.shared.bounds.hidden[0], &around.shared.bounds.clean[0]);
+        let (bounds, clean) = (&around.shared.bounds.layers[0], &around.shared.bounds.clean.layers[0]);
         for unit in 0..self.z.len() {
             let (place, j) = (around.place(unit / around.width), unit % around.width);
             let moved = self.z[unit] - clean.get(place, j);

@@ -179,7 +179,7 @@ pub(crate) fn with_all_flips(
 /// potentials of `listing` with them.
 fn relevant(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
     let tail = Tail::new(around, pair, &[], &[]);
-    let hidden = &around.shared.bounds.hidden[0];
+    let hidden = &around.shared.bounds.layers[0];
     let matters = |unit: usize| {
         let (place, j) = (around.place(unit / around.width), unit % around.width);
         tail.coefficients[unit] != 0.0 && hidden.hi.get(place, j) > -2.0 * hidden.error.unit(place, j)

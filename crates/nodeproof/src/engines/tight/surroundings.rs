@@ -1,4 +1,4 @@
-//! The network around one target.
+//! The network around one target: a chain of layers (`Network::chain`), as the paper has them.
 //!
 //! A *unit* is a hidden unit of the first layer at a node of level 1; a flip (n, d) moves unit (m, j) by
 //! `a = P_mn σ W⁰_dj`. The deeper layers turn the margin into, or bound it from below by,
@@ -7,6 +7,7 @@
 //! margin ≥ constant + Σ_i c_i relu(z_i + Σ_f a_fi).
 //! ```
 
+use crate::bounds::AttributeError;
 use crate::dense::Matrix;
 use crate::ids::{AttributeId, NodeId};
 use crate::prepare::Shard;
@@ -23,7 +24,7 @@ impl Aggregators {
     pub(crate) fn new(slice: &Slice) -> Self {
         let mut lists: Vec<Vec<(u32, f64)>> = vec![Vec::new(); slice.level(0).len()];
         for m in 0..slice.level(1).len() {
-            for (n, p) in slice.hop(0).row(m).filter(|&(_, p)| p != 0.0) {
+            for (n, p) in slice.hop(0, 0).row(m).filter(|&(_, p)| p != 0.0) {
                 lists[n].push((m as u32, p));
             }
         }
@@ -45,6 +46,8 @@ impl Aggregators {
 pub(crate) struct Surroundings<'a> {
     pub(crate) shared: &'a Shard<'a>,
     pub(crate) slice: &'a Slice,
+    /// Rounding errors of the first layer.
+    pub(crate) first_error: &'a AttributeError,
     pub(crate) aggregators: Aggregators,
     /// Units of a node.
     pub(crate) width: usize,
@@ -55,16 +58,19 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    pub(crate) fn new(shared: &'a Shard<'a>, slice: &'a Slice) -> Self {
+    /// What is around the target of `slice`; `None` if the network is not a chain.
+    pub(crate) fn new(shared: &'a Shard<'a>, slice: &'a Slice) -> Option<Self> {
         let limits = shared.limits;
-        Self {
+        shared.network.chain()?;
+        Some(Self {
             shared,
             slice,
+            first_error: shared.bounds.attribute_errors[0].as_ref()?,
             aggregators: Aggregators::new(slice),
             width: shared.network.attribute_weight().columns(),
             capacities: slice.level(0).iter().map(|&n| limits.local(NodeId(n)) as u32).collect(),
             most: limits.flips_within(slice.level(0)),
-        }
+        })
     }
 
     /// Whether the units' ReLU counts: without hidden layers they are the logits.
@@ -108,7 +114,7 @@ impl<'a> Surroundings<'a> {
 
     /// Pre-activations of all units on the graph as it is.
     pub(crate) fn clean(&self) -> Vec<f64> {
-        let clean: &Matrix = &self.shared.bounds.clean[0];
+        let clean: &Matrix = &self.shared.bounds.clean.layers[0];
         (0..self.slice.level(1).len()).flat_map(|m| clean.row(self.place(m)).iter().copied()).collect()
     }
 }

@@ -7,8 +7,9 @@
 use super::surroundings::Surroundings;
 use crate::backward::{self, CarriedBack};
 use crate::dense::{Matrix, dot};
-use crate::forward::{self, Activation, Interval, Intervals};
+use crate::forward::{self, Carried, Interval, Intervals, Link};
 use crate::ids::ClassId;
+use crate::model::Activation;
 use crate::relax::chord;
 use crate::rounding::{gamma_after, magnitude};
 
@@ -31,9 +32,9 @@ impl Tail {
         let deeper = deeper_bounds(around, lo, hi);
         let mut constant = last.bias()[pair.0.index()] - last.bias()[pair.1.index()];
         for i in (1..layers.len()).rev() {
-            let weight = layers[i].weight();
-            let mut below = Matrix::zeros(slice.level(i).len(), weight.rows());
-            backward::layer(&Nonzero, slice.hop(i), weight, &above, &mut Vec::new(), &mut below);
+            let mut below = Matrix::zeros(slice.level(i).len(), layers[i - 1].units());
+            let weight = layers[i].terms()[0].weight();
+            backward::term(&Nonzero, slice.hop(i, 0), weight, &above, &mut Vec::new(), &mut below);
             if i > 1 {
                 apply_chords(&mut below, &mut constant, &deeper[i - 2], layers[i - 1].bias());
             }
@@ -92,13 +93,21 @@ fn deeper_bounds(around: &Surroundings, lo: &[f64], hi: &[f64]) -> Vec<Matrix<In
     }
     let first = lo.iter().zip(hi).map(|(&lo, &hi)| Interval { lo, hi, error: 0.0 });
     let mut all = vec![Matrix::from_values(slice.level(1).len(), around.width, first.collect())];
-    for (i, layer) in layers.iter().enumerate().take(hidden).skip(1) {
-        let mut bounds = Matrix::default();
-        let hop = slice.hop(i);
-        forward::layer_into::<Intervals>(hop, layer, &all[i - 1], Activation::Relu, &mut Vec::new(), &mut bounds);
+    for i in 1..hidden {
+        let bounds = next_layer::<Intervals>(around, i, &all[i - 1]);
         all.push(bounds);
     }
     all.split_off(1)
+}
+
+/// Layer i from the one below.
+fn next_layer<C: Carried>(around: &Surroundings, i: usize, below: &Matrix<C::Number>) -> Matrix<C::Number> {
+    let (slice, layer) = (around.slice, &around.shared.network.layers()[i]);
+    let (hop, weight) = (slice.hop(i, 0), Some(layer.terms()[0].weight()));
+    let link = Link { hop, below, columns: 0..below.columns(), activation: Activation::Relu, weight };
+    let mut next = Matrix::default();
+    forward::layer_into::<C>(slice.level(i + 1).len(), layer.bias(), &[link], &mut Vec::new(), &mut next);
+    next
 }
 
 /// A bound on the rounding error of everything that is computed about the margin of y over k (Lemma 32f).
@@ -118,8 +127,8 @@ pub(crate) fn rounding_error(around: &Surroundings, pair: (ClassId, ClassId)) ->
     let attributes = shared.network.graph().attributes();
     let longest = slice.level(0).iter().map(|&n| attributes.row(n as usize).len()).max().unwrap_or(0);
     let mut roundings = longest + around.most + slice.level(0).len() + 64;
-    for (i, layer) in layers.iter().enumerate().skip(1) {
-        roundings += slice.level(i).len() * layer.weight().rows() + slice.level(i).len() + 8;
+    for i in 1..layers.len() {
+        roundings += slice.level(i).len() * layers[i - 1].units() + slice.level(i).len() + 8;
     }
     let factor = 8.0 * (layers.len() + 1) as f64;
     factor * gamma_after(roundings) * largest_magnitude(around, pair) + shared.overflow_error
@@ -128,16 +137,13 @@ pub(crate) fn rounding_error(around: &Surroundings, pair: (ClassId, ClassId)) ->
 /// M of [`rounding_error`].
 fn largest_magnitude(around: &Surroundings, pair: (ClassId, ClassId)) -> f64 {
     let (slice, layers) = (around.slice, around.shared.network.layers());
-    let first = &around.shared.bounds.first_error;
     let mut magnitudes = vec![Matrix::zeros(slice.level(1).len(), around.width)];
     for m in 0..slice.level(1).len() {
         let place = around.place(m);
-        magnitudes[0].row_mut(m).iter_mut().enumerate().for_each(|(j, value)| *value = first.magnitude(place, j));
+        magnitudes[0].row_mut(m).iter_mut().enumerate().for_each(|(j, value)| *value = around.first_error.magnitude(place, j));
     }
-    for (i, layer) in layers.iter().enumerate().skip(1) {
-        let mut next = Matrix::default();
-        let (hop, below) = (slice.hop(i), &magnitudes[i - 1]);
-        forward::layer_into::<forward::Magnitudes>(hop, layer, below, Activation::Relu, &mut Vec::new(), &mut next);
+    for i in 1..layers.len() {
+        let next = next_layer::<forward::Magnitudes>(around, i, &magnitudes[i - 1]);
         magnitudes.push(next);
     }
     let last = &layers[layers.len() - 1];
@@ -147,9 +153,9 @@ fn largest_magnitude(around: &Surroundings, pair: (ClassId, ClassId)) -> f64 {
     let biases = magnitude(last.bias()[y]) + magnitude(last.bias()[k]);
     let mut above = difference(around, pair);
     for i in (1..layers.len()).rev() {
-        let weight = layers[i].weight();
-        let mut below = Matrix::zeros(slice.level(i).len(), weight.rows());
-        backward::layer(&backward::Magnitudes, slice.hop(i), weight, &above, &mut Vec::new(), &mut below);
+        let mut below = Matrix::zeros(slice.level(i).len(), layers[i - 1].units());
+        let weight = layers[i].terms()[0].weight();
+        backward::term(&backward::Magnitudes, slice.hop(i, 0), weight, &above, &mut Vec::new(), &mut below);
         let terms = below.values().iter().zip(magnitudes[i - 1].values());
         largest = largest.max(biases + terms.map(|(c, inner)| c * inner).sum::<f64>());
         above = below;
