@@ -59,11 +59,7 @@ impl<'l, H: Hop, N: Clone + Default> Link<'l, H, N> {
 }
 
 /// `Z = Σ P h W + b`, in parallel; `links` are the terms.
-pub(crate) fn layer<C: Carried>(
-    rows: usize,
-    bias: &[f64],
-    links: &[Link<impl Hop, C::Number>],
-) -> Matrix<C::Number> {
+pub(crate) fn layer<C: Carried>(rows: usize, bias: &[f64], links: &[Link<impl Hop, C::Number>]) -> Matrix<C::Number> {
     par_fill(rows, bias.len(), |row, out| layer_row::<C>(bias, links, row, &mut Vec::new(), out))
 }
 

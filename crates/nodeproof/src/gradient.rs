@@ -59,9 +59,10 @@ impl Gradient {
 
     /// All numbers, tensor by tensor, in the order of [`Model::tensors`].
     pub(crate) fn tensors(&self) -> impl Iterator<Item = &[f64]> {
-        self.weights.iter().zip(&self.biases).flat_map(|(weights, bias)| {
-            weights.iter().flatten().map(Matrix::values).chain([&bias[..]])
-        })
+        self.weights
+            .iter()
+            .zip(&self.biases)
+            .flat_map(|(weights, bias)| weights.iter().flatten().map(Matrix::values).chain([&bias[..]]))
     }
 
     /// All numbers, to be changed.

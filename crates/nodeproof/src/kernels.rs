@@ -241,9 +241,9 @@ mod tests {
             prop_assert_eq!(sums, expected);
             let (mut sums, mut expected) = (row(0), row(0));
             for (p, row) in &rows {
-                expected.iter_mut().zip(row).for_each(|(sum, &x)| *sum += p * relu(x));
+                expected.iter_mut().zip(row).for_each(|(sum, &x)| *sum += p * x.max(0.0));
             }
-            add_activated_rows(&mut sums, rows.iter().map(|(p, row)| (*p, row.as_slice())));
+            add_activated_rows(&mut sums, rows.iter().map(|(p, row)| (*p, row.as_slice())), |x| x.max(0.0));
             prop_assert_eq!(sums, expected);
         }
     }

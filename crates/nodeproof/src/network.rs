@@ -273,7 +273,12 @@ impl<'a> Network<'a> {
         all
     }
 
-    fn links<'n, N>(&'n self, region: &'n Region, layer: usize, inputs: &Inputs<'n, N>) -> Vec<Link<'n, RegionHop<'n>, N>> {
+    fn links<'n, N>(
+        &'n self,
+        region: &'n Region,
+        layer: usize,
+        inputs: &Inputs<'n, N>,
+    ) -> Vec<Link<'n, RegionHop<'n>, N>> {
         (0..self.layers()[layer].terms().len()).map(|term| self.link(region, layer, term, inputs)).collect()
     }
 

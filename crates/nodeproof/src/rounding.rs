@@ -109,7 +109,7 @@ struct LargestSums {
 
 impl LargestSums {
     fn of(propagation: &SparseMatrix) -> Self {
-        let mut columns = vec![0.0; propagation.columns()];
+        let mut columns = vec![0.0; propagation.rows()];
         let mut largest_row = 1.0f64;
         for row in 0..propagation.rows() {
             let (places, values) = propagation.row(row);

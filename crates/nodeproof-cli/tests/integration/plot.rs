@@ -195,8 +195,7 @@ fn purity_leaves_out_nodes_with_unknown_neighbours_and_says_so() {
 #[test]
 fn gaps_take_a_network_with_one_hidden_layer() {
     let fixture = Fixture::new();
-    let layer =
-        |rows, columns| (Matrix::from_values(rows, columns, vec![0.5; rows * columns]), vec![0.0; columns]);
+    let layer = |rows, columns| (Matrix::from_values(rows, columns, vec![0.5; rows * columns]), vec![0.0; columns]);
     let deep = Model::gcn(vec![layer(12, 4), layer(4, 4), layer(4, 3)], Propagation::SymmetricGcn).unwrap();
     deep.write(fixture.path("deep.safetensors")).unwrap();
     let gap =

@@ -42,7 +42,8 @@ struct Before {
 impl Before {
     fn new(network: &Network, layer: usize, before: &[LayerBounds]) -> Self {
         let is_read = |i: usize| network.layers()[layer].terms().iter().any(|term| term.source() == Source::Layer(i));
-        let intervals = |(i, bounds): (usize, &LayerBounds)| if is_read(i) { bounds.intervals() } else { Matrix::default() };
+        let intervals =
+            |(i, bounds): (usize, &LayerBounds)| if is_read(i) { bounds.intervals() } else { Matrix::default() };
         let one = Matrix::from_values(1, 1, vec![Interval { lo: 1.0, hi: 1.0, error: 0.0 }]);
         Self { intervals: before.iter().take(layer).enumerate().map(intervals).collect(), one }
     }

@@ -226,7 +226,8 @@ impl Neighbourhoods {
 
     /// Adds the neighbours of a node in the only term.
     fn push_row(&mut self, (nodes, weights): (&[u32], &[f64]), place: impl Fn(u32) -> usize) {
-        let mut entries: Vec<(u32, f64)> = nodes.iter().map(|&n| place(n) as u32).zip(weights.iter().copied()).collect();
+        let mut entries: Vec<(u32, f64)> =
+            nodes.iter().map(|&n| place(n) as u32).zip(weights.iter().copied()).collect();
         entries.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
         self.places.extend(entries.iter().map(|&(place, _)| place));
         self.factors.extend(entries.iter().map(|&(_, p)| p));
@@ -234,11 +235,7 @@ impl Neighbourhoods {
     }
 
     /// Adds the neighbours of a node in several terms.
-    fn push_rows<'r>(
-        &mut self,
-        rows: impl Iterator<Item = (&'r [u32], &'r [f64])>,
-        place: impl Fn(u32) -> usize,
-    ) {
+    fn push_rows<'r>(&mut self, rows: impl Iterator<Item = (&'r [u32], &'r [f64])>, place: impl Fn(u32) -> usize) {
         let mut together: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for (term, (nodes, weights)) in rows.enumerate() {
             for (&n, &p) in nodes.iter().zip(weights) {
@@ -450,7 +447,11 @@ impl<'a> Unit<'a> {
                 row.offer(gain, d);
             }
         };
-        if limits.additions() { (0..moves.len() as u32).for_each(offer) } else { has.iter().for_each(|&d| offer(d)) }
+        if limits.additions() {
+            (0..moves.len() as u32).for_each(offer)
+        } else {
+            has.iter().for_each(|&d| offer(d))
+        }
         row.settle();
     }
 }

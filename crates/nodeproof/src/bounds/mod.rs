@@ -150,7 +150,9 @@ impl AttributeError {
 /// there.
 fn constants(network: &Network, region: &Region, layer: usize) -> (Vec<f64>, usize) {
     let (mut most, mut length) = (vec![0.0; network.layers()[layer].units()], 0);
-    for (k, term) in network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones) {
+    for (k, term) in
+        network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones)
+    {
         let rows = region.level(layer + 1).nodes().iter().map(|&m| network.matrix(layer, k).row(m as usize).1);
         let largest = rows.clone().map(|row| row.iter().map(|p| p.abs()).sum::<f64>()).fold(0.0, f64::max);
         length += rows.map(<[f64]>::len).max().unwrap_or(0) + 2;
@@ -230,9 +232,8 @@ impl Bounds {
         pool: Option<&ThreadPool>,
         mut first: impl FnMut(first::Asked) -> Option<(Matrix, Matrix)>,
     ) -> Option<Self> {
-        let error = |layer: usize| {
-            network.reads_attributes(layer).then(|| AttributeError::new(network, limits, region, layer))
-        };
+        let error =
+            |layer: usize| network.reads_attributes(layer).then(|| AttributeError::new(network, limits, region, layer));
         let attribute_errors: Vec<_> = (0..network.layers().len()).map(error).collect();
         let mut layers: Vec<LayerBounds> = Vec::with_capacity(network.layers().len() - 1);
         for layer in 0..network.layers().len() - 1 {
@@ -351,7 +352,9 @@ fn sum_of_ends(by: &ByBounds) -> Matrix {
 /// node of the region.
 fn add_bias_gradient(network: &Network, region: &Region, layer: usize, by: &Matrix, gradient: &mut Gradient) {
     add_rows(&mut gradient.biases[layer], (0..by.rows()).map(|row| (1.0, by.row(row))));
-    for (k, term) in network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones) {
+    for (k, term) in
+        network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones)
+    {
         if let Some(gradient) = &mut gradient.weights[layer][k] {
             let hop = network.hop(region, layer, k);
             let sum = |row: usize| hop.row(row).map(|(_, p)| p).sum::<f64>();

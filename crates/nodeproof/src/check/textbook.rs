@@ -254,8 +254,7 @@ impl<'a> Textbook<'a> {
         let mut propagation = Vec::new();
         for matrix in self.propagations.iter().rev() {
             let outer = &nodes[nodes.len() - 1];
-            let mut inner: Vec<u32> =
-                outer.iter().flat_map(|&m| matrix.row(m as usize).0.iter().copied()).collect();
+            let mut inner: Vec<u32> = outer.iter().flat_map(|&m| matrix.row(m as usize).0.iter().copied()).collect();
             inner.sort_unstable();
             inner.dedup();
             let mut rows = Matrix::zeros(outer.len(), inner.len());

@@ -123,7 +123,8 @@ impl<'a> Attack<'a> {
         let layer = network.layers().len() - 1;
         let last = &network.layers()[layer];
         let others = last.terms().iter().enumerate().filter(|(_, term)| term.source() != Source::Attributes);
-        let length = |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
+        let length =
+            |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
         let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
         let mut error = match &bounds.attribute_errors[layer] {
             None => gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),

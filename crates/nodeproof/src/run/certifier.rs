@@ -226,7 +226,7 @@ pub(super) mod tests {
     use super::*;
     use crate::dense::Matrix;
     use crate::ids::AttributeId;
-    use crate::model::{Layer, Propagation};
+    use crate::model::Propagation;
     use crate::settings::SettingsError;
 
     /// A ring of nodes, each with one of two words; the network counts them.

@@ -112,7 +112,7 @@ pub(crate) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    pub(crate) fn new(network: &Network<'a>, limits: &'a Limits, rough: &'a RoughWeights) -> Self {
+    pub(crate) fn new(network: &'a Network<'a>, limits: &'a Limits, rough: &'a RoughWeights) -> Self {
         Self {
             attributes: network.graph().attributes(),
             weight: network.attribute_weight(),

@@ -2,12 +2,17 @@
 use std::ops::ControlFlow;
 
 use nodeproof::check::textbook::{Bounds, Textbook};
-use nodeproof::{Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Slopes};
+use nodeproof::{
+    Activation, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Slopes, Source,
+};
 use proptest::prelude::*;
 
 use crate::common::exact::{Dyadic, Number};
 use crate::common::seed::config;
-use crate::common::{Dense, Problem, Sizes, Spread, TINY, World, margins, problems, problems_with_slopes};
+use crate::common::{
+    Dense, LayerOfTerms, Problem, Sizes, Spread, TINY, World, margins, problems, problems_of_terms,
+    problems_with_slopes,
+};
 
 /// Most sets that are tried for one problem.
 const SETS: usize = 1500;
@@ -150,7 +155,17 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(complete_cases()))]
+    #![proptest_config(config(thorough(5_000)))]
+
+    #[test]
+    fn verdicts_on_layers_of_terms_hold_for_every_admissible_set(problem in problems_of_terms(TINY, 5)) {
+        let (problem, sets) = problem.enumerable(SETS);
+        check(&problem, &sets, Slopes::Default);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(thorough(3_000)))]
 
     #[test]
     fn the_complete_engine_decides_every_node(problem in problems(TINY)) {
@@ -204,9 +219,9 @@ proptest! {
     }
 }
 
-/// Tiny problems for the complete engine: 20,000 where there is time.
-fn complete_cases() -> u32 {
-    if std::env::var_os("NODEPROOF_THOROUGH").is_some() { 20_000 } else { 3_000 }
+/// So many problems, or 20,000 where there is time.
+fn thorough(cases: u32) -> u32 {
+    if std::env::var_os("NODEPROOF_THOROUGH").is_some() { 20_000 } else { cases }
 }
 
 proptest! {
@@ -314,6 +329,38 @@ fn random_problems_are_not_all_alike() {
     assert!(counts.iter().all(|kinds| kinds[0] >= 50 && kinds[1] >= 50), "{counts:?}");
     assert!(counts[1..].iter().all(|kinds| kinds[2] >= 15), "{counts:?}");
     assert!(active_at_zero >= 20 && largest > SETS / 2);
+}
+
+/// The same for layers of terms, by the number of layers.
+#[test]
+fn random_layers_of_terms_are_not_all_alike() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::new(config(256));
+    let (mut counts, mut several_depths, mut signed, mut leaky) = ([[0; 3]; 5], 0, 0, 0);
+    for _ in 0..2000 {
+        let problem = problems_of_terms(TINY, 5).new_tree(&mut runner).unwrap().current();
+        let (problem, _) = problem.enumerable(SETS / 2);
+        let terms = problem.terms.as_ref().unwrap();
+        for certificate in problem.certify(Slopes::Default) {
+            let kind = match certificate.evidence {
+                Evidence::Robust => 0,
+                Evidence::Witness(_) => 1,
+                _ => 2,
+            };
+            counts[terms.layers.len() - 1][kind] += 1;
+        }
+        let reads = |layer: &&LayerOfTerms| layer.terms.iter().any(|(source, ..)| *source == Source::Attributes);
+        several_depths += usize::from(terms.layers.iter().filter(reads).count() > 1);
+        let negative =
+            |spread: &Spread| matches!(spread, Spread::Custom(entries) if entries.iter().any(|entry| entry.2 < 0.0));
+        signed += usize::from(terms.spreads.iter().any(negative));
+        leaky += usize::from(terms.layers.iter().any(|layer| matches!(layer.activation, Activation::LeakyRelu(_))));
+    }
+    println!("robust, nonrobust, undecided by layers: {counts:?}; {several_depths}, {signed}, {leaky}");
+    assert!(counts.iter().all(|kinds| kinds[0] >= 50 && kinds[1] >= 50), "{counts:?}");
+    assert!(counts[1..].iter().all(|kinds| kinds[2] >= 15), "{counts:?}");
+    assert!(several_depths >= 500 && signed >= 500 && leaky >= 500, "{several_depths}, {signed}, {leaky}");
 }
 
 fn dense(inputs: usize, outputs: usize, weight: &[f64], bias: &[f64]) -> Dense {

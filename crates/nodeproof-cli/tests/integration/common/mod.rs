@@ -198,10 +198,8 @@ pub(crate) fn model(attributes: usize) -> Model {
         let value = |i: usize| ((i * 37 + seed * 11) % 23) as f64 / 11.0 - 1.0;
         Matrix::from_values(rows, columns, (0..rows * columns).map(value).collect())
     };
-    let layers = vec![
-        (weight(attributes, 5, 1), vec![0.1, -0.2, 0.3, 0.0, 0.2]),
-        (weight(5, 3, 2), vec![0.0, 0.1, 0.9]),
-    ];
+    let layers =
+        vec![(weight(attributes, 5, 1), vec![0.1, -0.2, 0.3, 0.0, 0.2]), (weight(5, 3, 2), vec![0.0, 0.1, 0.9])];
     Model::gcn(layers, Propagation::SymmetricGcn).unwrap()
 }
 

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::budget::{Budget, Direction, LocalBudget};
 use crate::graph::Graph;
-use crate::model::{Layer, Model, Propagation};
+use crate::model::{Model, Propagation};
 use crate::seed::seed;
 use crate::sparse::SparseMatrix;
 

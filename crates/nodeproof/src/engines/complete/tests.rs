@@ -13,12 +13,11 @@ use crate::dense::Matrix;
 use crate::engines::tight::{Bounding, Flips, Parameters, Subproblem, Tuning};
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
-use crate::model::{Layer, Model, Propagation};
+use crate::model::{Model, Propagation};
 use crate::network::{Network, largest};
 use crate::prepare::Prepared;
 use crate::relax::Slopes;
 use crate::seed::seed;
-use crate::slice::Slicer;
 
 const NODES: u32 = 5;
 const ATTRIBUTES: u32 = 6;

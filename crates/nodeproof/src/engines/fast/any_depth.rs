@@ -188,7 +188,8 @@ impl<'a> AnyDepth<'a> {
                 let place = region.level(layer + 1).place(node);
                 let coefficients = coefficients.row(row);
                 let terms = coefficients.iter().enumerate();
-                let reach: f64 = terms.map(|(j, &coefficient)| magnitude(coefficient) * error.magnitude(place, j)).sum();
+                let reach: f64 =
+                    terms.map(|(j, &coefficient)| magnitude(coefficient) * error.magnitude(place, j)).sum();
                 let value = dot(coefficients, bounds.clean.part(layer).row(place));
                 constant.add(value, reach, (gamma + error.gammas[place]) * reach);
             }

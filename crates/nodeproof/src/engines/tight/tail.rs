@@ -140,7 +140,11 @@ fn largest_magnitude(around: &Surroundings, pair: (ClassId, ClassId)) -> f64 {
     let mut magnitudes = vec![Matrix::zeros(slice.level(1).len(), around.width)];
     for m in 0..slice.level(1).len() {
         let place = around.place(m);
-        magnitudes[0].row_mut(m).iter_mut().enumerate().for_each(|(j, value)| *value = around.first_error.magnitude(place, j));
+        magnitudes[0]
+            .row_mut(m)
+            .iter_mut()
+            .enumerate()
+            .for_each(|(j, value)| *value = around.first_error.magnitude(place, j));
     }
     for i in 1..layers.len() {
         let next = next_layer::<forward::Magnitudes>(around, i, &magnitudes[i - 1]);

@@ -8,8 +8,8 @@ pub mod seed;
 use std::fmt;
 
 use nodeproof::{
-    Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions, Layer, LocalBudget, Matrix,
-    Model, NodeId, Propagation, Slopes, SparseMatrix, TargetClass,
+    Activation, Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions, Layer,
+    LocalBudget, Matrix, Model, NodeId, Propagation, Slopes, Source, SparseMatrix, TargetClass, Term, Weight,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,9 +19,14 @@ use exact::Number;
 /// The propagation of a [`Problem`].
 #[derive(Clone, PartialEq)]
 pub enum Spread {
+    Identity,
     Symmetric,
     RowNormalised,
-    /// Triplets of any non-negative matrix.
+    RowMean,
+    Adjacency,
+    /// Coefficients, constant one first.
+    Polynomial(Box<Spread>, Vec<f64>),
+    /// Triplets of any matrix.
     Custom(Vec<(u32, u32, f64)>),
 }
 
@@ -32,6 +37,21 @@ pub struct Dense {
     pub outputs: usize,
     pub weight: Vec<f64>,
     pub bias: Vec<f64>,
+}
+
+/// A network of layers of terms.
+#[derive(Clone, PartialEq)]
+pub struct Terms {
+    pub spreads: Vec<Spread>,
+    pub layers: Vec<LayerOfTerms>,
+}
+
+#[derive(Clone, PartialEq)]
+pub struct LayerOfTerms {
+    /// What each reads, its place in `spreads`, and its weight: all numbers of a matrix, or a factor.
+    pub terms: Vec<(Source, usize, Result<Vec<f64>, f64>)>,
+    pub bias: Vec<f64>,
+    pub activation: Activation,
 }
 
 /// A graph, a model and a budget, all small. Its `Debug` output is a Rust expression: paste it into a test to replay.
@@ -46,6 +66,8 @@ pub struct Problem {
     pub certify_labels: bool,
     pub spread: Spread,
     pub layers: Vec<Dense>,
+    /// In place of spread and layers.
+    pub terms: Option<Terms>,
     pub global: u32,
     pub local: u32,
     pub direction: Direction,
@@ -57,8 +79,14 @@ pub struct Problem {
 impl fmt::Debug for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Identity => write!(f, "Spread::Identity"),
             Self::Symmetric => write!(f, "Spread::Symmetric"),
             Self::RowNormalised => write!(f, "Spread::RowNormalised"),
+            Self::RowMean => write!(f, "Spread::RowMean"),
+            Self::Adjacency => write!(f, "Spread::Adjacency"),
+            Self::Polynomial(of, coefficients) => {
+                write!(f, "Spread::Polynomial(Box::new({of:?}), vec!{})", flat(coefficients))
+            }
             Self::Custom(triplets) => write!(f, "Spread::Custom(vec!{})", flat(triplets)),
         }
     }
@@ -75,13 +103,33 @@ impl fmt::Debug for Dense {
     }
 }
 
+impl fmt::Debug for LayerOfTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LayerOfTerms {{ terms: vec![")?;
+        for (source, spread, weight) in &self.terms {
+            let weight = match weight {
+                Ok(values) => format!("Ok(vec!{})", flat(values)),
+                Err(factor) => format!("Err({factor:?})"),
+            };
+            write!(f, "(Source::{source:?}, {spread}, {weight}), ")?;
+        }
+        write!(f, "], bias: vec!{}, activation: Activation::{:?} }}", flat(&self.bias), self.activation)
+    }
+}
+
+impl fmt::Debug for Terms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Terms {{ spreads: vec!{}, layers: vec!{} }}", flat(&self.spreads), flat(&self.layers))
+    }
+}
+
 impl fmt::Debug for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Problem {{ nodes: {}, attributes: {},", self.nodes, self.attributes)?;
         writeln!(f, "    edges: vec!{}, keep_self_loops: {},", flat(&self.edges), self.keep_self_loops)?;
         writeln!(f, "    ones: vec!{}, labels: vec!{},", flat(&self.ones), flat(&self.labels))?;
         writeln!(f, "    certify_labels: {}, spread: {:?},", self.certify_labels, self.spread)?;
-        writeln!(f, "    layers: vec!{},", flat(&self.layers))?;
+        writeln!(f, "    layers: vec!{}, terms: {:?},", flat(&self.layers), self.terms)?;
         let direction = self.direction;
         writeln!(f, "    global: {}, local: {}, direction: Direction::{direction:?},", self.global, self.local)?;
         writeln!(
@@ -112,6 +160,7 @@ impl Problem {
             certify_labels: true,
             spread: Spread::RowNormalised,
             layers,
+            terms: None,
             global: 0,
             local: attributes as u32,
             direction: Direction::Both,
@@ -128,20 +177,14 @@ impl Problem {
     }
 
     pub fn model(&self) -> Model {
-        let layers = self.layers.iter().map(|layer| {
-            (Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone())
-        });
-        Model::gcn(layers.collect(), self.propagation()).unwrap()
-    }
-
-    fn propagation(&self) -> Propagation {
-        match &self.spread {
-            Spread::Symmetric => Propagation::SymmetricGcn,
-            Spread::RowNormalised => Propagation::RowNormalised,
-            Spread::Custom(triplets) => {
-                Propagation::Custom(SparseMatrix::from_triplets(self.nodes, self.nodes, triplets))
-            }
+        if let Some(terms) = &self.terms {
+            return terms.model(self.nodes, self.attributes);
         }
+        let layers = self
+            .layers
+            .iter()
+            .map(|layer| (Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone()));
+        Model::gcn(layers.collect(), self.spread.propagation(self.nodes)).unwrap()
     }
 
     pub fn budget(&self) -> Budget {
@@ -157,8 +200,12 @@ impl Problem {
         if self.certify_labels { TargetClass::Label } else { TargetClass::Predicted }
     }
 
+    /// Layers with an activation.
     pub fn hidden_layers(&self) -> usize {
-        self.layers.len() - 1
+        match &self.terms {
+            Some(terms) => terms.layers.iter().filter(|layer| layer.activation != Activation::None).count(),
+            None => self.layers.len() - 1,
+        }
     }
 
     /// What the library says of all nodes.
@@ -254,18 +301,34 @@ impl Problem {
 
     /// The numbers of the problem as the library stores them, in another arithmetic.
     pub fn world<T: Number>(&self) -> World<T> {
-        let propagation = self.propagation().matrix(&self.graph()).unwrap();
-        let row = |m| {
-            let (columns, values) = propagation.row(m);
-            columns.iter().zip(values).map(|(&n, &p)| (n as usize, T::of(p))).collect()
+        let (graph, model) = (self.graph(), self.model());
+        let propagation = |propagation: &Propagation| {
+            let matrix = propagation.matrix(&graph).unwrap();
+            let entries =
+                |m| matrix.row(m).0.iter().zip(matrix.row(m).1).map(|(&n, &p)| (n as usize, T::of(p))).collect();
+            (0..self.nodes).map(entries).collect()
         };
-        let layer = |layer: &Dense| {
-            let rows = layer.weight.chunks(layer.outputs).map(|row| row.iter().map(|&w| T::of(w)).collect());
-            (rows.collect(), layer.bias.iter().map(|&b| T::of(b)).collect())
+        let term = |(term, units): (&Term, usize)| {
+            let width = model.width(term.source());
+            let entry = |input: usize, unit: usize| match term.weight() {
+                Weight::Dense(weight) => weight.get(input, unit),
+                Weight::Scalar(factor) => factor * f64::from(u8::from(input == unit)),
+            };
+            let rows = (0..width).map(|input| (0..units).map(|unit| T::of(entry(input, unit))).collect());
+            WorldTerm { source: term.source(), propagation: term.propagation(), weight: rows.collect() }
+        };
+        let layer = |layer: &Layer| WorldLayer {
+            terms: layer.terms().iter().map(|of| term((of, layer.units()))).collect(),
+            bias: layer.bias().iter().map(|&b| T::of(b)).collect(),
+            slope: T::of(match layer.activation() {
+                Activation::None => 1.0,
+                Activation::Relu => 0.0,
+                Activation::LeakyRelu(slope) => slope,
+            }),
         };
         World {
-            propagation: (0..self.nodes).map(row).collect(),
-            layers: self.layers.iter().map(layer).collect(),
+            propagations: model.propagations().iter().map(propagation).collect(),
+            layers: model.layers().iter().map(layer).collect(),
             x: self.x(),
         }
     }
@@ -274,21 +337,68 @@ impl Problem {
     /// to it.
     pub fn scales(&self) -> Vec<f64> {
         let mut world = self.world::<f64>();
-        for (weight, bias) in &mut world.layers {
-            weight.iter_mut().flatten().chain(bias).for_each(|value| *value = value.abs());
+        for layer in &mut world.layers {
+            let weights = layer.terms.iter_mut().flat_map(|term| term.weight.iter_mut().flatten());
+            weights.chain(&mut layer.bias).for_each(|value| *value = value.abs());
         }
+        world.propagations.iter_mut().flatten().flatten().for_each(|(_, p)| *p = p.abs());
         world.x.iter_mut().flatten().for_each(|x| *x = true);
         world.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
     }
 }
 
+impl Spread {
+    fn propagation(&self, nodes: usize) -> Propagation {
+        match self {
+            Self::Identity => Propagation::Identity,
+            Self::Symmetric => Propagation::SymmetricGcn,
+            Self::RowNormalised => Propagation::RowNormalised,
+            Self::RowMean => Propagation::RowMean,
+            Self::Adjacency => Propagation::Adjacency,
+            Self::Polynomial(of, coefficients) => {
+                Propagation::Polynomial { of: Box::new(of.propagation(nodes)), coefficients: coefficients.clone() }
+            }
+            Self::Custom(triplets) => Propagation::Custom(SparseMatrix::from_triplets(nodes, nodes, triplets)),
+        }
+    }
+}
+
+impl Terms {
+    fn model(&self, nodes: usize, attributes: usize) -> Model {
+        let layer = |layer: &LayerOfTerms| {
+            let units = layer.bias.len();
+            let weight = |weight: &Result<Vec<f64>, f64>| match weight {
+                Ok(values) => Weight::Dense(Matrix::from_values(values.len() / units, units, values.clone())),
+                Err(factor) => Weight::Scalar(*factor),
+            };
+            let terms = layer.terms.iter().map(|(source, spread, of)| Term::new(*source, *spread, weight(of)));
+            Layer::new(terms.collect(), layer.bias.clone(), layer.activation)
+        };
+        let propagations = self.spreads.iter().map(|spread| spread.propagation(nodes)).collect();
+        Model::new(attributes, propagations, self.layers.iter().map(layer).collect()).unwrap()
+    }
+}
+
 /// A problem in the arithmetic of `T`.
 pub struct World<T> {
-    /// Per node the nodes that it aggregates, with their factors.
-    pub propagation: Vec<Vec<(usize, T)>>,
-    /// Weight, by input, and bias of each layer.
-    pub layers: Vec<(Vec<Vec<T>>, Vec<T>)>,
-    pub x: Vec<Vec<bool>>,
+    /// Per propagation and node the nodes that it aggregates, with their factors.
+    propagations: Vec<Vec<Vec<(usize, T)>>>,
+    layers: Vec<WorldLayer<T>>,
+    x: Vec<Vec<bool>>,
+}
+
+struct WorldLayer<T> {
+    terms: Vec<WorldTerm<T>>,
+    bias: Vec<T>,
+    /// That of the activation below 0.
+    slope: T,
+}
+
+struct WorldTerm<T> {
+    source: Source,
+    propagation: usize,
+    /// By input.
+    weight: Vec<Vec<T>>,
 }
 
 impl<T: Number> World<T> {
@@ -301,38 +411,32 @@ impl<T: Number> World<T> {
         }
         let (zero, one) = (T::of(0.0), T::of(1.0));
         let number = |&x: &bool| if x { one.clone() } else { zero.clone() };
-        let mut values: Vec<Vec<T>> = x.iter().map(|row| row.iter().map(number).collect()).collect();
-        for (i, (weight, bias)) in self.layers.iter().enumerate() {
-            let transformed: Vec<Vec<T>> = values
-                .iter()
-                .map(|row| {
-                    let mut sums = vec![zero.clone(); bias.len()];
-                    for (value, weights) in row.iter().zip(weight) {
-                        if *value > zero {
-                            for (sum, w) in sums.iter_mut().zip(weights) {
-                                *sum = sum.plus(&value.times(w));
-                            }
+        let attributes: Vec<Vec<T>> = x.iter().map(|row| row.iter().map(number).collect()).collect();
+        let ones = vec![vec![one.clone()]; x.len()];
+        let mut values: Vec<Vec<Vec<T>>> = Vec::new();
+        for layer in &self.layers {
+            let mut sums = vec![layer.bias.clone(); x.len()];
+            for term in &layer.terms {
+                let inputs = match term.source {
+                    Source::Attributes => &attributes,
+                    Source::Ones => &ones,
+                    Source::Layer(source) => &values[source],
+                };
+                let transformed: Vec<Vec<T>> = inputs.iter().map(|row| term.times_weight(row)).collect();
+                for (sums, entries) in sums.iter_mut().zip(&self.propagations[term.propagation]) {
+                    for (n, p) in entries {
+                        for (sum, value) in sums.iter_mut().zip(&transformed[*n]) {
+                            *sum = sum.plus(&p.times(value));
                         }
                     }
-                    sums
-                })
-                .collect();
-            let last = i + 1 == self.layers.len();
-            let aggregate = |entries: &Vec<(usize, T)>| {
-                let mut sums = bias.clone();
-                for (n, p) in entries {
-                    for (sum, value) in sums.iter_mut().zip(&transformed[*n]) {
-                        *sum = sum.plus(&p.times(value));
-                    }
                 }
-                if !last {
-                    sums.iter_mut().filter(|sum| **sum < zero).for_each(|sum| *sum = zero.clone());
-                }
-                sums
-            };
-            values = self.propagation.iter().map(aggregate).collect();
+            }
+            for value in sums.iter_mut().flatten().filter(|value| **value < zero) {
+                *value = layer.slope.times(value);
+            }
+            values.push(sums);
         }
-        values
+        values.pop().unwrap()
     }
 
     /// Per node t and class k the smallest `logit_y − logit_k` over `sets`, where y = `classes[t]`.
@@ -352,6 +456,20 @@ impl<T: Number> World<T> {
             }
         }
         smallest
+    }
+}
+
+impl<T: Number> WorldTerm<T> {
+    /// `row W`.
+    fn times_weight(&self, row: &[T]) -> Vec<T> {
+        let zero = T::of(0.0);
+        let mut sums = vec![zero.clone(); self.weight[0].len()];
+        for (value, weights) in row.iter().zip(&self.weight).filter(|(value, _)| **value != zero) {
+            for (sum, w) in sums.iter_mut().zip(weights) {
+                *sum = sum.plus(&value.times(w));
+            }
+        }
+        sums
     }
 }
 
@@ -492,6 +610,7 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
             certify_labels,
             spread,
             layers,
+            terms: None,
             global,
             local: local.min(d),
             direction,
@@ -515,4 +634,81 @@ pub fn problems_with_slopes(sizes: Sizes) -> impl Strategy<Value = (Problem, Vec
         let slopes = slopes.collect();
         (problem, slopes)
     })
+}
+
+/// Random networks of layers of terms, with up to `layers` layers.
+pub fn problems_of_terms(sizes: Sizes, layers: usize) -> impl Strategy<Value = Problem> {
+    let term = (any::<u8>(), any::<u8>(), any::<bool>(), draws(sizes.attributes.max(sizes.units) * sizes.units.max(4)));
+    let layer = (1..=sizes.units, vec(term, 1..=3), draws(sizes.units.max(4)), 0u8..6, 0.0..1.0);
+    let spread = (0u8..12, vec((any::<u32>(), any::<u32>()), 0..=2 * sizes.nodes), draws(2 * sizes.nodes + 3));
+    let kind =
+        prop_oneof![1 => Just(Kind::Signs), 2 => Just(Kind::Quarters), 2 => Just(Kind::Any), 2 => Just(Kind::Mixed)];
+    (problems(sizes), vec(layer, 1..=layers), vec(spread, 1..=3), kind, prop_oneof![2 => Just(0i8), 1 => 1i8..=8])
+        .prop_map(move |(mut problem, layers, spreads, kind, confidence)| {
+            let classes = problem.layers[problem.layers.len() - 1].outputs;
+            let last = layers.len() - 1;
+            let mut widths: Vec<usize> = Vec::new();
+            let mut made: Vec<LayerOfTerms> = Vec::new();
+            for (i, (units, terms, bias, activation, slope)) in layers.into_iter().enumerate() {
+                let units = if i == last { classes } else { units };
+                let term = |(source, spread, scalar, draws): (u8, u8, bool, Vec<Draw>)| {
+                    let source = match usize::from(source) {
+                        // Half of what is read is the layer before.
+                        choice if i > 0 && choice >= 128 => Source::Layer(i - 1),
+                        choice => match choice % (i + 3) {
+                            0 | 1 => Source::Attributes,
+                            2 => Source::Ones,
+                            earlier => Source::Layer(earlier - 3),
+                        },
+                    };
+                    let width = match source {
+                        Source::Layer(earlier) => widths[earlier],
+                        Source::Ones => 1,
+                        Source::Attributes => problem.attributes,
+                    };
+                    let mut values = draws.into_iter().map(|draw| draw.value(kind));
+                    let weight = match scalar && width == units {
+                        true => Err(values.next().unwrap_or(1.0)),
+                        false => Ok(values.take(width * units).collect()),
+                    };
+                    (source, usize::from(spread) % spreads.len(), weight)
+                };
+                let activation = match activation {
+                    _ if i == last => Activation::None,
+                    0 => Activation::None,
+                    1 => Activation::LeakyRelu(slope),
+                    2 => Activation::LeakyRelu(0.25),
+                    _ => Activation::Relu,
+                };
+                let terms = terms.into_iter().map(term).collect();
+                let bias = bias.into_iter().take(units).map(|draw| draw.value(kind)).collect();
+                made.push(LayerOfTerms { terms, bias, activation });
+                widths.push(units);
+            }
+            made[last].bias[0] += f64::from(confidence);
+            let reads = |layer: &LayerOfTerms| layer.terms.iter().any(|term| term.0 == Source::Attributes);
+            if !made.iter().any(reads) {
+                let units = made[0].bias.len();
+                made[0].terms[0] = (Source::Attributes, 0, Ok(vec![1.0; problem.attributes * units]));
+            }
+            let n = problem.nodes as u32;
+            let spread = |(sort, entries, draws): (u8, Vec<(u32, u32)>, Vec<Draw>)| {
+                let mut values = draws.into_iter().map(|draw| draw.value(kind) / 2.0);
+                match sort {
+                    0 => Spread::Identity,
+                    1 => Spread::Symmetric,
+                    2 => Spread::RowNormalised,
+                    3 => Spread::RowMean,
+                    4 => Spread::Adjacency,
+                    5 => Spread::Polynomial(Box::new(Spread::Symmetric), values.take(3).collect()),
+                    6 => Spread::Polynomial(Box::new(Spread::Adjacency), values.take(2).collect()),
+                    _ => {
+                        let entries = entries.into_iter().map(|(a, b)| (a % n, b % n));
+                        Spread::Custom(entries.zip(values.by_ref()).map(|((a, b), p)| (a, b, p)).collect())
+                    }
+                }
+            };
+            problem.terms = Some(Terms { spreads: spreads.into_iter().map(spread).collect(), layers: made });
+            problem
+        })
 }
