@@ -50,5 +50,7 @@ pub use matrix::Matrix;
 pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
 pub use npz::NpzError;
 pub use radius::{Found, Radius};
-pub use settings::{CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings};
+pub use settings::{
+    Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings,
+};
 pub use sparse::{Pattern, SparseMatrix};

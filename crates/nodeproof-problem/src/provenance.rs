@@ -13,7 +13,7 @@ use crate::settings::TrainSettings;
 const JSON: [&str; 8] =
     ["budget", "split", "seed", "options", "steps", "accuracy_labelled", "accuracy_unlabelled", "robust_share"];
 /// Keys whose values are plain text.
-const TEXT: [&str; 3] = ["method", "nodeproof", "graph"];
+const TEXT: [&str; 4] = ["method", "architecture", "nodeproof", "graph"];
 
 /// How a model was trained, and what came of it.
 #[derive(Debug)]
@@ -46,6 +46,7 @@ impl Provenance<'_> {
     pub fn metadata(&self) -> BTreeMap<String, String> {
         let mut metadata = vec![
             ("method", self.settings.method.to_string()),
+            ("architecture", self.settings.architecture.to_string()),
             ("budget", BudgetFields::new(&self.settings.budget, self.graph.attribute_count()).to_json()),
             ("split", json(self.split)),
             ("seed", self.settings.seed.to_string()),
@@ -102,6 +103,7 @@ mod tests {
         let found = read(&metadata).unwrap();
         assert_eq!(found.len(), metadata.len());
         assert_eq!((&found["method"], &found["steps"], &found["robust_share"]), (&"rh".into(), &3.into(), &0.5.into()));
+        assert_eq!(found["architecture"], "gcn");
         assert_eq!(serde_json::from_value::<SplitFields>(found["split"].clone()).unwrap(), split);
         assert!(read(&BTreeMap::from([("format".to_owned(), "nodeproof-model".to_owned())])).is_none());
     }

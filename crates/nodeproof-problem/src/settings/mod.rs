@@ -1,5 +1,6 @@
 //! What can be asked for, and which of it makes no sense: one type for each kind of work, with `validate()`, for every front.
 
+mod architecture;
 mod certification;
 mod training;
 
@@ -7,6 +8,7 @@ use crate::budget::BudgetError;
 use crate::ids::{ClassId, NodeId};
 use crate::model::ModelError;
 
+pub use architecture::Architecture;
 pub use certification::{CertifySettings, Engine, TargetClass, check_threads, time_limit};
 pub use training::{Method, Schedule, TrainSettings};
 
@@ -34,6 +36,16 @@ pub enum SettingsError {
         /// The method.
         method: Method,
         /// The methods that use it.
+        used_by: String,
+    },
+    /// A propagation for a network that has none to choose.
+    #[error("{option}: architecture {architecture} has none to choose; leave it out, or choose {used_by}")]
+    NoPropagation {
+        /// The option.
+        option: &'static str,
+        /// The architecture.
+        architecture: Architecture,
+        /// The architectures that have one.
         used_by: String,
     },
     /// A scan with another engine than the one it is about.
@@ -126,10 +138,21 @@ impl SettingsError {
         let text = self.to_string();
         match self {
             // A phrase such as “the weight of every part of the loss” is not the name of an option.
-            Self::Value { option, .. } | Self::Unused { option, .. } if !option.contains(' ') => {
+            Self::Value { option, .. } | Self::Unused { option, .. } | Self::NoPropagation { option, .. }
+                if !option.contains(' ') =>
+            {
                 text.replacen(option, &name(option), 1)
             }
             _ => text,
         }
+    }
+}
+
+/// `a, b or c`.
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => (*name).to_owned(),
+        [names @ .., last] => format!("{} or {last}", names.join(", ")),
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::SettingsError;
+use super::{Architecture, SettingsError, one_of};
 use crate::budget::{Budget, LocalBudget, Percent};
 use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
@@ -120,8 +120,10 @@ pub struct TrainSettings {
     pub method: Method,
     /// What the network is to withstand; default 12 flips in total, 1 % of the attributes at one node.
     pub budget: Budget,
-    /// Units of each hidden layer; default one layer of 32.
-    pub hidden: Vec<usize>,
+    /// How the layers are put together; default GCN.
+    pub architecture: Architecture,
+    /// Units of each hidden layer; `None` for what suits the architecture, one layer of 32 for a GCN.
+    pub hidden: Option<Vec<usize>>,
     /// Most steps. RH-U has its `labelled_steps` before them.
     pub steps: usize,
     /// Most steps of the first phase of RH-U, on labelled nodes alone.
@@ -158,9 +160,9 @@ pub struct TrainSettings {
     /// A phase ends after this many steps without a better loss: that of the validation part where there is one,
     /// otherwise the training loss, smoothed over steps. With a validation part the best weights are kept.
     pub patience: Option<usize>,
-    /// The propagation; default symmetric GCN.
+    /// The propagation of an architecture that has one to choose; `None` for symmetric GCN there.
     #[serde(serialize_with = "propagation_name")]
-    pub propagation: Propagation,
+    pub propagation: Option<Propagation>,
     /// Seed of initialisation, dropout and batches; default 0.
     pub seed: u64,
 }
@@ -171,7 +173,8 @@ impl TrainSettings {
         let common = Self {
             method,
             budget: Budget::new(12, LocalBudget::Percent(Percent::ONE)),
-            hidden: vec![32],
+            architecture: Architecture::Gcn,
+            hidden: None,
             steps: 300,
             labelled_steps: 0,
             batch: None,
@@ -188,7 +191,7 @@ impl TrainSettings {
             saturation: None,
             clip: None,
             patience: Some(50),
-            propagation: Propagation::SymmetricGcn,
+            propagation: None,
             seed: 0,
         };
         match method {
@@ -204,7 +207,12 @@ impl TrainSettings {
         }
     }
 
-    /// The options with weights in place of those that are `None`, for `graph` with so many labelled nodes.
+    /// Units of each hidden layer: those given, or those that suit the architecture.
+    pub fn hidden_sizes(&self) -> &[usize] {
+        self.hidden.as_deref().unwrap_or(self.architecture.default_hidden())
+    }
+
+    /// The options with hidden layers, propagation and weights in place of those that are `None`, for `graph` with so many labelled nodes.
     ///
     /// With n labelled nodes and `few = min(1, 300 / n)`:
     ///
@@ -228,6 +236,10 @@ impl TrainSettings {
             Method::RobustHinge => (0.03 * few, 0.2, 0.35 * few),
             Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few, 0.0),
         };
+        self.hidden = Some(self.hidden_sizes().to_vec());
+        if self.architecture.has_propagation() {
+            self.propagation.get_or_insert(Propagation::SymmetricGcn);
+        }
         self.weight_decay.get_or_insert(weight_decay);
         self.robust_weight.get_or_insert(robust_weight);
         self.attribute_dropout.get_or_insert(attribute_dropout);
@@ -256,8 +268,12 @@ impl TrainSettings {
     pub fn validate(&self) -> Result<(), SettingsError> {
         let fail = |option, value: f64, remedy: &str| Err(SettingsError::value(option, value, remedy));
         let not_negative = |value: f64| value >= 0.0 && value.is_finite();
-        if let Some(&units) = self.hidden.iter().find(|&&units| units == 0) {
-            return fail("a hidden layer's size", units as f64, "give each hidden layer at least 1 unit");
+        if self.hidden_sizes().contains(&0) {
+            return fail("a hidden layer's size", 0.0, "give each hidden layer at least 1 unit");
+        }
+        self.architecture.check_hidden(self.hidden_sizes())?;
+        if self.propagation.is_some() {
+            self.architecture.check_propagation()?;
         }
         if self.steps == 0 {
             return fail("steps", 0.0, "train for at least 1 step");
@@ -324,9 +340,8 @@ impl TrainSettings {
 
     /// Training keeps the weights, their gradient, two moments and the best weights so far.
     fn check_size(&self, graph: &Graph) -> Result<(), SettingsError> {
-        let sizes = [&[graph.attribute_count()], &self.hidden[..], &[graph.classes()]].concat();
-        let weights: f64 = sizes.windows(2).map(|pair| (pair[0] as f64 + 1.0) * pair[1] as f64).sum();
-        let gigabytes = 5.0 * 8.0 * weights / 1e9;
+        let sizes = self.architecture.widths(graph.attribute_count(), self.hidden_sizes(), graph.classes());
+        let gigabytes = 5.0 * 8.0 * self.architecture.parameters(&sizes) / 1e9;
         if gigabytes <= MOST_GIGABYTES {
             return Ok(());
         }
@@ -339,8 +354,8 @@ impl TrainSettings {
 /// Larger networks than this are a mistake in the input rather than a network.
 const MOST_GIGABYTES: f64 = 64.0;
 
-fn propagation_name<S: Serializer>(propagation: &Propagation, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(propagation.name())
+fn propagation_name<S: Serializer>(propagation: &Option<Propagation>, serializer: S) -> Result<S::Ok, S::Error> {
+    propagation.as_ref().map(Propagation::name).serialize(serializer)
 }
 
 /// Checks that every class that some node of the graph has can be learnt from the nodes `train`.
@@ -385,15 +400,6 @@ impl Method {
                 Err(SettingsError::Unused { option, method: self, used_by: one_of(&names) })
             }
         }
-    }
-}
-
-/// `a, b or c`.
-fn one_of(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [name] => (*name).to_owned(),
-        [names @ .., last] => format!("{} or {last}", names.join(", ")),
     }
 }
 
