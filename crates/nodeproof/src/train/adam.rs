@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::gradient::Gradient;
 use crate::kernels::vectorised;
-use crate::model::Model;
+use crate::model::{Model, Source};
 
 const BETA: (f64, f64) = (0.9, 0.999);
 const EPSILON: f64 = 1e-8;
@@ -31,11 +31,11 @@ impl Adam {
     pub(super) fn step(&mut self, model: &mut Model, gradient: &Gradient, learning_rate: f64, weight_decay: f64) {
         self.steps += 1;
         let corrections = (1.0 - power(BETA.0, self.steps), 1.0 - power(BETA.1, self.steps));
+        let decays = decays(model);
         let tensors = model.tensors_mut().zip(gradient.tensors());
         let moments = self.first.tensors_mut().zip(self.second.tensors_mut());
-        for (tensor, ((values, gradients), (first, second))) in tensors.zip(moments).enumerate() {
-            let is_weight = tensor % 2 == 0;
-            let decay = if is_weight { weight_decay } else { 0.0 };
+        for ((decays, (values, gradients)), (first, second)) in decays.into_iter().zip(tensors).zip(moments) {
+            let decay = if decays { weight_decay } else { 0.0 };
             let values = values.par_chunks_mut(CHUNK).zip(gradients.par_chunks(CHUNK));
             let moments = first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK));
             values.zip(moments).for_each(|((values, gradients), (first, second))| {
@@ -54,6 +54,17 @@ impl Adam {
     }
 }
 
+/// Whether a tensor decays, for each of [`Model::tensors`]: biases do not, nor do weights of the constant 1, which are biases.
+fn decays(model: &Model) -> Vec<bool> {
+    let mut all = Vec::new();
+    for layer in model.layers() {
+        let dense = layer.terms().iter().filter(|term| term.weight().dense().is_some());
+        all.extend(dense.map(|term| term.source() != Source::Ones));
+        all.push(false);
+    }
+    all
+}
+
 fn power(base: f64, exponent: u32) -> f64 {
     base.powi(exponent.min(i32::MAX as u32) as i32)
 }
@@ -62,26 +73,42 @@ fn power(base: f64, exponent: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::dense::Matrix;
-    use crate::model::{Layer, Propagation};
+    use crate::model::{Activation, Layer, Propagation, Term};
 
     #[test]
     fn two_steps_by_hand() {
         let layer = (Matrix::from_values(1, 2, vec![2.0, 2.0]), vec![2.0, 2.0]);
         let mut model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
         let mut adam = Adam::new(&model);
-        let gradient =
-            Gradient { weights: vec![Matrix::from_values(1, 2, vec![1.0, 0.0])], biases: vec![vec![-4.0, 0.0]] };
+        let mut gradient = Gradient::zeros(&model);
+        gradient.weights[0][0] = Some(Matrix::from_values(1, 2, vec![1.0, 0.0]));
+        gradient.biases[0] = vec![-4.0, 0.0];
+        let weight = |model: &Model| model.layers()[0].terms()[0].weight().values().to_vec();
         adam.step(&mut model, &gradient, 0.1, 0.5);
         // The first step is the learning rate against the gradient's sign, whatever its size.
-        assert!((model.layers()[0].weight().get(0, 0) - 1.9).abs() < 1e-7);
-        assert!((model.layers()[0].weight().get(0, 1) - 1.9).abs() < 1e-7, "by decay alone");
+        assert!((weight(&model)[0] - 1.9).abs() < 1e-7);
+        assert!((weight(&model)[1] - 1.9).abs() < 1e-7, "by decay alone");
         assert!((model.layers()[0].bias()[0] - 2.1).abs() < 1e-7);
         assert_eq!(model.layers()[0].bias()[1], 2.0, "biases do not decay");
         adam.step(&mut model, &gradient, 0.1, 0.5);
         // Weight: gradients 1 + 0.5·2 = 2 and 1 + 0.5·1.9 = 1.95.
         let mean: f64 = (0.9 * 0.1 * 2.0 + 0.1 * 1.95) / (1.0 - 0.81);
         let square: f64 = (0.999 * 0.001 * 4.0 + 0.001 * 1.95 * 1.95) / (1.0 - 0.999 * 0.999);
-        assert!((model.layers()[0].weight().get(0, 0) - (1.9 - 0.1 * mean / square.sqrt())).abs() < 1e-7);
+        assert!((weight(&model)[0] - (1.9 - 0.1 * mean / square.sqrt())).abs() < 1e-7);
         assert!((model.layers()[0].bias()[0] - 2.2).abs() < 1e-7);
+    }
+
+    #[test]
+    fn of_several_terms_those_of_the_constant_do_not_decay() {
+        let dense = |source, value| Term::new(source, 0, Matrix::from_values(1, 2, vec![value; 2]));
+        let first = Layer::new(vec![dense(Source::Attributes, 1.0)], vec![4.0; 2], Activation::Relu);
+        let terms = vec![Term::new(Source::Layer(0), 0, 0.5), dense(Source::Ones, 2.0), dense(Source::Attributes, 3.0)];
+        let last = Layer::new(terms, vec![4.0; 2], Activation::None);
+        let mut model = Model::new(1, vec![Propagation::Adjacency], vec![first, last]).unwrap();
+        let gradient = Gradient::zeros(&model);
+        Adam::new(&model).step(&mut model, &gradient, 0.1, 0.5);
+        let values: Vec<f64> = model.tensors().map(|tensor| (tensor[0] * 1e6).round() / 1e6).collect();
+        assert_eq!(values, [0.9, 4.0, 2.0, 2.9, 4.0]);
+        assert_eq!(model.layers()[1].terms()[0].weight().values(), [0.5]);
     }
 }

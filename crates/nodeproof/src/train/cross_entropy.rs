@@ -4,21 +4,21 @@ use rayon::prelude::*;
 
 use super::dropout::Dropout;
 use crate::backward;
-use crate::dense::{Matrix, add_scaled, par_fill, relu};
-use crate::forward::{self, Activation, Values};
+use crate::dense::{Matrix, add_scaled, par_fill};
+use crate::forward::{self, Carried, Values};
 use crate::gradient::Gradient;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::kernels::add_rows;
-use crate::model::Model;
-use crate::slice::Region;
+use crate::model::{Activation, Layer, Model, Source, Term, Weight};
+use crate::slice::{Hop, Region, level_of};
 use crate::sparse::{Pattern, SparseMatrix};
 
 /// The mean over targets of `−log softmax(logits)_label`.
 #[derive(Debug)]
 pub(super) struct CrossEntropy {
-    /// P between level i (columns) and level i + 1 (rows), and its transpose.
-    hops: Vec<(SparseMatrix, SparseMatrix)>,
+    /// For each layer those of its terms.
+    hops: Vec<Vec<Both>>,
     /// The attributes of level 0, and for each attribute the places that have it.
     rows: Pattern,
     columns: Pattern,
@@ -26,29 +26,45 @@ pub(super) struct CrossEntropy {
     labels: Vec<ClassId>,
 }
 
+/// P of a term between the level that it reads (columns) and that of its layer (rows), and its transpose. Of a term that reads
+/// the constant 1 the one column has the sums of the rows of P.
+#[derive(Debug)]
+struct Both {
+    forth: SparseMatrix,
+    back: SparseMatrix,
+}
+
+impl Both {
+    fn new(region: &Region, propagation: &SparseMatrix, source: Source, layer: usize) -> Self {
+        let hop = region.hop(propagation, source, layer);
+        let (rows, columns) = (hop.rows(), level_of(source).map_or(1, |level| region.level(level).nodes().len()));
+        let row = |row: usize| hop.row(row).map(move |(column, p)| (row as u32, column as u32, p));
+        let triplets: Vec<_> = (0..rows).flat_map(row).collect();
+        let turned: Vec<_> = triplets.iter().map(|&(row, column, p)| (column, row, p)).collect();
+        Self {
+            forth: SparseMatrix::from_triplets(rows, columns, &triplets),
+            back: SparseMatrix::from_triplets(columns, rows, &turned),
+        }
+    }
+}
+
 /// What the backward pass needs of the forward pass of one layer.
 struct Pass {
-    /// `P · input`, a row for each place (for the first layer: nothing).
-    gathered: Matrix,
-    /// Derivative of the activations: 0, or the factor of dropout.
-    slope: Matrix,
+    /// `P h` of each term, a row for each place; nothing of terms whose weight is applied before P, or is no matrix.
+    gathered: Vec<Matrix>,
+    /// The activations, a row for each place.
+    activations: Matrix,
+    /// Their derivative by the pre-activations, dropout included; `None` for 1 everywhere.
+    slope: Option<Matrix>,
 }
 
 impl CrossEntropy {
-    pub(super) fn new(graph: &Graph, propagation: &SparseMatrix, targets: &[(NodeId, ClassId)], layers: usize) -> Self {
+    /// The cross entropy of `targets` for networks put together as `model` is, with these matrices for its propagations.
+    pub(super) fn new(graph: &Graph, model: &Model, matrices: &[SparseMatrix], targets: &[(NodeId, ClassId)]) -> Self {
         let nodes: Vec<NodeId> = targets.iter().map(|&(node, _)| node).collect();
-        let region = Region::around(propagation, &nodes, layers);
-        let hop = |level: usize| {
-            let mut triplets = Vec::new();
-            for (row, &m) in region.level(level + 1).nodes().iter().enumerate() {
-                let (columns, values) = propagation.row(m as usize);
-                let entry = |(&n, &p)| (row as u32, region.level(level).place(n) as u32, p);
-                triplets.extend(columns.iter().zip(values).map(entry));
-            }
-            let (rows, columns) = (region.level(level + 1).nodes().len(), region.level(level).nodes().len());
-            let turned: Vec<_> = triplets.iter().map(|&(row, column, p)| (column, row, p)).collect();
-            (SparseMatrix::from_triplets(rows, columns, &triplets), SparseMatrix::from_triplets(columns, rows, &turned))
-        };
+        let region = Region::around(model, matrices, &nodes);
+        let hop = |layer: usize, term: &Term| Both::new(&region, &matrices[term.propagation()], term.source(), layer);
+        let layer = |(i, layer): (usize, &Layer)| layer.terms().iter().map(|term| hop(i, term)).collect();
         let inputs = region.level(0).nodes();
         let attribute_pairs: Vec<(u32, u32)> = inputs
             .iter()
@@ -56,12 +72,12 @@ impl CrossEntropy {
             .flat_map(|(&node, place)| graph.attributes().row(node as usize).iter().map(move |&d| (place, d)))
             .collect();
         let turned: Vec<_> = attribute_pairs.iter().map(|&(place, attribute)| (attribute, place)).collect();
-        let mut labels = vec![ClassId(0); region.level(layers).nodes().len()];
+        let mut labels = vec![ClassId(0); region.targets().nodes().len()];
         for &(node, label) in targets {
-            labels[region.level(layers).place(node.0)] = label;
+            labels[region.targets().place(node.0)] = label;
         }
         Self {
-            hops: (0..layers).map(hop).collect(),
+            hops: model.layers().iter().enumerate().map(layer).collect(),
             rows: Pattern::from_pairs(inputs.len(), graph.attribute_count(), &attribute_pairs),
             columns: Pattern::from_pairs(graph.attribute_count(), inputs.len(), &turned),
             labels,
@@ -76,8 +92,8 @@ impl CrossEntropy {
         weight: f64,
         gradient: &mut Gradient,
     ) -> f64 {
-        let (logits, passes) = self.forward(model, dropout);
-        let (loss, mut errors) = self.loss(&logits);
+        let passes = self.forward(model, dropout);
+        let (loss, mut errors) = self.loss(logits(&passes));
         errors.values_mut().iter_mut().for_each(|error| *error *= weight);
         self.backward(model, &passes, errors, gradient);
         loss
@@ -85,30 +101,45 @@ impl CrossEntropy {
 
     /// The loss at `model`, without dropout.
     pub(super) fn value(&self, model: &Model) -> f64 {
-        self.loss(&self.forward(model, None).0).0
+        self.loss(logits(&self.forward(model, None))).0
     }
 
-    /// The logits of the targets, and what the backward pass needs of each layer.
-    fn forward(&self, model: &Model, dropout: Option<Dropout>) -> (Matrix, Vec<Pass>) {
-        let layers = model.layers();
-        let mut passes = Vec::with_capacity(layers.len());
-        let sums = self.attribute_sums(layers[0].weight());
-        let mut values = forward::gathered::<Values>(&self.hops[0].0, &sums, Activation::None);
+    /// All layers, one after the other; the activations of the last are the logits of the targets.
+    fn forward(&self, model: &Model, dropout: Option<Dropout>) -> Vec<Pass> {
+        let mut passes = Vec::with_capacity(model.layers().len());
+        for (i, layer) in model.layers().iter().enumerate() {
+            let (mut values, gathered) = self.layer(i, layer, &passes);
+            let slope = layer.is_hidden().then(|| slopes(&values, layer.activation(), dropout, i));
+            scale(&mut values, slope.as_ref());
+            passes.push(Pass { gathered, activations: values, slope });
+        }
+        passes
+    }
+
+    /// `Z = Σ P h W + b` of a layer, and `P h` of its terms.
+    fn layer(&self, i: usize, layer: &Layer, before: &[Pass]) -> (Matrix, Vec<Matrix>) {
+        let hops = &self.hops[i];
+        let mut values = Matrix::zeros(hops[0].forth.rows(), layer.units());
+        for (term, hop) in layer.terms().iter().zip(hops).filter(|(term, _)| term.source() == Source::Attributes) {
+            add(&mut values, &forward::gathered(&hop.forth, &self.attribute_sums(term.weight(), layer.units())));
+        }
         for row in 0..values.rows() {
-            add_scaled(values.row_mut(row), 1.0, layers[0].bias());
+            add_scaled(values.row_mut(row), 1.0, layer.bias());
         }
-        let mut gathered = Matrix::default();
-        for (i, layer) in layers.iter().enumerate().skip(1) {
-            let slope = slopes(&values, dropout, i - 1);
-            for (value, slope) in values.values_mut().iter_mut().zip(slope.values()) {
-                *value *= slope;
-            }
-            passes.push(Pass { gathered, slope });
-            gathered = forward::gathered::<Values>(&self.hops[i].0, &values, Activation::None);
-            values = forward::transformed(layer, &gathered);
+        let mut all = Vec::with_capacity(hops.len());
+        for (term, hop) in layer.terms().iter().zip(hops) {
+            let gathered = match term.source() {
+                Source::Attributes => {
+                    all.push(Matrix::default());
+                    continue;
+                }
+                Source::Layer(source) => forward::gathered(&hop.forth, &before[source].activations),
+                Source::Ones => forward::gathered(&hop.forth, &Matrix::from_values(1, 1, vec![1.0])),
+            };
+            add_products(&mut values, &gathered, term.weight());
+            all.push(if term.weight().dense().is_some() { gathered } else { Matrix::default() });
         }
-        passes.push(Pass { gathered, slope: Matrix::default() });
-        (values, passes)
+        (values, all)
     }
 
     /// The loss of these logits, and its derivative by them.
@@ -130,44 +161,88 @@ impl CrossEntropy {
     }
 
     /// From the derivative by the logits to the gradient.
-    fn backward(&self, model: &Model, passes: &[Pass], mut errors: Matrix, gradient: &mut Gradient) {
-        for layer in (1..passes.len()).rev() {
-            column_sums(&errors, &mut gradient.biases[layer]);
-            gradient.weights[layer] = product_transposed(&passes[layer].gathered, &errors);
-            let by_gathered = backward::through_weight(model.layers()[layer].weight(), &errors);
-            errors = forward::gathered::<Values>(&self.hops[layer].1, &by_gathered, Activation::None);
-            for (error, slope) in errors.values_mut().iter_mut().zip(passes[layer - 1].slope.values()) {
-                *error *= slope;
+    fn backward(&self, model: &Model, passes: &[Pass], errors: Matrix, gradient: &mut Gradient) {
+        gradient.clear();
+        let mut by_activations: Vec<Option<Matrix>> = passes.iter().map(|_| None).collect();
+        by_activations[passes.len() - 1] = Some(errors);
+        for (i, layer) in model.layers().iter().enumerate().rev() {
+            let Some(mut errors) = by_activations[i].take() else { continue };
+            scale(&mut errors, passes[i].slope.as_ref());
+            column_sums(&errors, &mut gradient.biases[i]);
+            for (k, term) in layer.terms().iter().enumerate() {
+                if let Some(by_weight) = &mut gradient.weights[i][k] {
+                    *by_weight = match term.source() {
+                        Source::Attributes => self.by_attribute_weight(&self.hops[i][k], &errors),
+                        Source::Layer(_) | Source::Ones => product_transposed(&passes[i].gathered[k], &errors),
+                    };
+                }
+                if let Source::Layer(source) = term.source() {
+                    let by_gathered = backward::through_weight(term.weight(), &errors);
+                    let back = forward::gathered(&self.hops[i][k].back, &by_gathered);
+                    match &mut by_activations[source] {
+                        Some(sum) => add(sum, &back),
+                        none => *none = Some(back),
+                    }
+                }
             }
         }
-        column_sums(&errors, &mut gradient.biases[0]);
-        let by_sums = forward::gathered::<Values>(&self.hops[0].1, &errors, Activation::None);
-        gradient.weights[0] = par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
-            add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
-        });
     }
 
-    /// `X W⁰` for each place of level 0.
-    fn attribute_sums(&self, weight: &Matrix) -> Matrix {
-        par_fill(self.rows.rows(), weight.columns(), |place, sums| {
-            add_rows(sums, self.rows.row(place).iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
+    /// The derivative by the weight of a term that reads the attributes, `Xᵀ Pᵀ errors`.
+    fn by_attribute_weight(&self, hop: &Both, errors: &Matrix) -> Matrix {
+        let by_sums = forward::gathered(&hop.back, errors);
+        par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
+            add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
+        })
+    }
+
+    /// `X W` for each place of level 0.
+    fn attribute_sums(&self, weight: &Weight, units: usize) -> Matrix {
+        par_fill(self.rows.rows(), units, |place, sums| match weight {
+            Weight::Dense(weight) => {
+                add_rows(sums, self.rows.row(place).iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
+            }
+            Weight::Scalar(factor) => {
+                self.rows.row(place).iter().for_each(|&attribute| sums[attribute as usize] = *factor);
+            }
         })
     }
 }
 
+/// The logits of the targets.
+fn logits(passes: &[Pass]) -> &Matrix {
+    &passes[passes.len() - 1].activations
+}
+
 /// Derivative of the activations at pre-activations `z`, dropout included.
-fn slopes(z: &Matrix, dropout: Option<Dropout>, layer: usize) -> Matrix {
+fn slopes(z: &Matrix, activation: Activation, dropout: Option<Dropout>, layer: usize) -> Matrix {
     par_fill(z.rows(), z.columns(), |row, slopes| {
         match dropout {
             Some(dropout) => dropout.factors(layer, row, slopes),
             None => slopes.fill(1.0),
         }
-        for (slope, &z) in slopes.iter_mut().zip(z.row(row)) {
-            if relu(z) == 0.0 {
-                *slope = 0.0;
-            }
+        for (slope, _) in slopes.iter_mut().zip(z.row(row)).filter(|&(_, &z)| z.is_nan() || z <= 0.0) {
+            *slope *= activation.slope();
         }
     })
+}
+
+/// Multiplies each number by its factor.
+fn scale(values: &mut Matrix, factors: Option<&Matrix>) {
+    for (value, factor) in values.values_mut().iter_mut().zip(factors.iter().flat_map(|factors| factors.values())) {
+        *value *= factor;
+    }
+}
+
+fn add(sum: &mut Matrix, other: &Matrix) {
+    add_scaled(sum.values_mut(), 1.0, other.values());
+}
+
+/// `values += sums W` for each row, in parallel.
+fn add_products(values: &mut Matrix, sums: &Matrix, weight: &Weight) {
+    let units = values.columns();
+    let rows = values.values_mut().par_chunks_exact_mut(units).enumerate();
+    rows.for_each(|(row, out)| Values::add_product(out, sums.row(row), weight));
 }
 
 fn column_sums(matrix: &Matrix, sums: &mut [f64]) {

@@ -11,6 +11,7 @@
 //! continued.
 
 mod adam;
+mod architecture;
 mod batches;
 mod cross_entropy;
 mod dropout;
@@ -32,7 +33,7 @@ use crate::settings::SettingsError;
 
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 pub use nodeproof_problem::results::{Phase, StepRecord};
-pub use nodeproof_problem::settings::{Method, Schedule, TrainSettings};
+pub use nodeproof_problem::settings::{Architecture, Method, Schedule, TrainSettings};
 pub use sample::{Sample, Sampled, spread};
 pub use trainer::{StepTimes, Trainer};
 

@@ -1,7 +1,7 @@
 //! The robust term of the loss: duals of a batch of nodes, and the gradient.
 //!
 //! Bounds and lines are computed once for all that the batch sees; each target then costs its duals and a derivative that
-//! touches only the slice and the rows of W⁰ that its flips name (module `engines::fast::derivative`). The derivatives of all
+//! touches only the slice and the rows of weights that its flips name (module `engines::fast::derivative`). The derivatives of all
 //! targets are added up, carried through the lines to the bounds, and through these to weights and biases. Nothing is as
 //! wide as the attributes but the gradient itself.
 
@@ -44,7 +44,8 @@ pub(super) struct Target {
 #[derive(Debug)]
 pub(super) struct RobustTerm<'a> {
     pub(super) graph: &'a Graph,
-    pub(super) propagation: &'a SparseMatrix,
+    /// Those of the model's propagations.
+    pub(super) matrices: &'a [SparseMatrix],
     pub(super) limits: &'a Limits,
     /// Attributes that are left out.
     pub(super) attribute_dropout: Option<Dropout>,
@@ -68,11 +69,11 @@ impl RobustTerm<'_> {
     pub(super) fn evaluate(&self, model: &Model, targets: &[Target], gradient: Option<(f64, &mut Gradient)>) -> Value {
         let start = Instant::now();
         let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
-        let region = Arc::new(Region::around(self.propagation, &nodes, model.layers().len()));
+        let region = Arc::new(Region::around(model, self.matrices, &nodes));
         let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
-        let network = Network::with_propagation(thinned.as_ref().unwrap_or(self.graph), model, self.propagation);
+        let network = Network::with_matrices(thinned.as_ref().unwrap_or(self.graph), model, self.matrices);
         let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
-        let tables = AttributeTables::new(&network, model.hidden_layers() == 1);
+        let tables = AttributeTables::new(&network, network.has_one_hidden_layer());
         let shard = Shard::new(&network, self.limits, Arc::clone(&region), bounds, &tables, &Slopes::Default);
         let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };
 
@@ -82,7 +83,7 @@ impl RobustTerm<'_> {
             Some((weight, gradient)) => (Some(weight * share), gradient),
             None => (None, &mut unused),
         };
-        let mut sum = Derivative::zeros(model, &region);
+        let mut sum = Derivative::zeros(&network, &region);
         let start = Instant::now();
         for block in targets.chunks(BLOCK) {
             let found: Vec<Vec<TargetValue>> = block
@@ -104,7 +105,7 @@ impl RobustTerm<'_> {
         let start = Instant::now();
         if scale.is_some() {
             let by_bounds = sum.by_bounds(&shard.bounds);
-            attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_clean, gradient);
+            attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_parts, gradient);
         }
         value.gradient_time = start.elapsed();
         value
@@ -130,9 +131,7 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(shared: &'a Shard<'a>, scale: Option<f64>) -> Self {
-        let layers = shared.network.layers().len();
-        let slicer = Slicer::new(shared.network.propagation(), layers);
-        Self { shared, slicer, dual: Dual::new(shared), scale }
+        Self { shared, slicer: shared.network.slicer(), dual: Dual::new(shared), scale }
     }
 
     fn evaluate(&mut self, target: Target) -> TargetValue {

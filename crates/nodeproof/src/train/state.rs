@@ -36,7 +36,8 @@ pub(super) struct Progress {
     pub(super) best_step: usize,
 }
 
-/// A fingerprint of everything that a run depends on. The initial weights stand for sizes, seed and propagation.
+/// A fingerprint of everything that a run depends on. The initial network stands for architecture, sizes, seed and
+/// propagation.
 pub(super) fn run_key(graph: &Graph, split: &Split, settings: &TrainSettings, initial: &Model) -> String {
     let mut hash = Sha256::new();
     hash.update(graph.fingerprint());

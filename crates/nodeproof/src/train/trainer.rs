@@ -14,12 +14,12 @@ use super::dropout::Dropout;
 use super::goal::Goal;
 use super::robust::{RobustTerm, Target, Value};
 use super::state::{Progress, State, run_key};
-use super::{labelled, xavier};
+use super::{architecture, labelled};
 use crate::budget::Limits;
 use crate::gradient::Gradient;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::NodeId;
-use crate::model::{Model, ModelError};
+use crate::model::{Activation, Layer, Model, ModelError, Source, Term, Weight};
 use crate::settings::{Method, TrainSettings};
 use crate::sparse::SparseMatrix;
 
@@ -84,7 +84,8 @@ pub struct Trainer<'a> {
     graph: &'a Graph,
     split: &'a Split,
     settings: TrainSettings,
-    propagation: SparseMatrix,
+    /// Those of the model's propagations.
+    matrices: Vec<SparseMatrix>,
     limits: Limits,
     cross_entropy: CrossEntropy,
     validation: Option<Validation>,
@@ -114,14 +115,13 @@ impl<'a> Trainer<'a> {
         let train = labelled(graph, &split.part(Part::Train));
         let settings = settings.suited_to(graph, train.len());
         let limits = settings.budget.limits(graph)?;
-        let propagation = settings.propagation.matrix(graph)?;
-        let sizes = [&[graph.attribute_count()], &settings.hidden[..], &[graph.classes()]].concat();
-        let model = xavier::initial(&sizes, settings.propagation.clone(), settings.seed)?;
-        let layers = model.layers().len();
+        let model = architecture::initial(&settings, graph.attribute_count(), graph.classes())?;
+        let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));
+        let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
 
         let held_back = labelled(graph, &split.part(Part::Validation));
         let validation = (!held_back.is_empty() && settings.patience.is_some()).then(|| Validation {
-            cross_entropy: CrossEntropy::new(graph, &propagation, &held_back, layers),
+            cross_entropy: CrossEntropy::new(graph, &model, &matrices, &held_back),
             targets: held_back.iter().map(|&(node, _)| target(graph, &settings, node, true)).collect(),
         });
         let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
@@ -129,7 +129,7 @@ impl<'a> Trainer<'a> {
         let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
             key: run_key(graph, split, &settings, &model),
-            cross_entropy: CrossEntropy::new(graph, &propagation, &train, layers),
+            cross_entropy: CrossEntropy::new(graph, &model, &matrices, &train),
             validation,
             labelled_batches: Batches::new(nodes, settings.batch, settings.seed),
             all_batches: Batches::new(graph.node_ids().collect(), settings.batch, settings.seed),
@@ -144,7 +144,7 @@ impl<'a> Trainer<'a> {
             graph,
             split,
             settings,
-            propagation,
+            matrices,
             limits,
         })
     }
@@ -187,19 +187,27 @@ impl<'a> Trainer<'a> {
     /// Starts from the weights of `model` instead of random ones.
     ///
     /// # Errors
-    /// If its layers or its propagation are not those that the settings ask for.
+    /// If its layers or its propagations are not those that the settings ask for.
     pub fn start_from(mut self, model: Model) -> Result<Self, ModelError> {
-        if model.propagation() != &self.settings.propagation {
-            let (found, expected) = (model.propagation().name(), self.settings.propagation.name());
-            let problem =
-                format!("its propagation is {found}, but the settings ask for {expected}; change the settings");
-            return Err(ModelError::Mismatch { problem });
+        let asked = &self.state.model;
+        let fail = |problem: String| Err(ModelError::Mismatch { problem });
+        if model.propagations() != asked.propagations() {
+            let (found, expected) = (propagations(&model), propagations(asked));
+            return fail(format!(
+                "its propagation is {found}, but the settings ask for {expected}; change the settings"
+            ));
         }
-        if sizes(&model) != sizes(&self.state.model) {
-            let (found, expected) = (sizes(&model), sizes(&self.state.model));
-            let problem =
-                format!("its layers have sizes {found:?}, but the settings ask for {expected:?}; change `hidden`");
-            return Err(ModelError::Mismatch { problem });
+        if sizes(&model) != sizes(asked) {
+            let (found, expected) = (sizes(&model), sizes(asked));
+            return fail(format!(
+                "its layers have sizes {found:?}, but the settings ask for {expected:?}; change `hidden`"
+            ));
+        }
+        if plan(&model) != plan(asked) {
+            let architecture = self.settings.architecture;
+            return fail(format!(
+                "its layers are not put together as those of {architecture} are; change `architecture`"
+            ));
         }
         self.key = run_key(self.graph, self.split, &self.settings, &model);
         self.state.adam = Adam::new(&model);
@@ -241,6 +249,7 @@ impl<'a> Trainer<'a> {
             + self.robust_weight() * robust.as_ref().map_or(0.0, |(_, value)| value.loss);
 
         let start = Instant::now();
+        hold_fixed(&self.state.model, &mut self.gradient);
         let gradient_norm = self.gradient.norm();
         if let Some(clip) = self.settings.clip.filter(|&clip| gradient_norm > clip) {
             self.gradient.scale(clip / gradient_norm);
@@ -297,8 +306,8 @@ impl<'a> Trainer<'a> {
     }
 
     fn robust_term(&self) -> RobustTerm<'_> {
-        let (graph, propagation, limits) = (self.graph, &self.propagation, &self.limits);
-        RobustTerm { graph, propagation, limits, attribute_dropout: None }
+        let (graph, matrices, limits) = (self.graph, &self.matrices[..], &self.limits);
+        RobustTerm { graph, matrices, limits, attribute_dropout: None }
     }
 
     /// The weight of the worst-case loss once it has grown.
@@ -400,10 +409,34 @@ impl<'a> Trainer<'a> {
     }
 }
 
-/// Number of attributes, units of each hidden layer, number of classes.
+/// Number of attributes, and units of each layer; those of the last are classes.
 fn sizes(model: &Model) -> Vec<usize> {
-    let outputs = model.layers().iter().map(|layer| layer.bias().len());
-    std::iter::once(model.attributes()).chain(outputs).collect()
+    std::iter::once(model.attributes()).chain(model.layers().iter().map(Layer::units)).collect()
+}
+
+/// The propagations, in words.
+fn propagations(model: &Model) -> String {
+    model.propagations().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// How the layers are put together: activations and terms, everything but the numbers that are trained.
+fn plan(model: &Model) -> Vec<(Activation, Vec<(Source, usize, Option<f64>)>)> {
+    let scalar = |weight: &Weight| match weight {
+        Weight::Dense(_) => None,
+        Weight::Scalar(factor) => Some(*factor),
+    };
+    let term = |term: &Term| (term.source(), term.propagation(), scalar(term.weight()));
+    let layer = |layer: &Layer| (layer.activation(), layer.terms().iter().map(term).collect());
+    model.layers().iter().map(layer).collect()
+}
+
+/// Layers without a weight to train, such as the steps of APPNP, have no bias to train either.
+fn hold_fixed(model: &Model, gradient: &mut Gradient) {
+    for (layer, bias) in model.layers().iter().zip(&mut gradient.biases) {
+        if layer.terms().iter().all(|term| term.weight().dense().is_none()) {
+            bias.fill(0.0);
+        }
+    }
 }
 
 /// What `node` is asked for.

@@ -8,7 +8,7 @@ use std::ops::{Add, Mul, Sub};
 use crate::budget::Limits;
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
-use crate::model::Model;
+use crate::model::{Activation, Model, Source, Weight};
 use crate::sparse::SparseMatrix;
 use crate::train::goal::Goal;
 use crate::train::robust::Target;
@@ -75,47 +75,65 @@ impl Jet {
 
 type Rows = Vec<Vec<Jet>>;
 
+/// A layer: its terms, its bias, and whether a ReLU follows.
+struct DenseLayer {
+    terms: Vec<DenseTerm>,
+    bias: Vec<Jet>,
+    relu: bool,
+}
+
+struct DenseTerm {
+    source: Source,
+    /// P, nodes × nodes.
+    propagation: Vec<Vec<f64>>,
+    /// W, inputs × units, also where it is a multiple of the identity.
+    weight: Rows,
+}
+
 /// The parameters with a derivative of 1 at one of them.
 pub(super) struct Dense<'a> {
     graph: &'a Graph,
     limits: &'a Limits,
-    propagation: Vec<Vec<f64>>,
-    weights: Vec<Rows>,
-    biases: Vec<Vec<Jet>>,
+    layers: Vec<DenseLayer>,
 }
 
 impl<'a> Dense<'a> {
-    /// `parameter` is the number of the tensor (W0, b0, W1, …) and the position in it.
+    /// `parameter` is the number of the tensor (those of layer 0, b0, those of layer 1, …) and the position in it.
     pub(super) fn new(
         graph: &'a Graph,
         limits: &'a Limits,
-        propagation: &SparseMatrix,
+        matrices: &[SparseMatrix],
         model: &Model,
         parameter: (usize, usize),
     ) -> Self {
-        let tensors: Vec<Vec<Jet>> = model
-            .tensors()
-            .enumerate()
-            .map(|(tensor, values)| {
-                let jet = |(i, &value)| Jet { value, derivative: f64::from((tensor, i) == parameter) };
-                values.iter().enumerate().map(jet).collect()
-            })
-            .collect();
-        let rows = |(layer, values): (usize, &Vec<Jet>)| {
-            values.chunks(model.layers()[layer].bias().len()).map(<[Jet]>::to_vec).collect()
-        };
-        let mut dense = vec![vec![0.0; graph.nodes()]; graph.nodes()];
-        for (m, row) in dense.iter_mut().enumerate() {
-            let (columns, values) = propagation.row(m);
-            columns.iter().zip(values).for_each(|(&n, &p)| row[n as usize] = p);
+        let mut tensors = model.tensors().enumerate().map(|(tensor, values)| {
+            let jet = |(i, &value)| Jet { value, derivative: f64::from((tensor, i) == parameter) };
+            values.iter().enumerate().map(jet).collect::<Vec<Jet>>()
+        });
+        let mut next = || tensors.next().expect("as many tensors as the model has");
+        let mut layers = Vec::new();
+        for layer in model.layers() {
+            let units = layer.units();
+            let mut weight = |weight: &Weight| -> Rows {
+                match weight {
+                    Weight::Dense(_) => next().chunks(units).map(<[Jet]>::to_vec).collect(),
+                    Weight::Scalar(factor) => (0..units).map(|i| unit_vector(units, i, *factor)).collect(),
+                }
+            };
+            let terms = layer.terms().iter().map(|term| DenseTerm {
+                source: term.source(),
+                propagation: spelled_out(&matrices[term.propagation()]),
+                weight: weight(term.weight()),
+            });
+            let terms = terms.collect();
+            let relu = match layer.activation() {
+                Activation::Relu => true,
+                Activation::None => false,
+                Activation::LeakyRelu(_) => unreachable!("no architecture has it"),
+            };
+            layers.push(DenseLayer { terms, bias: next(), relu });
         }
-        Self {
-            graph,
-            limits,
-            propagation: dense,
-            weights: tensors.iter().step_by(2).enumerate().map(rows).collect(),
-            biases: tensors.iter().skip(1).step_by(2).cloned().collect(),
-        }
+        Self { graph, limits, layers }
     }
 
     fn has(&self, n: usize, d: usize) -> bool {
@@ -146,61 +164,75 @@ impl<'a> Dense<'a> {
         all.into_iter().sum()
     }
 
-    /// `P x`.
-    fn propagate(&self, x: &Rows) -> Rows {
-        let entry = |row: &Vec<f64>, j: usize| row.iter().zip(x).map(|(&p, x)| constant(p) * x[j]).sum();
-        self.propagation.iter().map(|row| (0..x[0].len()).map(|j| entry(row, j)).collect()).collect()
+    /// What a term reads, from the pre-activations so far.
+    fn input(&self, source: Source, so_far: &[Rows]) -> Rows {
+        let (nodes, attributes) = (self.graph.nodes(), self.graph.attribute_count());
+        match source {
+            Source::Attributes => (0..nodes)
+                .map(|n| (0..attributes).map(|d| constant(f64::from(self.has(n, d)))).collect())
+                .collect(),
+            Source::Layer(i) => so_far[i].iter().map(|row| row.iter().map(|&z| self.activated(i, z)).collect()).collect(),
+            Source::Ones => vec![vec![constant(1.0)]; nodes],
+        }
     }
 
-    /// `x W + b`.
-    fn transform(&self, layer: usize, x: &Rows) -> Rows {
-        let (weight, bias) = (&self.weights[layer], &self.biases[layer]);
-        let entry = |x: &Vec<Jet>, u: usize| bias[u] + x.iter().zip(weight).map(|(&x, w)| x * w[u]).sum();
-        x.iter().map(|x| (0..bias.len()).map(|u| entry(x, u)).collect()).collect()
+    fn activated(&self, layer: usize, z: Jet) -> Jet {
+        if self.layers[layer].relu { z.relu() } else { z }
+    }
+
+    /// The bias and those terms of a layer for which `wanted` says yes.
+    fn sum(&self, layer: &DenseLayer, so_far: &[Rows], wanted: impl Fn(Source) -> bool) -> Rows {
+        let mut z = vec![layer.bias.clone(); self.graph.nodes()];
+        for term in layer.terms.iter().filter(|term| wanted(term.source)) {
+            let x = self.input(term.source, so_far);
+            for (z, row) in z.iter_mut().zip(&term.propagation) {
+                for (j, z) in z.iter_mut().enumerate() {
+                    let sent = |x: &Vec<Jet>| -> Jet { x.iter().zip(&term.weight).map(|(&x, w)| x * w[j]).sum() };
+                    *z = *z + row.iter().zip(&x).map(|(&p, x)| constant(p) * sent(x)).sum();
+                }
+            }
+        }
+        z
     }
 
     /// Pre-activations of every layer; the last are logits.
     fn clean(&self) -> Vec<Rows> {
-        let (nodes, attributes) = (self.graph.nodes(), self.graph.attribute_count());
-        let x: Rows =
-            (0..nodes).map(|n| (0..attributes).map(|d| constant(f64::from(self.has(n, d)))).collect()).collect();
-        let mut all = vec![self.transform(0, &self.propagate(&x))];
-        for layer in 1..self.weights.len() {
-            let active: Rows = all[layer - 1].iter().map(|row| row.iter().map(|z| z.relu()).collect()).collect();
-            all.push(self.transform(layer, &self.propagate(&active)));
+        let mut all = Vec::new();
+        for layer in &self.layers {
+            let z = self.sum(layer, &all, |_| true);
+            all.push(z);
         }
         all
     }
 
-    /// lo and hi of every hidden layer.
-    fn bounds(&self, clean: &[Rows]) -> Vec<[Rows; 2]> {
+    /// lo and hi of every layer but the last: exact for what a layer makes of the attributes, plus intervals.
+    fn bounds(&self) -> Vec<[Rows; 2]> {
         let mut all: Vec<[Rows; 2]> = Vec::new();
-        for layer in 0..self.weights.len() - 1 {
-            let weight = &self.weights[layer];
-            let (mut lo, mut hi) = (clean[layer].clone(), clean[layer].clone());
+        for layer in &self.layers[..self.layers.len() - 1] {
+            let start = self.sum(layer, &[], |source| !matches!(source, Source::Layer(_)));
+            let (mut lo, mut hi) = (start.clone(), start);
             for m in 0..self.graph.nodes() {
-                for j in 0..self.biases[layer].len() {
-                    if layer == 0 {
-                        let gain = |direction: f64| {
-                            self.best(|n, d, sign| constant(direction * self.propagation[m][n] * sign) * weight[d][j])
-                        };
-                        hi[m][j] = hi[m][j] + gain(1.0);
-                        lo[m][j] = lo[m][j] - gain(-1.0);
-                    } else {
-                        let end = |low: bool| -> Jet {
-                            let term = |n: usize, i: usize| {
-                                let w = weight[i][j];
-                                let side = usize::from((w.value >= 0.0) != low);
-                                constant(self.propagation[m][n]) * w * all[layer - 1][side][n][i].relu()
-                            };
-                            let nodes = 0..self.graph.nodes();
-                            self.biases[layer][j]
-                                + nodes
-                                    .flat_map(|n| (0..weight.len()).map(move |i| (n, i)))
-                                    .map(|(n, i)| term(n, i))
-                                    .sum()
-                        };
-                        (lo[m][j], hi[m][j]) = (end(true), end(false));
+                for j in 0..layer.bias.len() {
+                    let gain = |direction: f64| {
+                        self.best(|n, d, sign| {
+                            let terms = layer.terms.iter().filter(|term| term.source == Source::Attributes);
+                            terms.map(|t| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j]).sum()
+                        })
+                    };
+                    hi[m][j] = hi[m][j] + gain(1.0);
+                    lo[m][j] = lo[m][j] - gain(-1.0);
+                    for term in &layer.terms {
+                        let Source::Layer(source) = term.source else { continue };
+                        for n in 0..self.graph.nodes() {
+                            for (i, w) in term.weight.iter().enumerate() {
+                                let factor = constant(term.propagation[m][n]) * w[j];
+                                let end = |low: bool| {
+                                    let side = usize::from((factor.value >= 0.0) != low);
+                                    factor * self.activated(source, all[source][side][n][i])
+                                };
+                                (lo[m][j], hi[m][j]) = (lo[m][j] + end(true), hi[m][j] + end(false));
+                            }
+                        }
                     }
                 }
             }
@@ -209,66 +241,82 @@ impl<'a> Dense<'a> {
         all
     }
 
+    /// The coefficient that the line of a ReLU between `lo` and `hi` passes on, and what its offset adds at worst.
+    fn through_line(lo: Jet, hi: Jet, alpha: Jet) -> (Jet, Jet) {
+        if lo.value >= 0.0 {
+            return (alpha, constant(0.0));
+        }
+        if hi.value <= 0.0 {
+            return (constant(0.0), constant(0.0));
+        }
+        let slope = hi * (hi - lo).reciprocal();
+        let offset = if alpha.value < 0.0 { constant(-1.0) * alpha * slope * lo } else { constant(0.0) };
+        (alpha * slope, offset)
+    }
+
     /// The dual of `logit_y − logit_k` of node `t`.
-    fn dual(&self, clean: &[Rows], bounds: &[[Rows; 2]], t: usize, y: usize, k: usize) -> Jet {
+    fn dual(&self, bounds: &[[Rows; 2]], t: usize, y: usize, k: usize) -> Jet {
         let nodes = self.graph.nodes();
-        let classes = clean[clean.len() - 1][0].len();
-        let mut lambda: Rows = vec![vec![constant(0.0); classes]; nodes];
-        (lambda[t][y], lambda[t][k]) = (constant(1.0), constant(-1.0));
+        let zeros = |layer: &DenseLayer| vec![vec![constant(0.0); layer.bias.len()]; nodes];
+        // Coefficients of activations, and then of pre-activations, of each layer.
+        let mut lambdas: Vec<Rows> = self.layers.iter().map(zeros).collect();
+        let last = self.layers.len() - 1;
+        (lambdas[last][t][y], lambdas[last][t][k]) = (constant(1.0), constant(-1.0));
         let mut value = constant(0.0);
-        for layer in (1..self.weights.len()).rev() {
-            let weight = &self.weights[layer];
-            let mut below: Rows = vec![vec![constant(0.0); weight.len()]; nodes];
-            for (lambda, row) in lambda.iter().zip(&self.propagation) {
-                value = value + lambda.iter().zip(&self.biases[layer]).map(|(&l, &b)| l * b).sum();
-                for (i, w) in weight.iter().enumerate() {
-                    let back: Jet = lambda.iter().zip(w).map(|(&l, &w)| l * w).sum();
-                    below.iter_mut().zip(row).for_each(|(below, &p)| below[i] = below[i] + constant(p) * back);
+        for (i, layer) in self.layers.iter().enumerate().rev() {
+            if layer.relu {
+                let [lo, hi] = &bounds[i];
+                for (n, lambda) in lambdas[i].iter_mut().enumerate() {
+                    for (j, lambda) in lambda.iter_mut().enumerate() {
+                        let (passed_on, offset) = Self::through_line(lo[n][j], hi[n][j], *lambda);
+                        (*lambda, value) = (passed_on, value + offset);
+                    }
                 }
             }
-            let [lo, hi] = &bounds[layer - 1];
-            for n in 0..nodes {
-                for i in 0..weight.len() {
-                    let (lo, hi, alpha) = (lo[n][i], hi[n][i], below[n][i]);
-                    below[n][i] = if lo.value >= 0.0 {
-                        alpha
-                    } else if hi.value <= 0.0 {
-                        constant(0.0)
-                    } else {
-                        let slope = hi * (hi - lo).reciprocal();
-                        if alpha.value < 0.0 {
-                            value = value - alpha * slope * lo;
-                        }
-                        alpha * slope
-                    };
+            let own = self.sum(layer, &[], |source| !matches!(source, Source::Layer(_)));
+            for (lambda, own) in lambdas[i].iter().zip(&own) {
+                value = value + lambda.iter().zip(own).map(|(&l, &z)| l * z).sum();
+            }
+            for term in &layer.terms {
+                let Source::Layer(source) = term.source else { continue };
+                let (below, above) = lambdas.split_at_mut(i);
+                for (lambda, row) in above[0].iter().zip(&term.propagation) {
+                    for (input, w) in term.weight.iter().enumerate() {
+                        let back: Jet = lambda.iter().zip(w).map(|(&l, &w)| l * w).sum();
+                        let columns = below[source].iter_mut().zip(row);
+                        columns.for_each(|(below, &p)| below[input] = below[input] + constant(p) * back);
+                    }
                 }
             }
-            lambda = below;
         }
-        for (lambda, z) in lambda.iter().zip(&clean[0]) {
-            value = value + lambda.iter().zip(z).map(|(&l, &z)| l * z).sum();
+        value - self.best(|n, d, sign| constant(-sign) * self.pull(&lambdas, n, d))
+    }
+
+    /// What attribute d at node n adds, given the coefficients of all pre-activations.
+    fn pull(&self, lambdas: &[Rows], n: usize, d: usize) -> Jet {
+        let mut sum = constant(0.0);
+        for (layer, lambda) in self.layers.iter().zip(lambdas) {
+            for term in layer.terms.iter().filter(|term| term.source == Source::Attributes) {
+                for (lambda, row) in lambda.iter().zip(&term.propagation).filter(|(_, row)| row[n] != 0.0) {
+                    let back: Jet = lambda.iter().zip(&term.weight[d]).map(|(&l, &w)| l * w).sum();
+                    sum = sum + constant(row[n]) * back;
+                }
+            }
         }
-        let pull =
-            |n: usize, j: usize| -> Jet { (0..nodes).map(|m| constant(self.propagation[m][n]) * lambda[m][j]).sum() };
-        let units = self.biases[0].len();
-        let pulls: Rows = (0..nodes).map(|n| (0..units).map(|j| pull(n, j)).collect()).collect();
-        value
-            - self.best(|n, d, sign| {
-                constant(-sign) * pulls[n].iter().zip(&self.weights[0][d]).map(|(&p, &w)| p * w).sum()
-            })
+        sum
     }
 
     /// The mean loss of `targets`.
     pub(super) fn loss(&self, targets: &[Target]) -> Jet {
         let clean = self.clean();
-        let bounds = self.bounds(&clean);
+        let bounds = self.bounds();
         let losses = targets.iter().map(|target| {
             let t = target.node.index();
             let logits = &clean[clean.len() - 1][t];
             let falling = |a: &usize, b: &usize| logits[*a].value.total_cmp(&logits[*b].value);
             let predicted = (0..logits.len()).max_by(falling).unwrap();
             let y = target.class.map_or(predicted, |class| class.index());
-            let duals = (0..logits.len()).filter(|&k| k != y).map(|k| self.dual(&clean, &bounds, t, y, k));
+            let duals = (0..logits.len()).filter(|&k| k != y).map(|k| self.dual(&bounds, t, y, k));
             match target.goal {
                 Goal::Hinge { margin, saturation } => duals
                     .map(|dual| {
@@ -282,4 +330,20 @@ impl<'a> Dense<'a> {
         });
         constant(1.0 / targets.len() as f64) * losses.sum()
     }
+}
+
+/// So many units, all 0 but one.
+fn unit_vector(units: usize, at: usize, value: f64) -> Vec<Jet> {
+    (0..units).map(|unit| constant(if unit == at { value } else { 0.0 })).collect()
+}
+
+/// All entries, row by row.
+fn spelled_out(matrix: &SparseMatrix) -> Vec<Vec<f64>> {
+    let row = |m: usize| {
+        let mut entries = vec![0.0; matrix.pattern().columns()];
+        let (columns, values) = matrix.row(m);
+        columns.iter().zip(values).for_each(|(&n, &p)| entries[n as usize] = p);
+        entries
+    };
+    (0..matrix.rows()).map(row).collect()
 }

@@ -17,7 +17,8 @@ use crate::budget::{Budget, Direction, LocalBudget};
 use crate::gradient::Gradient;
 use crate::graph::SplitSize;
 use crate::ids::AttributeId;
-use crate::model::Propagation;
+use crate::dense::Matrix;
+use crate::model::{Activation, Layer, Propagation, Source, Term};
 
 use dense::Dense;
 
@@ -55,16 +56,53 @@ fn run(graph: &Graph, options: TrainSettings) -> Result<Model, TrainError> {
     train(graph, &split, options, |_| ControlFlow::Continue(()))
 }
 
+/// A network of an architecture between `sizes`: attributes, hidden units, classes.
+fn initial_of(architecture: Architecture, sizes: &[usize], propagation: Option<Propagation>, seed: u64) -> Model {
+    let [attributes, hidden @ .., classes] = sizes else { unreachable!("two sizes at least") };
+    let hidden = Some(hidden.to_vec());
+    let settings = changed!(TrainSettings::new(Method::CrossEntropy); architecture, hidden, propagation, seed);
+    settings.validate().unwrap();
+    architecture::initial(&settings, *attributes, *classes).unwrap()
+}
+
 fn initial(sizes: &[usize], seed: u64) -> Model {
-    xavier::initial(sizes, Propagation::SymmetricGcn, seed).unwrap()
+    initial_of(Architecture::Gcn, sizes, None, seed)
 }
 
 /// Weights and biases that are all different from 0, so that no derivative is 0 by chance.
-fn random_model(sizes: &[usize], seed: u64) -> Model {
+fn randomised(mut model: Model, seed: u64) -> Model {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut model = initial(sizes, seed);
     model.tensors_mut().flatten().for_each(|value| *value = random.random_range(-0.8..0.8));
     model
+}
+
+fn random_model(sizes: &[usize], seed: u64) -> Model {
+    randomised(initial(sizes, seed), seed)
+}
+
+/// A network of each architecture for 7 attributes and 3 classes, GCNs of several depths.
+fn small_models(propagation: &Propagation, seed: u64) -> Vec<(String, Model)> {
+    let mut all = Vec::new();
+    for architecture in Architecture::ALL {
+        let hidden: &[&[usize]] = match architecture {
+            Architecture::Gcn => &[&[], &[5], &[4, 3]],
+            Architecture::Sgc => &[&[]],
+            Architecture::Gcnii => &[&[4], &[3, 3, 3]],
+            Architecture::Gin => &[&[3]],
+            _ => &[&[4], &[4, 3]],
+        };
+        for hidden in hidden {
+            let sizes = [&[7], *hidden, &[3]].concat();
+            let chosen = architecture.has_propagation().then(|| propagation.clone());
+            let model = randomised(initial_of(architecture, &sizes, chosen, seed), seed);
+            all.push((format!("{architecture} {sizes:?}"), model));
+        }
+    }
+    all
+}
+
+fn matrices(graph: &Graph, model: &Model) -> Vec<crate::sparse::SparseMatrix> {
+    model.propagations().iter().map(|propagation| propagation.matrix(graph).unwrap()).collect()
 }
 
 /// Derivatives by central differences, tensor by tensor.
@@ -100,16 +138,51 @@ fn assert_close(found: &Gradient, expected: &[Vec<f64>], tolerance: f64, case: &
 fn cross_entropy_has_the_gradient_of_finite_differences() {
     let graph = graph(0);
     for (seed, sizes) in [(1, vec![14, 2]), (2, vec![14, 5, 2]), (3, vec![14, 4, 3, 2])] {
-        let propagation = Propagation::SymmetricGcn.matrix(&graph).unwrap();
         let targets = labelled(&graph, &[0, 1, 4, 9, 38].map(NodeId));
-        let loss = CrossEntropy::new(&graph, &propagation, &targets, sizes.len() - 1);
         let model = initial(&sizes, crate::seed::seed(seed));
-        let dropout = Some(Dropout { rate: 0.3, seed: 5, step: 2 });
-        let mut gradient = Gradient::zeros(&model);
-        loss.evaluate(&model, dropout, 3.0, &mut gradient);
-        let mut scratch = Gradient::zeros(&model);
-        let expected = differences(&model, |model| 3.0 * loss.evaluate(model, dropout, 1.0, &mut scratch));
-        assert_close(&gradient, &expected, 1e-5, &format!("{sizes:?}"));
+        assert_cross_entropy_gradient(&graph, &model, &targets, &format!("{sizes:?}"));
+    }
+}
+
+#[test]
+fn cross_entropy_of_every_architecture_has_the_gradient_of_finite_differences() {
+    for (seed, propagation) in [(1, Propagation::SymmetricGcn), (2, Propagation::RowNormalised)] {
+        let graph = small_graph(crate::seed::seed(seed));
+        let targets = labelled(&graph, &[0, 1, 4, 9, 10, 11].map(NodeId));
+        for (case, model) in small_models(&propagation, crate::seed::seed(seed)) {
+            assert_cross_entropy_gradient(&graph, &model, &targets, &case);
+        }
+    }
+}
+
+/// Terms of the constant 1 and leaky ReLUs, which no architecture has, a skip past two layers, and a layer that nobody reads.
+#[test]
+fn cross_entropy_of_any_terms_has_the_gradient_of_finite_differences() {
+    let graph = small_graph(crate::seed::seed(4));
+    let dense = |source, propagation, inputs| Term::new(source, propagation, Matrix::zeros(inputs, 3));
+    let layer = |terms, activation| Layer::new(terms, vec![0.0; 3], activation);
+    let layers = vec![
+        layer(vec![dense(Source::Attributes, 0, 7), dense(Source::Ones, 1, 1)], Activation::LeakyRelu(0.2)),
+        layer(vec![dense(Source::Layer(0), 1, 3), Term::new(Source::Layer(0), 0, -0.7)], Activation::Relu),
+        layer(vec![dense(Source::Layer(0), 0, 3)], Activation::Relu),
+        layer(vec![dense(Source::Layer(1), 0, 3), dense(Source::Attributes, 1, 7), dense(Source::Layer(0), 1, 3)], Activation::None),
+    ];
+    let signed = Propagation::Polynomial { of: Box::new(Propagation::RowMean), coefficients: vec![0.5, -1.5] };
+    let model = Model::new(7, vec![signed, Propagation::Adjacency], layers).unwrap();
+    let targets = labelled(&graph, &[0, 1, 4, 9, 10].map(NodeId));
+    let model = randomised(model, crate::seed::seed(5));
+    assert_cross_entropy_gradient(&graph, &model, &targets, "any terms");
+}
+
+/// Holds the gradient, with and without dropout, against finite differences.
+fn assert_cross_entropy_gradient(graph: &Graph, model: &Model, targets: &[(NodeId, ClassId)], case: &str) {
+    let loss = CrossEntropy::new(graph, model, &matrices(graph, model), targets);
+    for dropout in [None, Some(Dropout { rate: 0.3, seed: 5, step: 2 })] {
+        let mut gradient = Gradient::zeros(model);
+        loss.evaluate(model, dropout, 3.0, &mut gradient);
+        let mut scratch = Gradient::zeros(model);
+        let expected = differences(model, |model| 3.0 * loss.evaluate(model, dropout, 1.0, &mut scratch));
+        assert_close(&gradient, &expected, 1e-5, case);
     }
 }
 
@@ -151,17 +224,16 @@ fn robust_losses_have_the_gradient_of_the_plain_formulas() {
     for (seed, budget) in (0..).zip(budgets().into_iter().cycle().take(12)) {
         let graph = small_graph(crate::seed::seed(seed));
         let limits = budget.limits(&graph).unwrap();
-        let propagation = Propagation::SymmetricGcn.matrix(&graph).unwrap();
-        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits, attribute_dropout: None };
-        for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
-            let model = random_model(&sizes, crate::seed::seed(seed + 50));
+        for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed + 50)) {
+            let matrices = matrices(&graph, &model);
+            let term = RobustTerm { graph: &graph, matrices: &matrices, limits: &limits, attribute_dropout: None };
             for goal in [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))] {
                 let targets = targets(goal);
-                let case = format!("seed {seed}, {sizes:?}, {goal:?}, {budget:?}");
+                let case = format!("seed {seed}, {case}, {goal:?}, {budget:?}");
                 let mut gradient = Gradient::zeros(&model);
                 let value = term.evaluate(&model, &targets, Some((1.0, &mut gradient)));
                 let lengths: Vec<usize> = model.tensors().map(<[f64]>::len).collect();
-                let dense = |tensor, i| Dense::new(&graph, &limits, &propagation, &model, (tensor, i)).loss(&targets);
+                let dense = |tensor, i| Dense::new(&graph, &limits, &matrices, &model, (tensor, i)).loss(&targets);
                 let loss = dense(0, 0).value;
                 assert!((value.loss - loss).abs() <= 1e-12 * loss.abs().max(1.0), "{case}: {} and {loss}", value.loss);
                 let derivatives = |(tensor, &length): (usize, &usize)| -> Vec<f64> {
@@ -179,16 +251,15 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
     for (seed, budget) in (20..).zip(budgets()) {
         let graph = small_graph(crate::seed::seed(seed));
         let limits = budget.limits(&graph).unwrap();
-        let propagation = Propagation::RowNormalised.matrix(&graph).unwrap();
-        let term = RobustTerm { graph: &graph, propagation: &propagation, limits: &limits, attribute_dropout: None };
-        for sizes in [vec![7, 3], vec![7, 5, 3], vec![7, 4, 3, 3]] {
-            let model = random_model(&sizes, crate::seed::seed(seed));
+        for (case, model) in small_models(&Propagation::RowNormalised, crate::seed::seed(seed)) {
+            let matrices = matrices(&graph, &model);
+            let term = RobustTerm { graph: &graph, matrices: &matrices, limits: &limits, attribute_dropout: None };
             for goal in [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))] {
                 let targets = targets(goal);
                 let mut gradient = Gradient::zeros(&model);
                 term.evaluate(&model, &targets, Some((2.0, &mut gradient)));
                 let expected = differences(&model, |model| 2.0 * term.evaluate(model, &targets, None).loss);
-                assert_close(&gradient, &expected, 1e-5, &format!("seed {seed}, {sizes:?}, {goal:?}, {budget:?}"));
+                assert_close(&gradient, &expected, 1e-5, &format!("seed {seed}, {case}, {goal:?}, {budget:?}"));
             }
         }
     }
@@ -207,7 +278,7 @@ fn the_cross_entropy_is_that_of_the_network() {
             logits.iter().map(|logit| logit.exp()).sum::<f64>().ln() - logits[label.index()]
         })
         .sum();
-    let loss = CrossEntropy::new(&graph, network.propagation(), &targets, 2);
+    let loss = CrossEntropy::new(&graph, &model, network.matrices(), &targets);
     assert!((loss.value(&model) - expected / 3.0).abs() < 1e-12);
 }
 
@@ -219,7 +290,7 @@ fn options(method: Method) -> TrainSettings {
 #[test]
 fn every_method_learns_and_never_yields_nan() {
     for method in Method::ALL {
-        for hidden in [vec![], vec![8], vec![8, 8]] {
+        for hidden in [vec![], vec![8], vec![8, 8]].map(Some) {
             let graph = graph(1);
             let budget = Budget::new(2, LocalBudget::Count(1));
             let options = changed!(options(method); hidden, budget, steps: 150);
@@ -228,6 +299,35 @@ fn every_method_learns_and_never_yields_nan() {
             let accuracy = accuracy(&graph, &model, &nodes).unwrap().unwrap();
             assert!(accuracy > 0.8, "{method}, hidden {:?}: accuracy {accuracy}", options.hidden);
         }
+    }
+}
+
+#[test]
+fn every_architecture_learns_by_every_method() {
+    let graph = graph(1);
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    for (architecture, method) in Architecture::ALL.into_iter().flat_map(|a| Method::ALL.map(|method| (a, method))) {
+        let budget = Budget::new(2, LocalBudget::Count(1));
+        let model = run(&graph, changed!(options(method); architecture, budget, steps: 150)).unwrap();
+        let accuracy = accuracy(&graph, &model, &nodes).unwrap().unwrap();
+        assert!(accuracy > 0.75, "{architecture} by {method}: accuracy {accuracy}");
+    }
+}
+
+#[test]
+fn what_an_architecture_fixes_stays_fixed() {
+    let graph = graph(1);
+    let fixed = |model: &Model| {
+        let steps = model.layers().iter().filter(|layer| layer.terms().iter().all(|t| t.weight().dense().is_none()));
+        steps.map(|layer| (layer.bias().to_vec(), layer.terms().to_vec())).collect::<Vec<_>>()
+    };
+    for (architecture, count) in [(Architecture::Appnp, 10), (Architecture::Gcnii, 2)] {
+        let options = changed!(options(Method::RobustHingeUnlabelled); architecture);
+        let model = run(&graph, options.clone()).unwrap();
+        let before = architecture::initial(&options, graph.attribute_count(), graph.classes()).unwrap();
+        assert_eq!(fixed(&model).len(), count);
+        assert_eq!(fixed(&model), fixed(&before));
+        assert!(model.layers()[0].bias().iter().any(|&bias| bias != 0.0), "others do not");
     }
 }
 
@@ -317,9 +417,11 @@ fn a_resumed_run_ends_in_the_same_bits() {
         assert_eq!(stopped.step().unwrap(), None);
         assert_eq!(stopped.state, whole.state);
 
-        let other = changed!(options; seed: 9);
-        let refused = Trainer::new(&graph, &split, other).unwrap().resume(&path);
-        assert!(matches!(refused, Err(CheckpointError::OtherRun { .. })));
+        let others = [changed!(options.clone(); seed: 9), changed!(options; architecture: Architecture::Mlp)];
+        for other in others {
+            let refused = Trainer::new(&graph, &split, other).unwrap().resume(&path);
+            assert!(matches!(refused, Err(CheckpointError::OtherRun { .. })));
+        }
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
         assert!(matches!(stopped.resume(&path), Err(CheckpointError::Format { .. })));
@@ -333,17 +435,29 @@ fn training_may_start_from_given_weights() {
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
     let options = options(Method::RobustHinge);
     let trainer = |options: &TrainSettings| Trainer::new(&graph, &split, options.clone()).unwrap();
-    let given = random_model(&[14, options.hidden[0], 2], 3);
+    let units = options.hidden_sizes()[0];
+    let given = random_model(&[14, units, 2], 3);
     let mut started = trainer(&options).start_from(given.clone()).unwrap();
     assert_eq!(started.model(), &given);
     assert_ne!(started.key, trainer(&options).key, "another run");
     assert!(started.step().unwrap().is_some() && started.model() != &given && !started.is_finished());
 
-    let wider = changed!(options.clone(); hidden: vec![options.hidden[0] + 1]);
+    let wider = changed!(options.clone(); hidden: Some(vec![units + 1]));
     let refused = trainer(&wider).start_from(given.clone()).unwrap_err().to_string();
     assert!(refused.contains("sizes"), "{refused}");
-    let averaging = changed!(options; propagation: Propagation::RowNormalised);
-    assert!(trainer(&averaging).start_from(given).unwrap_err().to_string().contains("propagation"));
+    let averaging = changed!(options.clone(); propagation: Some(Propagation::RowNormalised));
+    assert!(trainer(&averaging).start_from(given.clone()).unwrap_err().to_string().contains("propagation"));
+    let sage = changed!(options.clone(); architecture: Architecture::Sage);
+    let refused = trainer(&sage).start_from(given.clone()).unwrap_err().to_string();
+    assert!(refused.contains("its propagation is symmetric-gcn, but the settings ask for row-mean and identity"), "{refused}");
+    let skipping = |source| {
+        let first = Layer::new(vec![Term::new(Source::Attributes, 0, Matrix::zeros(14, units))], vec![0.0; units], Activation::Relu);
+        let last = vec![Term::new(source, 0, Matrix::zeros(if source == Source::Attributes { 14 } else { units }, 2))];
+        Model::new(14, vec![Propagation::SymmetricGcn], vec![first, Layer::new(last, vec![0.0; 2], Activation::None)]).unwrap()
+    };
+    assert!(trainer(&options).start_from(skipping(Source::Layer(0))).is_ok());
+    let refused = trainer(&options).start_from(skipping(Source::Attributes)).unwrap_err().to_string();
+    assert!(refused.contains("put together as those of gcn"), "{refused}");
 }
 
 #[test]
@@ -375,8 +489,18 @@ fn weights_suit_the_graph_unless_they_are_given() {
     );
     let ones = graph.attributes().entries() as f64 / (graph.nodes() * graph.attribute_count()) as f64;
     assert_eq!(suited(Method::RobustHingeUnlabelled, 3000), (0.1 * ones, 0.06));
-    let given = changed!(TrainSettings::new(Method::RobustHinge); weight_decay: Some(7.0), robust_weight: Some(0.0), attribute_dropout: Some(0.1));
+    let given = changed!(
+        TrainSettings::new(Method::RobustHinge);
+        weight_decay: Some(7.0), robust_weight: Some(0.0), attribute_dropout: Some(0.1), hidden: Some(vec![5]),
+        propagation: Some(Propagation::RowNormalised)
+    );
     assert_eq!(given.clone().suited_to(&graph, 9), given);
+    let suited = |architecture| {
+        let settings = changed!(TrainSettings::new(Method::CrossEntropy); architecture).suited_to(&graph, 9);
+        (settings.hidden.unwrap(), settings.propagation)
+    };
+    assert_eq!(suited(Architecture::Gcnii), (vec![32; 3], Some(Propagation::SymmetricGcn)));
+    assert_eq!(suited(Architecture::Mlp), (vec![32], None));
 }
 
 #[test]
@@ -407,9 +531,9 @@ fn patience_ends_training_and_the_best_weights_are_kept() {
     }
     let smallest = losses.iter().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(losses.iter().rposition(|&loss| loss == smallest), Some(losses.len() - 11));
-    let propagation = Propagation::SymmetricGcn.matrix(&graph).unwrap();
     let validation = labelled(&graph, &split.part(crate::graph::Part::Validation));
-    assert_eq!(CrossEntropy::new(&graph, &propagation, &validation, 2).value(trainer.model()), smallest);
+    let (model, matrices) = (trainer.model(), matrices(&graph, trainer.model()));
+    assert_eq!(CrossEntropy::new(&graph, model, &matrices, &validation).value(model), smallest);
 }
 
 #[test]
@@ -454,7 +578,8 @@ fn what_makes_no_sense_is_an_error() {
             "{options:?}"
         );
     };
-    wrong(|options| options.hidden = vec![4, 0]);
+    wrong(|options| options.hidden = Some(vec![4, 0]));
+    wrong(|options| (options.architecture, options.hidden) = (Architecture::Sgc, Some(vec![4])));
     wrong(|options| options.steps = 0);
     wrong(|options| options.batch = Some(0));
     wrong(|options| options.patience = Some(0));
@@ -469,6 +594,8 @@ fn what_makes_no_sense_is_an_error() {
     wrong(|options| options.saturation = Some(f64::INFINITY));
     wrong(|options| options.clip = Some(0.0));
     wrong(|options| (options.cross_entropy_weight, options.robust_weight) = (0.0, Some(0.0)));
+    let averaging = changed!(options(Method::RobustHinge); architecture: Architecture::Mlp, propagation: Some(Propagation::RowNormalised));
+    assert!(matches!(run(&graph, averaging), Err(TrainError::Settings(SettingsError::NoPropagation { .. }))));
     let budget = Budget::new(1, LocalBudget::Count(1)).protect_nodes([NodeId(40)]);
     let unknown = run(&graph, changed!(options(Method::RobustHinge); budget));
     assert!(matches!(unknown, Err(TrainError::Settings(SettingsError::Budget(_)))));
