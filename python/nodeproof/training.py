@@ -23,6 +23,9 @@ from .split import Share, Split
 #: Cross entropy; of worst-case logits; hinge loss of worst-case margins of labelled nodes; and of unlabelled ones, too.
 Method = Literal["ce", "rce", "rh", "rh-u"]
 
+#: How the layers of a network are put together (`docs/training.md`).
+Architecture = Literal["gcn", "sage", "gin", "sgc", "appnp", "gcnii", "mlp"]
+
 #: Options that count something; all others are numbers, or have names.
 _WHOLE = ("steps", "labelled_steps", "batch", "warm_up", "patience")
 _MAY_BE_NONE = ("batch", "saturation", "clip", "patience")
@@ -97,6 +100,7 @@ def train(
     validation: Share = "0%",
     split_seed: int | None = None,
     seed: int = 0,
+    architecture: Architecture = "gcn",
     hidden: int | Sequence[int] = DEFAULT,
     steps: int = DEFAULT,
     labelled_steps: int = DEFAULT,
@@ -114,7 +118,7 @@ def train(
     saturation: float | None = DEFAULT,
     clip: float | None = DEFAULT,
     patience: int | None = DEFAULT,
-    propagation: Any = "symmetric-gcn",
+    propagation: Any = DEFAULT,
     checkpoint: StrPath | None = None,
     checkpoint_every: int = 50,
     resume: bool = False,
@@ -131,7 +135,8 @@ def train(
         split: which nodes are labelled. Without it one is drawn: `train` (a share of each class) or `train_per_class` (a
             number), `validation`, and `split_seed`, which is `seed` if it is not given.
         seed: seed of initialisation, dropout and batches. The same input gives the same bits.
-        hidden: units of each hidden layer: 32.
+        architecture: how the layers are put together: "gcn", "sage", "gin", "sgc", "appnp", "gcnii" or "mlp".
+        hidden: units of each hidden layer: 32 (gcnii three of 32, sgc has none).
         steps: most steps: ce 300, rce 400, rh 200, rh-u 800, the latter after `labelled_steps`, 100.
         batch: nodes whose worst-case margins a step looks at, or `None` for all: 256.
         learning_rate, schedule: of Adam: 0.01; "constant" (ce) or "cosine" (all others).
@@ -143,7 +148,7 @@ def train(
         saturation: how much an unlabelled node may miss until its pull is halved, or `None`: 1 (rh-u).
         clip: longest gradient, or `None`, the default.
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
-        propagation: what a node takes from its neighbours; see `Model`.
+        propagation: what a node takes from its neighbours, see `Model`: "symmetric-gcn". sage, gin and mlp have their own.
         checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
         evaluate: certifies all nodes at the end, with the `fast` engine.
         threads, progress: as in `certify`.
@@ -168,7 +173,9 @@ def train(
         "unlabelled_margin": unlabelled_margin, "saturation": saturation, "clip": clip, "patience": patience,
     }  # fmt: skip
     options = {name: _checked(name, value) for name, value in given.items() if value is not DEFAULT}
-    options |= {"seed": whole("seed", seed), "propagation": given_propagation(propagation)}
+    options |= {"seed": whole("seed", seed), "architecture": str(architecture).lower()}
+    if propagation is not DEFAULT:
+        options["propagation"] = given_propagation(propagation)
     threads = whole("threads", threads)
     checkpoint_every = whole("checkpoint_every", checkpoint_every, least=1)
     if flag("resume", resume) and checkpoint is None:

@@ -106,7 +106,8 @@ fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<
         let name: String = name.extract()?;
         settings.method.check_use(&name).raised(py)?;
         match name.as_str() {
-            "hidden" => settings.hidden = value.extract()?,
+            "architecture" => settings.architecture = value.extract::<String>()?.parse().raised(py)?,
+            "hidden" => settings.hidden = Some(value.extract()?),
             "steps" => settings.steps = value.extract()?,
             "labelled_steps" => settings.labelled_steps = value.extract()?,
             "batch" => settings.batch = value.extract()?,
@@ -123,7 +124,9 @@ fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<
             "saturation" => settings.saturation = value.extract()?,
             "clip" => settings.clip = value.extract()?,
             "patience" => settings.patience = value.extract()?,
-            "propagation" => settings.propagation = value.extract::<GivenPropagation>()?.propagation().raised(py)?,
+            "propagation" => {
+                settings.propagation = Some(value.extract::<GivenPropagation>()?.propagation().raised(py)?);
+            }
             "seed" => settings.seed = value.extract()?,
             other => return Err(Failure::input(format!("training has no option `{other}`")).raise(py)),
         }

@@ -1,7 +1,7 @@
 //! Options with a few possible values.
 
 use clap::ValueEnum;
-use nodeproof::{Engine, Method, Propagation, Schedule, TargetClass};
+use nodeproof::{Architecture, Engine, Method, Propagation, Schedule, TargetClass};
 
 /// Values of `--engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,6 +60,39 @@ impl From<PropagationChoice> for Propagation {
     }
 }
 
+/// Values of `--architecture`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArchitectureChoice {
+    /// Kipf and Welling's graph convolutional network
+    Gcn,
+    /// GraphSAGE: the mean of the neighbours and the node itself, each with its weights
+    Sage,
+    /// The graph isomorphism network: sums, and a perceptron after each
+    Gin,
+    /// Simplified GCN: two propagations and one linear layer
+    Sgc,
+    /// A perceptron whose logits take ten steps of personalised PageRank
+    Appnp,
+    /// GCN with a share of the first layer in every other
+    Gcnii,
+    /// A perceptron that sees no neighbours
+    Mlp,
+}
+
+impl From<ArchitectureChoice> for Architecture {
+    fn from(choice: ArchitectureChoice) -> Self {
+        match choice {
+            ArchitectureChoice::Gcn => Self::Gcn,
+            ArchitectureChoice::Sage => Self::Sage,
+            ArchitectureChoice::Gin => Self::Gin,
+            ArchitectureChoice::Sgc => Self::Sgc,
+            ArchitectureChoice::Appnp => Self::Appnp,
+            ArchitectureChoice::Gcnii => Self::Gcnii,
+            ArchitectureChoice::Mlp => Self::Mlp,
+        }
+    }
+}
+
 /// Values of `--method`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MethodChoice {
@@ -110,6 +143,14 @@ mod tests {
     fn every_engine_can_be_chosen_by_its_name() {
         for engine in Engine::ALL {
             assert_eq!(EngineChoice::from_str(engine.name(), false).map(Engine::from), Ok(engine));
+        }
+    }
+
+    #[test]
+    fn every_architecture_can_be_chosen_by_its_name() {
+        for architecture in Architecture::ALL {
+            let chosen = ArchitectureChoice::from_str(architecture.name(), false).map(Architecture::from);
+            assert_eq!(chosen, Ok(architecture));
         }
     }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nodeproof::{Method, Schedule, TrainSettings};
+use nodeproof::{Architecture, Method, Schedule, TrainSettings};
 
-use super::choices::{MethodChoice, PropagationChoice, ScheduleChoice};
+use super::choices::{ArchitectureChoice, MethodChoice, PropagationChoice, ScheduleChoice};
 use super::{BudgetArguments, GraphArguments, ThreadArguments};
 use crate::values::{self, HiddenSizes, Limit, Share};
 use crate::words;
@@ -23,6 +23,10 @@ Examples:
   # mean and standard deviation over 5 splits: m-0.safetensors to m-4…
   nodeproof train --graph g.npz --method ce --global-budget 12 \\
       --splits 5 --average-radius --out m.safetensors
+
+  # GraphSAGE instead of a GCN
+  nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
+      --architecture sage --out m.safetensors
 
   # a split of your own, two hidden layers
   nodeproof train --graph g.npz --method rce --global-budget 12 \\
@@ -60,7 +64,6 @@ fn defaults() -> String {
         }
         text.push('\n');
     };
-    row("hidden", &|settings| hidden_in_words(&settings.hidden));
     row("steps", &|settings| settings.steps.to_string());
     row("labelled_steps", &|settings| settings.labelled_steps.to_string());
     row("batch", &|settings| limit_in_words(settings.batch, "all"));
@@ -77,7 +80,7 @@ fn defaults() -> String {
     row("saturation", &|settings| limit_in_words(settings.saturation, "none"));
     row("clip", &|settings| limit_in_words(settings.clip, "none"));
     row("patience", &|settings| limit_in_words(settings.patience, "none"));
-    text + SUITED
+    text + SUITED + &architectures()
 }
 
 fn limit_in_words(limit: Option<impl ToString>, none: &str) -> String {
@@ -93,6 +96,30 @@ fn hidden_in_words(sizes: &[usize]) -> String {
 
 fn schedule_name(schedule: Schedule) -> String {
     format!("{schedule:?}").to_lowercase()
+}
+
+/// What `--hidden` and `--propagation` mean to each architecture, with the default sizes.
+fn architectures() -> String {
+    let mut text = "\nArchitectures, with their default --hidden:\n".to_owned();
+    for architecture in Architecture::ALL {
+        let hidden = hidden_in_words(architecture.default_hidden());
+        text += &format!("  {:6} {hidden:9} {}\n", architecture, meaning_of_hidden(architecture));
+    }
+    let without: Vec<_> = Architecture::ALL.into_iter().filter(|which| !which.has_propagation()).collect();
+    let without: Vec<_> = without.into_iter().map(Architecture::name).collect();
+    text + &format!("--propagation is of no use with {}.\n", without.join(", "))
+}
+
+fn meaning_of_hidden(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::Gcn | Architecture::Sage => "units between convolutions",
+        Architecture::Gin => "units between convolutions, and inside them",
+        Architecture::Sgc => "none possible",
+        Architecture::Appnp => "units of the perceptron before the ten steps",
+        Architecture::Gcnii => "units of the first layer and of each convolution, all equal",
+        Architecture::Mlp => "units of each hidden layer",
+        _ => "units of the hidden layers",
+    }
 }
 
 /// Arguments of `train`.
@@ -119,6 +146,9 @@ pub(crate) struct TrainArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct OptionArguments {
+    /// How the layers of the network are put together
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = ArchitectureChoice::Gcn)]
+    pub(crate) architecture: ArchitectureChoice,
     /// Units of each hidden layer, such as 32 or 64,32; `none` for no hidden layer
     #[arg(long, value_name = "SIZES")]
     pub(crate) hidden: Option<HiddenSizes>,
@@ -170,9 +200,9 @@ pub(crate) struct OptionArguments {
     /// Steps without a better loss (of the validation part, if there is one) that end a phase, or `none`
     #[arg(long, value_name = "N|none", value_parser = values::patience)]
     pub(crate) patience: Option<Limit<usize>>,
-    /// What a node takes from its neighbours
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = PropagationChoice::SymmetricGcn)]
-    pub(crate) propagation: PropagationChoice,
+    /// What a node takes from its neighbours [default: symmetric-gcn]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(crate) propagation: Option<PropagationChoice>,
     /// Seed of initialisation, dropout and batches
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -262,5 +292,8 @@ mod tests {
         assert_eq!(shown, Method::ALL.map(|method| TrainSettings::new(method).learning_rate));
         let batch: Vec<_> = table.lines().find(|line| line.contains("--batch")).unwrap().split_whitespace().collect();
         assert_eq!(batch[1], "–", "of no use with ce");
+        let gcnii = table.lines().find(|line| line.contains("gcnii ")).unwrap();
+        assert!(gcnii.contains("32,32,32"), "{gcnii}");
+        assert!(table.contains("of no use with sage, gin, mlp"), "{table}");
     }
 }

@@ -62,9 +62,7 @@ pub(super) fn train(arguments: &BenchTrainArguments) -> anyhow::Result<Outcome> 
     let split = budget.flips.split.as_deref().map(|path| inputs::read_split(path, &graph)).transpose()?;
     let mut training = TrainSettings::new(arguments.method.into());
     training.budget = budget::read(budget.global_budget, &budget.flips, &graph, split.as_ref())?;
-    if let Some(hidden) = &arguments.hidden {
-        training.hidden.clone_from(&hidden.0);
-    }
+    training.hidden = arguments.hidden.as_ref().map(|hidden| hidden.0.clone());
     if let Some(batch) = arguments.batch {
         training.batch = batch.0;
     }

@@ -255,7 +255,7 @@ mod tests {
     fn steps_are_measured_with_the_batch_of_the_reference_too() {
         let (graph, _) = crate::bench::tests::problem();
         let mut training = TrainSettings::new(Method::RobustHingeUnlabelled);
-        training.hidden = vec![4];
+        training.hidden = Some(vec![4]);
         let mut settings = Settings { training, split: None, steps: 2, warm_up: 3 };
         let report = run(&graph, &settings, |_| ()).unwrap();
         assert_eq!(report.rows.iter().map(|row| row.batch).collect::<Vec<_>>(), [Some(40), Some(256)]);

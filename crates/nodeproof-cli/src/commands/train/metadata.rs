@@ -35,6 +35,7 @@ pub(in crate::commands) fn in_words(training: &Map<String, Value>) -> Vec<(&'sta
     let null = Value::Null;
     let get = |key: &str| training.get(key).unwrap_or(&null);
     let mut facts = Vec::new();
+    facts.extend(get("architecture").as_str().map(|architecture| ("architecture", printable(architecture))));
     if let Some(method) = get("method").as_str() {
         let steps = get("steps").as_u64().map(|steps| format!(", {}", counted(steps as usize, "step")));
         let seed = get("seed").as_u64().map(|seed| format!(", seed {seed}"));

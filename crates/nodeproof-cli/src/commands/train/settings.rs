@@ -15,9 +15,8 @@ pub(super) fn read(arguments: &TrainArguments) -> anyhow::Result<TrainSettings> 
     for option in names(given) {
         settings.method.check_use(option).map_err(words::settings)?;
     }
-    if let Some(hidden) = &given.hidden {
-        settings.hidden.clone_from(&hidden.0);
-    }
+    settings.architecture = given.architecture.into();
+    settings.hidden = given.hidden.as_ref().map(|hidden| hidden.0.clone());
     set(&mut settings.steps, given.steps);
     set(&mut settings.labelled_steps, given.labelled_steps);
     set(&mut settings.batch, given.batch.map(|batch| batch.0));
@@ -34,7 +33,7 @@ pub(super) fn read(arguments: &TrainArguments) -> anyhow::Result<TrainSettings> 
     set(&mut settings.saturation, given.saturation.map(|saturation| saturation.0));
     set(&mut settings.clip, given.clip.map(|clip| clip.0));
     set(&mut settings.patience, given.patience.map(|patience| patience.0));
-    settings.propagation = given.propagation.into();
+    settings.propagation = given.propagation.map(Into::into);
     settings.seed = given.seed;
     Ok(settings)
 }

@@ -67,6 +67,7 @@ fn json(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> serde_json::Res
         nodeproof: &'static str,
         graph: String,
         method: Option<&'a str>,
+        architecture: Option<&'a str>,
         budget: Option<BudgetFields>,
         runs: Vec<RunJson<'a>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,6 +86,7 @@ fn json(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> serde_json::Res
         nodeproof: env!("CARGO_PKG_VERSION"),
         graph: graph.fingerprint(),
         method: plans.first().map(|plan| plan.settings.method.name()),
+        architecture: plans.first().map(|plan| plan.settings.architecture.name()),
         budget: plans.first().map(|plan| BudgetFields::new(&plan.settings.budget, graph.attribute_count())),
         runs: runs.collect(),
         over_runs,
@@ -96,6 +98,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
     let Finished { run, evaluation, .. } = finished;
     let method = format!("{}, {}, seed {}", plan.settings.method, steps_in_words(run), plan.settings.seed);
     let mut facts = vec![
+        ("architecture", plan.settings.architecture.to_string()),
         ("method", method),
         ("budget", plan.settings.budget.in_words(graph.attribute_count())),
         ("split", split_in_words(&plan.split_fields)),
@@ -164,6 +167,7 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
     let mut facts = Vec::new();
     facts.push(("±", "sample standard deviation over the splits".to_owned()));
     if let Some(plan) = plans.first() {
+        facts.push(("architecture", plan.settings.architecture.to_string()));
         facts.push(("method", plan.settings.method.to_string()));
         facts.push(("budget", plan.settings.budget.in_words(graph.attribute_count())));
     }
