@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use cpu_time::ProcessTime;
 use nodeproof::{
-    Budget, Certifier, Graph, GraphOptions, Layer, LocalBudget, Matrix, Model, Network, NodeId, Propagation,
+    Budget, Certifier, Graph, GraphOptions, LocalBudget, Matrix, Model, Network, NodeId, Propagation,
 };
 
 /// Numbers that look random and are the same everywhere (splitmix64).

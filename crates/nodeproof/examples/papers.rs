@@ -11,7 +11,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use nodeproof::{ClassId, Graph, Layer, Matrix, Model, Names, Propagation};
+use nodeproof::{ClassId, Graph, Matrix, Model, Names, Propagation};
 
 const TOPICS: [&str; 3] = ["genetic algorithms", "neural networks", "probabilistic methods"];
 

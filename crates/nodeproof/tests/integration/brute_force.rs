@@ -460,11 +460,11 @@ fn uncorrected(problem: &Problem, bounds: &[Bounds]) -> Vec<Bounds> {
     let mut all = vec![bounds[0].clone()];
     for (layer, correct) in bounds.iter().enumerate().skip(1) {
         let before = &all[layer - 1];
-        let weight = &world.layers[layer].0;
+        let weight = &world.layers[layer].terms[0].weight;
         let mut lo = Matrix::zeros(correct.nodes.len(), correct.lo.columns());
         let mut hi = lo.clone();
         for (row, node) in correct.nodes.iter().enumerate() {
-            for &(n, p) in &world.propagation[node.index()] {
+            for &(n, p) in &world.propagations[0][node.index()] {
                 let position = before.nodes.iter().position(|other| other.index() == n).unwrap();
                 for (input, weights) in weight.iter().enumerate() {
                     let (least, most) = (before.lo.get(position, input), before.hi.get(position, input));

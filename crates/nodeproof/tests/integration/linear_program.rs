@@ -8,7 +8,7 @@ use nodeproof::{Bound, Certificate, ClassId, Engine, Evidence, Flip, Matrix, Net
 use proptest::prelude::*;
 
 use crate::common::seed::config;
-use crate::common::{Dense, Problem, Sizes, TINY, World, problems, problems_with_slopes};
+use crate::common::{Dense, Problem, Sizes, TINY, World, WorldLayer, problems, problems_with_slopes};
 
 /// Most sets that are tried for one problem.
 const SETS: usize = 400;
@@ -65,7 +65,8 @@ fn program(problem: &Problem, target: usize, classes: (usize, usize), bounds: &[
     lp.add_constraint(&all_moved[..], ComparisonOp::Le, f64::from(problem.global));
 
     let mut before: Activations = x.iter().cloned().map(Some).collect();
-    for (i, (weight, bias)) in world.layers.iter().enumerate() {
+    for (i, layer) in world.layers.iter().enumerate() {
+        let (weight, bias) = (&layer.terms[0].weight, &layer.bias);
         let last = i + 1 == world.layers.len();
         let nodes: Vec<usize> =
             if last { vec![target] } else { bounds[i].nodes.iter().map(|node| node.index()).collect() };
@@ -82,7 +83,7 @@ fn program(problem: &Problem, target: usize, classes: (usize, usize), bounds: &[
                 };
                 let pre = lp.add_var(coefficient, free);
                 let mut sum = vec![(pre, -1.0)];
-                for (n, p) in &world.propagation[m] {
+                for (n, p) in &world.propagations[0][m] {
                     let inputs = before[*n].as_ref().expect("the slice holds what it depends on");
                     let terms = inputs.iter().zip(weight).map(|(&input, row)| (input, p * row[unit]));
                     sum.extend(terms.filter(|&(_, factor)| factor != 0.0));
@@ -127,8 +128,9 @@ fn best_slopes(
     bounds: &Bounds,
 ) -> (f64, Matrix) {
     let world = problem.world::<f64>();
-    let hidden = World { propagation: world.propagation.clone(), layers: world.layers[..1].to_vec(), x: world.x };
-    let (weight, bias) = &world.layers[1];
+    let first = WorldLayer { slope: 1.0, ..world.layers[0].clone() };
+    let hidden = World { propagations: world.propagations.clone(), layers: vec![first], x: world.x };
+    let (weight, bias) = (&world.layers[1].terms[0].weight, &world.layers[1].bias);
     let units = weight.len();
     let mut lp = microlp::Problem::new(OptimizationDirection::Maximize);
     let theta = lp.add_var(1.0, (f64::NEG_INFINITY, f64::INFINITY));
@@ -137,7 +139,7 @@ fn best_slopes(
         let pre = hidden.logits(flips);
         let mut constant = bias[classes.0] - bias[classes.1];
         let mut sum = vec![(theta, 1.0)];
-        for (m, p) in &world.propagation[target] {
+        for (m, p) in &world.propagations[0][target] {
             let row = bounds.nodes.iter().position(|node| node.index() == *m).unwrap();
             for (unit, weights) in weight.iter().enumerate() {
                 let factor = p * (weights[classes.0] - weights[classes.1]);

@@ -2,17 +2,17 @@
 //! witness that is none.
 
 use nodeproof::{
-    Bound, Budget, Certifier, ClassId, Evidence, Graph, Layer, Matrix, Model, NodeId, Propagation, Slopes,
+    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Propagation, Slopes,
     SparseMatrix, TargetClass,
 };
 
 /// A layer from its rows of weights and its bias.
-fn layer<const N: usize>(rows: &[[f64; N]], bias: [f64; N]) -> Layer {
+fn layer<const N: usize>(rows: &[[f64; N]], bias: [f64; N]) -> (Matrix, Vec<f64>) {
     (Matrix::from_values(rows.len(), N, rows.concat()), bias.to_vec())
 }
 
 /// The verdict on node 0, with its label as the class where it has one.
-fn verdict(graph: &Graph, layers: Vec<Layer>, propagation: Propagation, flips: u32, slopes: Slopes) -> Evidence {
+fn verdict(graph: &Graph, layers: Vec<(Matrix, Vec<f64>)>, propagation: Propagation, flips: u32, slopes: Slopes) -> Evidence {
     let model = Model::gcn(layers, propagation).unwrap();
     let class = if graph.has_labels() { TargetClass::Label } else { TargetClass::Predicted };
     let certifier = Certifier::new(graph, &model).unwrap().budget(Budget::new(flips, flips.into()));

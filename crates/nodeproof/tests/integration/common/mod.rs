@@ -382,23 +382,27 @@ impl Terms {
 /// A problem in the arithmetic of `T`.
 pub struct World<T> {
     /// Per propagation and node the nodes that it aggregates, with their factors.
-    propagations: Vec<Vec<Vec<(usize, T)>>>,
-    layers: Vec<WorldLayer<T>>,
-    x: Vec<Vec<bool>>,
+    pub propagations: Vec<Vec<Vec<(usize, T)>>>,
+    pub layers: Vec<WorldLayer<T>>,
+    pub x: Vec<Vec<bool>>,
 }
 
-struct WorldLayer<T> {
-    terms: Vec<WorldTerm<T>>,
-    bias: Vec<T>,
+/// A layer of a [`World`].
+#[derive(Clone)]
+pub struct WorldLayer<T> {
+    pub terms: Vec<WorldTerm<T>>,
+    pub bias: Vec<T>,
     /// That of the activation below 0.
-    slope: T,
+    pub slope: T,
 }
 
-struct WorldTerm<T> {
-    source: Source,
-    propagation: usize,
+/// A term of a [`World`].
+#[derive(Clone)]
+pub struct WorldTerm<T> {
+    pub source: Source,
+    pub propagation: usize,
     /// By input.
-    weight: Vec<Vec<T>>,
+    pub weight: Vec<Vec<T>>,
 }
 
 impl<T: Number> World<T> {
