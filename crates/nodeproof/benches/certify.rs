@@ -7,9 +7,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use cpu_time::ProcessTime;
-use nodeproof::{
-    Budget, Certifier, Graph, GraphOptions, LocalBudget, Matrix, Model, Network, NodeId, Propagation,
-};
+use nodeproof::{Budget, Certifier, Graph, GraphOptions, LocalBudget, Matrix, Model, Network, NodeId, Propagation};
 
 /// Numbers that look random and are the same everywhere (splitmix64).
 struct Numbers(u64);

@@ -14,6 +14,7 @@ mod groups;
 mod manual;
 mod model;
 mod plot;
+mod predict;
 mod radius;
 mod report;
 mod reproduce;
@@ -39,6 +40,7 @@ pub(crate) use plot::{
     FigureArguments, PlotCertificatesArguments, PlotCommand, PlotComparisonArguments, PlotDynamicsArguments,
     PlotGapArguments, PlotStructureArguments, PlotTruthArguments, RangeArguments,
 };
+pub(crate) use predict::PredictArguments;
 pub(crate) use radius::RadiusArguments;
 pub(crate) use report::ReportArguments;
 pub(crate) use reproduce::ReproduceArguments;
@@ -62,9 +64,9 @@ Examples:
   nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
       --node 17";
 
-/// Proves that a graph convolutional network's predictions hold when node attributes are tampered with
+/// Proves that a graph neural network's predictions hold when node attributes are tampered with
 ///
-/// A graph convolutional network predicts the class of a node from the binary attributes of that node and its
+/// A graph neural network predicts the class of a node from the binary attributes of that node and its
 /// neighbours. nodeproof proves which predictions no attacker with a given budget of attribute flips can change, and
 /// shows the flips (a witness) that change one where it finds them.
 #[derive(Debug, Parser)]
@@ -89,6 +91,11 @@ pub(crate) enum Command {
     /// bounds; --out keeps the certificates.
     #[command(after_help = certify::EXAMPLES, override_usage = certify::USAGE)]
     Certify(CertifyArguments),
+    /// Show what the network says of nodes as they are
+    ///
+    /// Prints label, predicted class and how far it is ahead of the next one; --csv keeps all logits.
+    #[command(after_help = predict::EXAMPLES, override_usage = predict::USAGE)]
+    Predict(PredictArguments),
     /// Tell the story of one node
     ///
     /// Shows prediction, verdict, the margin to every other class before and under attack, and the smallest set of flips

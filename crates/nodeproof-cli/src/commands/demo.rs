@@ -315,7 +315,7 @@ impl Demo {
             let name = format!("{} training", network.name);
             let certificates = self.certificates(network);
             line = line.named(&name, &certificates).named(&name, file);
-            models.push(report::Model::gcn(name, Certificates::read(&certificates)?, radii));
+            models.push(report::Model::new(name, Certificates::read(&certificates)?, radii));
         }
         let out = self.file("report.html");
         let line = line.with("--graph", "bundled").with("--split", self.file("split.json")).with("--out", &out);

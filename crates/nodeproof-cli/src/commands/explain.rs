@@ -67,7 +67,7 @@ fn hint(question: &Question, story: &Story) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use nodeproof::{Budget, CertifySettings, Engine, Graph, Layer, Matrix, Model, NodeId, Propagation};
+    use nodeproof::{Budget, CertifySettings, Engine, Graph, Matrix, Model, NodeId, Propagation};
 
     use super::*;
 

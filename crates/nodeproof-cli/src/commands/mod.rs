@@ -9,6 +9,7 @@ mod line;
 mod manual;
 mod model;
 mod plot;
+mod predict;
 mod radius;
 mod report;
 mod reproduce;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Certify(arguments) => certify::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Plot(command) => plot::run(&command),

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use nodeproof::files::Lock;
-use nodeproof::{Model, provenance};
+use nodeproof::{Layer, Model, Source, Term, Weight, provenance};
 use nodeproof_report::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -43,8 +43,14 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
     let mut model = inputs::read_model(&arguments.input)?;
     let mut training = Model::read_metadata(&arguments.input)?;
     if let Some(choice) = arguments.propagation {
-        let converted = Model::gcn(model.layers().to_vec(), choice.into())?;
-        if converted.propagation() != model.propagation() {
+        if model.propagations().len() > 1 {
+            bail!(
+                "--propagation: the model has {} propagations, and one cannot take the place of all; leave the option out",
+                model.propagations().len()
+            );
+        }
+        let converted = model.clone().with_propagations(vec![choice.into()])?;
+        if converted.propagations() != model.propagations() {
             // What was measured with the other propagation says nothing of this one.
             training.clear();
         }
@@ -74,24 +80,29 @@ struct ModelFacts {
 
 #[derive(Debug, Serialize)]
 struct LayerFacts {
-    inputs: usize,
     outputs: usize,
     parameters: usize,
-    activation: Option<&'static str>,
+    activation: Option<String>,
+    terms: Vec<TermFacts>,
+}
+
+/// One summand of a layer.
+#[derive(Debug, Serialize)]
+struct TermFacts {
+    reads: String,
+    propagation: String,
+    inputs: usize,
+    /// The factor of a multiple of the identity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    factor: Option<f64>,
 }
 
 impl ModelFacts {
     fn new(model: &Model) -> Self {
-        let layer = |(i, layer): (usize, &nodeproof::Layer)| LayerFacts {
-            inputs: layer.weight().rows(),
-            outputs: layer.weight().columns(),
-            parameters: layer.weight().values().len() + layer.bias().len(),
-            activation: (i < model.hidden_layers()).then_some("relu"),
-        };
-        let layers: Vec<_> = model.layers().iter().enumerate().map(layer).collect();
+        let layers: Vec<_> = model.layers().iter().map(|layer| LayerFacts::new(model, layer)).collect();
         Self {
             fingerprint: model.fingerprint(),
-            propagation: model.propagation().name(),
+            propagation: model.propagation_name(),
             attributes: model.attributes(),
             classes: model.classes(),
             parameters: layers.iter().map(|layer| layer.parameters).sum(),
@@ -101,19 +112,10 @@ impl ModelFacts {
     }
 
     fn in_words(&self) -> String {
-        let row = |(i, layer): (usize, &LayerFacts)| {
-            vec![
-                i.to_string(),
-                layer.inputs.to_string(),
-                layer.outputs.to_string(),
-                layer.parameters.to_string(),
-                layer.activation.unwrap_or("none (logits)").to_owned(),
-            ]
-        };
-        let header = ["layer", "inputs", "outputs", "parameters", "activation"].map(str::to_owned).to_vec();
-        let layers = text::table("rrrrl", Some(header), self.layers.iter().enumerate().map(row).collect());
+        let header = ["layer", "reads", "through", "weight", "parameters", "activation"].map(str::to_owned).to_vec();
+        let rows = self.layers.iter().enumerate().flat_map(|(i, layer)| layer.rows(i)).collect();
+        let layers = text::table("rlllrl", Some(header), rows);
         let facts = terminal::facts(&[
-            ("propagation", self.propagation.to_owned()),
             ("attributes", self.attributes.to_string()),
             ("classes", self.classes.to_string()),
             ("parameters", self.parameters.to_string()),
@@ -122,5 +124,44 @@ impl ModelFacts {
         let training = self.training.as_ref().map(|training| terminal::facts(&metadata::in_words(training)));
         let training = training.map(|training| format!("\n{training}")).unwrap_or_default();
         format!("{facts}\n{layers}{training}")
+    }
+}
+
+impl LayerFacts {
+    fn new(model: &Model, layer: &Layer) -> Self {
+        let term = |term: &Term| TermFacts {
+            reads: match term.source() {
+                Source::Attributes => "attributes".to_owned(),
+                Source::Layer(i) => format!("layer {i}"),
+                Source::Ones => "the constant 1".to_owned(),
+            },
+            propagation: model.propagations()[term.propagation()].to_string(),
+            inputs: model.width(term.source()),
+            factor: match term.weight() {
+                Weight::Dense(_) => None,
+                Weight::Scalar(factor) => Some(*factor),
+            },
+        };
+        let weights = layer.terms().iter().filter_map(|term| term.weight().dense());
+        Self {
+            outputs: layer.units(),
+            parameters: weights.map(|weight| weight.values().len()).sum::<usize>() + layer.bias().len(),
+            activation: layer.is_hidden().then(|| layer.activation().to_string()),
+            terms: layer.terms().iter().map(term).collect(),
+        }
+    }
+
+    /// One line for each term; what belongs to the layer stands in the first.
+    fn rows(&self, i: usize) -> impl Iterator<Item = Vec<String>> {
+        let activation = self.activation.as_deref().unwrap_or("none");
+        let of_layer = [i.to_string(), self.parameters.to_string(), activation.to_owned()];
+        self.terms.iter().enumerate().map(move |(k, term)| {
+            let [layer, parameters, activation] = if k == 0 { of_layer.clone() } else { Default::default() };
+            let weight = match term.factor {
+                None => format!("{} × {}", term.inputs, self.outputs),
+                Some(factor) => format!("{factor}"),
+            };
+            vec![layer, term.reads.clone(), term.propagation.clone(), weight, parameters, activation]
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! `nodeproof model`, end to end.
 use nodeproof::{Model, Propagation};
+use serde_json::Value;
 
 use crate::common::{Fixture, floats, json, npz};
 
@@ -23,7 +24,10 @@ fn info_tells_shapes_and_parameters() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let info = json(&fixture.run("model info model.safetensors --json").succeeded().stdout);
     assert_eq!((&info["parameters"], &info["classes"]), (&83.into(), &3.into()));
-    assert_eq!(info["layers"][1], json(r#"{"inputs":5,"outputs":3,"parameters":18,"activation":null}"#));
+    let term = json(r#"{"reads":"layer 0","propagation":"symmetric-gcn","inputs":5}"#);
+    let last = &info["layers"][1];
+    assert_eq!((&last["outputs"], &last["parameters"], &last["activation"]), (&3.into(), &18.into(), &Value::Null));
+    assert_eq!(last["terms"], Value::Array(vec![term]));
 }
 
 #[test]
@@ -35,7 +39,7 @@ fn convert_keeps_the_weights_and_sets_the_propagation() {
     assert_eq!(plain, Model::read(fixture.path("weights.npz")).unwrap());
     fixture.run("model convert weights.npz mean.safetensors --propagation row-normalised").succeeded();
     let mean = Model::read(fixture.path("mean.safetensors")).unwrap();
-    assert_eq!((mean.propagation(), mean.layers()), (&Propagation::RowNormalised, plain.layers()));
+    assert_eq!((mean.propagations(), mean.layers()), (&[Propagation::RowNormalised][..], plain.layers()));
 }
 
 #[test]

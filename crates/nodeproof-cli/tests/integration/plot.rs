@@ -1,7 +1,7 @@
 //! `nodeproof plot`, on the real binary. What figures look like is tested in `nodeproof-report`.
 use std::fs;
 
-use nodeproof::{Graph, Layer, Matrix, Model, Propagation};
+use nodeproof::{Graph, Matrix, Model, Propagation};
 
 use crate::common::{Fixture, Run, graph, model, named};
 

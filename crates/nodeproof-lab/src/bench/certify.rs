@@ -7,8 +7,8 @@ use cpu_time::ProcessTime;
 use nodeproof::check::textbook::Textbook;
 use nodeproof::train::spread;
 use nodeproof::{
-    Bound, Budget, Certificate, Certifier, CertifyError, CertifySettings, Event, Graph, Model, Network, NodeId,
-    TargetClass,
+    Bound, Budget, Certificate, Certifier, CertifyError, CertifySettings, Event, Graph, Model, ModelError, Network,
+    NodeId, TargetClass,
 };
 use nodeproof_report::text;
 use serde::Serialize;
@@ -112,7 +112,11 @@ impl DenseRun {
     fn measure(network: &Network, budget: &Budget, sample: &[&Certificate]) -> Result<Self, CertifyError> {
         let limits = budget.limits(network.graph())?;
         let start = ProcessTime::now();
-        let textbook = Textbook::new(network, &limits);
+        let Some(textbook) = Textbook::new(network, &limits) else {
+            let problem = "the dense formula is the paper's, for layers that read the one before and have ReLUs between; \
+                           give such a model";
+            return Err(ModelError::Mismatch { problem: problem.to_owned() }.into());
+        };
         let bounds = start.elapsed();
         let mut difference = 0.0f64;
         for certificate in sample {

@@ -6,7 +6,7 @@ pub mod train;
 
 #[cfg(test)]
 mod tests {
-    use nodeproof::{ClassId, Graph, Layer, Matrix, Model, Propagation};
+    use nodeproof::{ClassId, Graph, Matrix, Model, Propagation};
 
     /// Thirty nodes in a ring with chords, twelve attributes, three classes, and a network with one hidden layer.
     pub(super) fn problem() -> (Graph, Model) {

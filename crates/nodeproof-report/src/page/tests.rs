@@ -1,7 +1,7 @@
 use nodeproof_problem::radius::Found;
 use nodeproof_problem::{
-    AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Layer, Matrix,
-    Model, Names, Propagation, Radius, TargetClass, Witness,
+    AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Matrix, Model,
+    Names, Propagation, Radius, TargetClass, Witness,
 };
 use serde_json::{Value, json};
 

@@ -121,7 +121,7 @@ impl RadiusSummary {
 mod tests {
     use nodeproof_problem::radius::Found;
     use nodeproof_problem::results::Header;
-    use nodeproof_problem::{Budget, CertifySettings, Graph, Layer, LocalBudget, Matrix, Model, NodeId, Propagation};
+    use nodeproof_problem::{Budget, CertifySettings, Graph, LocalBudget, Matrix, Model, NodeId, Propagation};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 //! witness that is none.
 
 use nodeproof::{
-    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Propagation, Slopes,
-    SparseMatrix, TargetClass,
+    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Propagation, Slopes, SparseMatrix,
+    TargetClass,
 };
 
 /// A layer from its rows of weights and its bias.
@@ -12,7 +12,13 @@ fn layer<const N: usize>(rows: &[[f64; N]], bias: [f64; N]) -> (Matrix, Vec<f64>
 }
 
 /// The verdict on node 0, with its label as the class where it has one.
-fn verdict(graph: &Graph, layers: Vec<(Matrix, Vec<f64>)>, propagation: Propagation, flips: u32, slopes: Slopes) -> Evidence {
+fn verdict(
+    graph: &Graph,
+    layers: Vec<(Matrix, Vec<f64>)>,
+    propagation: Propagation,
+    flips: u32,
+    slopes: Slopes,
+) -> Evidence {
     let model = Model::gcn(layers, propagation).unwrap();
     let class = if graph.has_labels() { TargetClass::Label } else { TargetClass::Predicted };
     let certifier = Certifier::new(graph, &model).unwrap().budget(Budget::new(flips, flips.into()));

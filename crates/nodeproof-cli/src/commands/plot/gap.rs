@@ -30,8 +30,8 @@ pub(super) fn run(arguments: &PlotGapArguments) -> anyhow::Result<Outcome> {
     settings.target_class = model.class.into();
     settings.threads = arguments.threads.count();
     let mut question = inputs.ask(nodes, settings);
-    if question.model.hidden_layers() != 1 {
-        bail!("--model: slopes are optimised in networks with one hidden layer only; give such a model");
+    if question.model.as_chain().is_none_or(|layers| layers.len() != 2) {
+        bail!("--model: slopes are optimised in plain networks with one hidden layer only; give such a model");
     }
     let mut found = Vec::new();
     for engine in [Engine::Fast, Engine::Tight] {

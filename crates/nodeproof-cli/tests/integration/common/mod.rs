@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use nodeproof::{ClassId, Graph, Layer, Matrix, Model, Names, Propagation};
+use nodeproof::{ClassId, Graph, Matrix, Model, Names, Propagation};
 use serde_json::Value;
 use tempfile::TempDir;
 
