@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::dense::{add_scaled, dot, par_fill};
+use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::matrix::Matrix;
 use crate::model::Weight;
 use crate::rounding::{magnitude, magnitude_dot};
@@ -23,6 +24,11 @@ pub(crate) trait CarriedBack {
 
     /// `Σ_units λ_unit W_unit` over one row of the weight.
     fn through_weight(&self, above: &[Self::Number], weight: &[f64]) -> Self::Number;
+
+    /// Appends `λ Wᵀ` to `back`.
+    fn through_matrix(&self, above: &[Self::Number], weight: &Matrix, back: &mut Vec<Self::Number>) {
+        back.extend((0..weight.rows()).map(|input| self.through_weight(above, weight.row(input))));
+    }
 
     /// `below += p · back` at node `n` of the level below.
     fn spread(&self, n: usize, below: &mut [Self::Number], p: f64, back: &[Self::Number]);
@@ -44,9 +50,7 @@ pub(crate) fn term<C: CarriedBack>(
         }
         back.clear();
         match weight {
-            Weight::Dense(weight) => {
-                back.extend((0..weight.rows()).map(|input| carried.through_weight(above, weight.row(input))));
-            }
+            Weight::Dense(weight) => carried.through_matrix(above, weight, back),
             Weight::Scalar(factor) => {
                 back.extend(above.chunks(1).map(|unit| carried.through_weight(unit, &[*factor])));
             }
@@ -95,9 +99,28 @@ impl CarriedBack for Coefficients {
         dot(above, weight)
     }
 
+    fn through_matrix(&self, above: &[f64], weight: &Matrix, back: &mut Vec<f64>) {
+        dispatch(Products { above, weight, back });
+    }
+
     #[inline]
     fn spread(&self, _: usize, below: &mut [f64], p: f64, back: &[f64]) {
         add_scaled(below, p, back);
+    }
+}
+
+/// `λ Wᵀ`, one inner product for each row of W.
+struct Products<'a> {
+    above: &'a [f64],
+    weight: &'a Matrix,
+    back: &'a mut Vec<f64>,
+}
+
+impl Work for Products<'_> {
+    #[inline(always)]
+    fn run(self, inner_product: impl InnerProduct) {
+        let Self { above, weight, back } = self;
+        back.extend((0..weight.rows()).map(|input| inner_product.of(above, weight.row(input))));
     }
 }
 

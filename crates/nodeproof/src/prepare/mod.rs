@@ -2,6 +2,7 @@
 //! budget and the targets that are asked about under it ([`Shard`]).
 
 mod shard;
+mod step_error;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::search::AttributeTables;
 use crate::slice::Region;
 
 pub(crate) use shard::{Order, Shard};
+pub(crate) use step_error::StepError;
 
 /// What does not depend on the budget: the pre-activations of all nodes that some target sees, and tables about attributes.
 #[derive(Debug)]

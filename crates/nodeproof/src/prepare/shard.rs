@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::step_error::StepError;
 use crate::bounds::Bounds;
 use crate::budget::Limits;
 use crate::network::Network;
@@ -29,8 +30,8 @@ pub(crate) struct Shard<'a> {
 pub(crate) enum Order {
     /// One table for each ordered pair of classes, for one hidden layer with default slopes.
     Pairs(PairTables),
-    /// One table for everything.
-    Common(Table),
+    /// One table for everything, and what rounding costs on the way back through each layer.
+    Common(Table, Vec<StepError>),
 }
 
 impl<'a> Shard<'a> {
@@ -58,7 +59,10 @@ impl<'a> Shard<'a> {
                 let (logits, slopes) = (&bounds.clean.layers[1], &lines[0].upper);
                 Order::Pairs(PairTables::new(network, limits, &region, logits, slopes, (&tables.rough, norms)))
             }
-            None => Order::Common(Table::by_norm(network.attribute_weight(), limits)),
+            None => {
+                let table = Table::by_norm(network.attribute_weight(), limits);
+                Order::Common(table, StepError::of_layers(network, &region, &bounds.layers))
+            }
         };
         let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
         Self { network, limits, region, bounds, lines, order, tables, overflow_error }

@@ -237,11 +237,10 @@ proptest! {
         let limits = problem.budget().limits(&graph).unwrap();
         let textbook = Textbook::new(&network, &limits).unwrap();
         for layer in 0..problem.hidden_layers() {
-            // Pre-activations of a layer are the logits of the network that ends there.
-            let cut = Problem { layers: problem.layers[..=layer].to_vec(), ..problem.clone() };
-            let (world, scales) = (cut.world::<f64>(), cut.scales());
-            let mut lo = vec![vec![f64::INFINITY; cut.layers[layer].outputs]; problem.nodes];
-            let mut hi = vec![vec![f64::NEG_INFINITY; cut.layers[layer].outputs]; problem.nodes];
+            let world = problem.world::<f64>().cut(layer);
+            let scales = problem.world::<f64>().cut(layer).scales();
+            let mut lo = vec![vec![f64::INFINITY; problem.layers[layer].outputs]; problem.nodes];
+            let mut hi = vec![vec![f64::NEG_INFINITY; problem.layers[layer].outputs]; problem.nodes];
             for flips in &sets {
                 for (node, row) in world.logits(flips).iter().enumerate() {
                     for (unit, &value) in row.iter().enumerate() {

@@ -8,7 +8,7 @@ use nodeproof::{Bound, Certificate, ClassId, Engine, Evidence, Flip, Matrix, Net
 use proptest::prelude::*;
 
 use crate::common::seed::config;
-use crate::common::{Dense, Problem, Sizes, TINY, World, WorldLayer, problems, problems_with_slopes};
+use crate::common::{Dense, Problem, Sizes, TINY, problems, problems_with_slopes};
 
 /// Most sets that are tried for one problem.
 const SETS: usize = 400;
@@ -128,8 +128,7 @@ fn best_slopes(
     bounds: &Bounds,
 ) -> (f64, Matrix) {
     let world = problem.world::<f64>();
-    let first = WorldLayer { slope: 1.0, ..world.layers[0].clone() };
-    let hidden = World { propagations: world.propagations.clone(), layers: vec![first], x: world.x };
+    let hidden = world.cut(0);
     let (weight, bias) = (&world.layers[1].terms[0].weight, &world.layers[1].bias);
     let units = weight.len();
     let mut lp = microlp::Problem::new(OptimizationDirection::Maximize);

@@ -12,18 +12,18 @@
 //! at (n, d) changes the sum by ± w_n · W_d with `w = Pᵀ λ` for each such term.
 //!
 //! *Rounding.* Each λ as computed is taken as the number it is, so only the step to the next has an error: α is off by at
-//! most `γ ᾱ` with `ᾱ = Σ |P|ᵀ |λ| |W|ᵀ`, which costs `γ ᾱ (|h| + ε)`; an upper line may miss by twice the error ε of its
+//! most `γ |P|ᵀ |λ| |W|ᵀ`, which costs that times `|h| + ε` (see `StepError`); an upper line may miss by twice the error ε of its
 //! bounds, which costs `2 |α| ε`; rounding λ costs `γ |λ| max(|lo|, |hi|)`. The flips' gains and their sum are off by γ times Q
 //! times the largest magnitude `Σ_j |w_nj| max_d |W_dj|`; so is what the search leaves out, since it leaves out only what
 //! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 
 use super::{TargetDerivative, Term};
-use crate::backward::{self, Coefficients, Magnitudes};
+use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::forward::{Carried, Values};
 use crate::ids::ClassId;
 use crate::model::{Activation, Source};
-use crate::prepare::Shard;
+use crate::prepare::{Shard, StepError};
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
 use crate::search::{Row, Search, Table, sort_rows};
 use crate::selection::Selection;
@@ -33,28 +33,20 @@ use crate::slice::{Hop, Slice, SlicedFlip};
 pub(crate) struct AnyDepth<'a> {
     shared: &'a Shard<'a>,
     table: &'a Table,
+    step_errors: &'a [StepError],
     search: Search<'a>,
     selection: Selection<SlicedFlip>,
-    passes: Vec<Pass>,
-    /// w at the nodes of level 0, for the terms that read the attributes side by side, and bounds on its magnitude.
+    /// For each layer α, and λ once the lines are applied; a row for each node of its level.
+    coefficients: Vec<Matrix>,
+    /// w at the nodes of level 0, for the terms that read the attributes side by side, and `Σ_j |w_nj| max_d |W_dj|` before any
+    /// cancellation.
     queries: Matrix,
-    query_magnitudes: Matrix,
+    reaches: Vec<f64>,
     /// The largest `|W_dj|` of each column of the attributes' weights.
     largest_weights: Vec<f64>,
     back: Vec<f64>,
     rows: Vec<Row>,
     z: Vec<f64>,
-}
-
-/// What is carried back for one layer, a row for each node of its level.
-#[derive(Debug, Default)]
-struct Pass {
-    /// α, and λ once the lines are applied.
-    coefficients: Matrix,
-    /// ᾱ.
-    magnitudes: Matrix,
-    /// The most roundings behind an α.
-    roundings: usize,
 }
 
 /// The constant so far, its error, and the sum of the magnitudes of all its terms.
@@ -82,7 +74,7 @@ impl Constant {
 }
 
 impl<'a> AnyDepth<'a> {
-    pub(super) fn new(shared: &'a Shard<'a>, table: &'a Table) -> Self {
+    pub(super) fn new(shared: &'a Shard<'a>, table: &'a Table, step_errors: &'a [StepError]) -> Self {
         let network = shared.network;
         let width = network.attribute_weight().columns();
         let mut largest_weights = vec![0.0; width];
@@ -94,11 +86,12 @@ impl<'a> AnyDepth<'a> {
         Self {
             shared,
             table,
+            step_errors,
             search: shared.search(),
             selection: Selection::new(0),
-            passes: network.layers().iter().map(|_| Pass::default()).collect(),
+            coefficients: network.layers().iter().map(|_| Matrix::default()).collect(),
             queries: Matrix::default(),
-            query_magnitudes: Matrix::default(),
+            reaches: Vec::new(),
             largest_weights,
             back: Vec::new(),
             rows: Vec::new(),
@@ -116,10 +109,12 @@ impl<'a> AnyDepth<'a> {
 
     pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
         self.begin(slice, y, k);
+        let gamma = self.gamma(slice);
         let mut constant = Constant::default();
-        for layer in (0..self.passes.len()).rev() {
-            self.apply_lines(slice, layer, &mut constant);
+        for layer in (0..self.coefficients.len()).rev() {
+            self.apply_lines(slice, layer, gamma, &mut constant);
             self.add_constants(slice, layer, &mut constant);
+            self.add_step_errors(slice, layer, gamma, &mut constant);
             self.step_back(slice, layer);
         }
         self.charge_flips(slice, &mut constant);
@@ -128,60 +123,72 @@ impl<'a> AnyDepth<'a> {
 
     /// Sets all coefficients to 0, but those of the logits to e_y − e_k.
     fn begin(&mut self, slice: &Slice, y: ClassId, k: ClassId) {
-        for (i, (pass, layer)) in self.passes.iter_mut().zip(self.shared.network.layers()).enumerate() {
-            let rows = slice.level(i + 1).len();
-            pass.coefficients.reset(rows, layer.units());
-            pass.magnitudes.reset(rows, layer.units());
-            pass.roundings = 16;
+        for (i, (coefficients, layer)) in self.coefficients.iter_mut().zip(self.shared.network.layers()).enumerate() {
+            coefficients.reset(slice.level(i + 1).len(), layer.units());
         }
         self.queries.reset(slice.level(0).len(), self.z.len());
-        self.query_magnitudes.reset(slice.level(0).len(), self.z.len());
-        let logits = self.passes[self.shared.network.layers().len() - 1].coefficients.row_mut(0);
+        self.reaches.clear();
+        self.reaches.resize(slice.level(0).len(), 0.0);
+        let last = self.coefficients.len() - 1;
+        let logits = self.coefficients[last].row_mut(0);
         logits[y.index()] = 1.0;
         logits[k.index()] = -1.0;
     }
 
+    /// What an α of this slice may be off by, relative to the magnitudes that are added up in it: whoever reads a layer adds the
+    /// nodes of its own level, after a product with W.
+    fn gamma(&self, slice: &Slice) -> f64 {
+        let layers = self.shared.network.layers().iter().enumerate();
+        let roundings = layers.map(|(i, layer)| layer.terms().len() * (slice.level(i + 1).len() + layer.units()));
+        gamma_after(roundings.sum::<usize>() + 16)
+    }
+
     /// From coefficients of a layer's activations to those of its pre-activations. The logits have exact ones.
-    fn apply_lines(&mut self, slice: &Slice, layer: usize, constant: &mut Constant) {
+    fn apply_lines(&mut self, slice: &Slice, layer: usize, gamma: f64, constant: &mut Constant) {
         let Shard { network, region, bounds, lines, .. } = self.shared;
-        let (Some(bounds), Some(lines)) = (bounds.layers.get(layer), lines.get(layer)) else { return };
-        let (activation, units) = (network.layers()[layer].activation(), network.layers()[layer].units());
-        let Pass { coefficients, magnitudes, roundings } = &mut self.passes[layer];
-        let gamma = gamma_after(*roundings);
-        let (mut offsets, mut offset_magnitude) = (0.0, 0.0);
+        if !network.layers()[layer].is_hidden() {
+            return;
+        }
+        let (bounds, lines) = (&bounds.layers[layer], &lines[layer]);
+        let (mut offsets, mut offset_magnitude, mut error) = (0.0, 0.0, 0.0);
         for (row, &node) in slice.level(layer + 1).iter().enumerate() {
             let place = region.level(layer + 1).place(node);
-            let (coefficients, magnitudes) = (coefficients.row_mut(row), magnitudes.row(row));
-            for (j, magnitude) in magnitudes.iter().enumerate() {
-                let largest = bounds.largest(activation, place, j) + bounds.error.unit(place, j);
-                constant.error += gamma * magnitude * largest;
-            }
-            if activation == Activation::None {
-                continue;
-            }
             let (lower, upper, offset) = (lines.lower().row(place), lines.upper.row(place), lines.offset.row(place));
-            for j in 0..units {
-                let (alpha, error) = (coefficients[j], bounds.error.unit(place, j));
+            let (lo, hi) = (bounds.lo.row(place), bounds.hi.row(place));
+            for (j, coefficient) in self.coefficients[layer].row_mut(row).iter_mut().enumerate() {
+                let (alpha, unit_error) = (*coefficient, bounds.error.unit(place, j));
                 if alpha >= 0.0 {
-                    coefficients[j] = alpha * lower[j];
+                    *coefficient = alpha * lower[j];
                 } else {
-                    coefficients[j] = alpha * upper[j];
+                    *coefficient = alpha * upper[j];
                     offsets += alpha * offset[j];
                     offset_magnitude += magnitude(alpha * offset[j]);
-                    constant.error += magnitude(alpha) * 2.0 * error;
+                    error += magnitude(alpha) * 2.0 * unit_error;
                 }
-                let largest = bounds.largest(Activation::None, place, j) + error;
-                constant.error += gamma * magnitude(coefficients[j]) * largest;
+                error += gamma * magnitude(*coefficient) * (lo[j].abs().max(hi[j].abs()) + unit_error);
             }
         }
-        let terms = units * slice.level(layer + 1).len();
+        let terms = network.layers()[layer].units() * slice.level(layer + 1).len();
+        constant.error += error;
         constant.add(offsets, offset_magnitude, gamma_after(terms + 8) * offset_magnitude);
+    }
+
+    /// Charges what is lost by rounding when a layer's coefficients are carried back to other layers.
+    fn add_step_errors(&self, slice: &Slice, layer: usize, gamma: f64, constant: &mut Constant) {
+        if !self.shared.network.reads_layers(layer) {
+            return;
+        }
+        let error = |(row, &node): (usize, &u32)| {
+            let place = self.shared.region.level(layer + 1).place(node);
+            self.step_errors[layer].of(place, self.coefficients[layer].row(row))
+        };
+        constant.error += gamma * slice.level(layer + 1).iter().enumerate().map(error).sum::<f64>();
     }
 
     /// Adds what a layer has without any other: its biases, its constants, and what it makes of the attributes as they are.
     fn add_constants(&self, slice: &Slice, layer: usize, constant: &mut Constant) {
         let Shard { network, region, bounds, .. } = self.shared;
-        let (coefficients, of) = (&self.passes[layer].coefficients, &network.layers()[layer]);
+        let (coefficients, of) = (&self.coefficients[layer], &network.layers()[layer]);
         if let Some(error) = &bounds.attribute_errors[layer] {
             let gamma = gamma_after(of.units() + 16);
             for (row, &node) in slice.level(layer + 1).iter().enumerate() {
@@ -214,23 +221,24 @@ impl<'a> AnyDepth<'a> {
     /// Adds a layer's coefficients to those of what its terms read.
     fn step_back(&mut self, slice: &Slice, layer: usize) {
         let network = self.shared.network;
-        let of = &network.layers()[layer];
-        let (below, above) = self.passes.split_at_mut(layer);
-        let above = &above[0].coefficients;
-        for (k, term) in of.terms().iter().enumerate() {
+        let (below, above) = self.coefficients.split_at_mut(layer);
+        let above = &above[0];
+        for (k, term) in network.layers()[layer].terms().iter().enumerate() {
             let hop = slice.hop(layer, k);
             match term.source() {
                 Source::Ones => {}
                 Source::Layer(source) => {
-                    let Pass { coefficients, magnitudes, roundings } = &mut below[source];
-                    backward::term(&Coefficients, hop, term.weight(), above, &mut self.back, coefficients);
-                    backward::term(&Magnitudes, hop, term.weight(), above, &mut self.back, magnitudes);
-                    *roundings += above.rows() + of.units();
+                    backward::term(&Coefficients, hop, term.weight(), above, &mut self.back, &mut below[source]);
                 }
                 Source::Attributes => {
                     let columns = network.attribute_columns(layer, k);
                     backward::spread(&Coefficients, hop, above, columns.clone(), &mut self.queries);
-                    backward::spread(&Magnitudes, hop, above, columns, &mut self.query_magnitudes);
+                    let largest = &self.largest_weights[columns];
+                    for row in 0..above.rows() {
+                        let terms = above.row(row).iter().zip(largest);
+                        let reach: f64 = terms.map(|(coefficient, weight)| magnitude(*coefficient) * weight).sum();
+                        hop.row(row).for_each(|(n, p)| self.reaches[n] += magnitude(p * reach));
+                    }
                 }
             }
         }
@@ -242,13 +250,10 @@ impl<'a> AnyDepth<'a> {
         let flips = limits.flips_within(slice.level(0));
         let aggregators: usize = network.attribute_terms().iter().map(|term| slice.level(term.layer + 1).len()).sum();
         let gamma = gamma_after(aggregators + self.z.len() + flips + 32);
-        let mut largest_gain = 0.0f64;
+        let largest_gain = self.reaches.iter().copied().fold(0.0, f64::max);
         self.rows.clear();
-        for position in 0..self.queries.rows() {
-            let magnitudes = self.query_magnitudes.row(position);
-            largest_gain = largest_gain.max(dot(magnitudes, &self.largest_weights));
-            self.rows.push(Row::without_mean(position as u32, self.queries.row(position)));
-        }
+        let row = |position: usize| Row::without_mean(position as u32, self.queries.row(position));
+        self.rows.extend((0..self.queries.rows()).map(row));
         sort_rows(&mut self.rows);
         let queries = &self.queries;
         let query = |position: usize, z: &mut [f64]| {
@@ -279,12 +284,12 @@ impl<'a> AnyDepth<'a> {
         by
     }
 
-    /// Leaves λ in `self.passes` and w in `self.queries`; the result is α.
+    /// Leaves λ in `self.coefficients` and w in `self.queries`; the result is α.
     fn carry_back(&mut self, slice: &Slice, places: &[Vec<u32>], y: ClassId, k: ClassId) -> Vec<Matrix> {
         self.begin(slice, y, k);
-        let mut alphas: Vec<Matrix> = self.passes.iter().map(|_| Matrix::default()).collect();
-        for layer in (0..self.passes.len()).rev() {
-            let lambda = &mut self.passes[layer].coefficients;
+        let mut alphas: Vec<Matrix> = self.coefficients.iter().map(|_| Matrix::default()).collect();
+        for layer in (0..self.coefficients.len()).rev() {
+            let lambda = &mut self.coefficients[layer];
             if self.shared.network.layers()[layer].is_hidden() {
                 alphas[layer] = lambda.clone();
                 for (row, &place) in places[layer].iter().enumerate() {
@@ -310,9 +315,9 @@ impl<'a> AnyDepth<'a> {
     fn run_forward(&self, slice: &Slice, term: &Term, alphas: &[Matrix], by: &mut TargetDerivative) {
         let (network, scale) = (self.shared.network, term.weight);
         let changes = self.changes(slice, term);
-        let mut activations: Vec<Matrix> = Vec::with_capacity(self.passes.len());
-        for (layer, pass) in self.passes.iter().enumerate() {
-            let (of, lambda) = (&network.layers()[layer], &pass.coefficients);
+        let mut activations: Vec<Matrix> = Vec::with_capacity(self.coefficients.len());
+        for (layer, lambda) in self.coefficients.iter().enumerate() {
+            let of = &network.layers()[layer];
             let mut values = Matrix::zeros(lambda.rows(), lambda.columns());
             for row in 0..lambda.rows() {
                 let lambda = lambda.row(row);

@@ -12,7 +12,7 @@ use crate::graph::Graph;
 use crate::ids::NodeId;
 use crate::model::{Model, Propagation};
 use crate::network::Network;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, StepError};
 use crate::relax::Slopes;
 use crate::search::Table;
 
@@ -44,7 +44,8 @@ fn the_fast_path_equals_the_general_one() {
         let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
         let shard = || prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
         let (fast, mut general) = (shard(), shard());
-        general.order = Order::Common(Table::by_norm(network.attribute_weight(), &limits));
+        let table = Table::by_norm(network.attribute_weight(), &limits);
+        general.order = Order::Common(table, StepError::of_layers(&network, &general.region, &general.bounds.layers));
         let (mut fast, mut general) = (Dual::new(&fast), Dual::new(&general));
         assert!(matches!((&fast, &general), (Dual::OneHidden(_), Dual::AnyDepth(_))));
         let mut slicer = network.slicer();

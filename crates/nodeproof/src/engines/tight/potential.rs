@@ -14,7 +14,7 @@
 
 use super::surroundings::Surroundings;
 use crate::ids::AttributeId;
-use crate::kernels::vectorised;
+use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::search::RoughWeights;
 use crate::slice::SlicedFlip;
 
@@ -44,12 +44,21 @@ impl Default for Tuning {
 
 /// Adds to `values` what additions gain: for each unit j the weight of moves that lower it times negative weights, and of
 /// those that raise it times positive ones, in units of `longest` times the largest weight.
-fn add_products(rough: &RoughWeights, query: &[[f64; 2]], longest: f64, values: &mut [f32]) {
-    vectorised(|| {
-        for (values, first) in values.chunks_mut(BLOCK).zip((0..).step_by(BLOCK)) {
-            for (j, query) in query.iter().enumerate() {
-                let [lowering, raising] = query.map(|weight| (weight / longest) as f32);
-                let column = &rough.column(j)[first..];
+struct AddProducts<'a> {
+    rough: &'a RoughWeights,
+    query: &'a [[f64; 2]],
+    longest: f64,
+    values: &'a mut [f32],
+}
+
+impl Work for AddProducts<'_> {
+    // Without this the compiler may leave the loops outside of what is compiled for wide vectors.
+    #[inline(always)]
+    fn run(self, _: impl InnerProduct) {
+        for (values, first) in self.values.chunks_mut(BLOCK).zip((0..).step_by(BLOCK)) {
+            for (j, query) in self.query.iter().enumerate() {
+                let [lowering, raising] = query.map(|weight| (weight / self.longest) as f32);
+                let column = &self.rough.column(j)[first..];
                 // Coefficients of one unit mostly have one sign, so that one of the two is 0.
                 if lowering != 0.0 {
                     for (value, &w) in values.iter_mut().zip(column) {
@@ -63,7 +72,7 @@ fn add_products(rough: &RoughWeights, query: &[[f64; 2]], longest: f64, values: 
                 }
             }
         }
-    });
+    }
 }
 
 /// The potential of every flip around one target, for one pair of classes.
@@ -132,7 +141,7 @@ impl Potentials {
         let scale = longest * rough.unit * raise;
         if limits.additions() {
             if SAFE.contains(&scale) {
-                add_products(rough, query, longest, values);
+                dispatch(AddProducts { rough, query, longest, values });
                 let scale = (scale as f32).next_up();
                 for (attribute, value) in values.iter_mut().enumerate() {
                     if *value > SMALL {

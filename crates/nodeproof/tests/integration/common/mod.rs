@@ -336,14 +336,7 @@ impl Problem {
     /// Per node the largest magnitude that any intermediate result can have, and at least 1: tolerances are relative
     /// to it.
     pub fn scales(&self) -> Vec<f64> {
-        let mut world = self.world::<f64>();
-        for layer in &mut world.layers {
-            let weights = layer.terms.iter_mut().flat_map(|term| term.weight.iter_mut().flatten());
-            weights.chain(&mut layer.bias).for_each(|value| *value = value.abs());
-        }
-        world.propagations.iter_mut().flatten().flatten().for_each(|(_, p)| *p = p.abs());
-        world.x.iter_mut().flatten().for_each(|x| *x = true);
-        world.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
+        self.world::<f64>().scales()
     }
 }
 
@@ -405,7 +398,27 @@ pub struct WorldTerm<T> {
     pub weight: Vec<Vec<T>>,
 }
 
+impl World<f64> {
+    /// As [`Problem::scales`].
+    pub fn scales(mut self) -> Vec<f64> {
+        for layer in &mut self.layers {
+            let weights = layer.terms.iter_mut().flat_map(|term| term.weight.iter_mut().flatten());
+            weights.chain(&mut layer.bias).for_each(|value| *value = value.abs());
+        }
+        self.propagations.iter_mut().flatten().flatten().for_each(|(_, p)| *p = p.abs());
+        self.x.iter_mut().flatten().for_each(|x| *x = true);
+        self.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
+    }
+}
+
 impl<T: Number> World<T> {
+    /// The network that ends with a layer: its logits are the pre-activations there.
+    pub fn cut(&self, layer: usize) -> Self {
+        let mut layers = self.layers[..=layer].to_vec();
+        layers[layer].slope = T::of(1.0);
+        Self { propagations: self.propagations.clone(), layers, x: self.x.clone() }
+    }
+
     /// The logits of all nodes once `flips` are made.
     pub fn logits(&self, flips: &[Flip]) -> Vec<Vec<T>> {
         let mut x = self.x.clone();
