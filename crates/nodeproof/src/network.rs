@@ -86,10 +86,7 @@ impl<'a> Network<'a> {
 
     fn of(graph: &'a Graph, model: &'a Model, matrices: Cow<'a, [SparseMatrix]>) -> Self {
         let (attribute_weight, attribute_terms) = attribute_weight(model);
-        let chain = model.as_chain().filter(|_| {
-            let mut values = matrices.iter().flat_map(|matrix| matrix.values());
-            values.all(|&value| value >= 0.0)
-        });
+        let chain = model.as_chain().filter(|_| model.is_plain());
         let chain = chain.map(|layers| layers.into_iter().map(|(weight, bias)| ChainLayer { weight, bias }).collect());
         Self { graph, model, matrices, attribute_weight, attribute_terms, chain }
     }

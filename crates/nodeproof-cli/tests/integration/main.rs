@@ -16,6 +16,7 @@ mod killed;
 mod model;
 mod outputs;
 mod plot;
+mod predict;
 mod radius;
 mod readme;
 mod report;

@@ -55,6 +55,15 @@ impl Propagation {
         all.into_iter().find(|propagation| propagation.name() == name)
     }
 
+    /// Whether its entries are known not to be negative, on whatever graph.
+    pub fn is_nonnegative(&self) -> bool {
+        match self {
+            Self::Polynomial { of, coefficients } => of.is_nonnegative() && coefficients.iter().all(|&c| c >= 0.0),
+            Self::Custom(matrix) => matrix.values().iter().all(|&value| value >= 0.0),
+            _ => true,
+        }
+    }
+
     /// The matrix that was given, of a custom propagation or a polynomial of one.
     pub fn custom(&self) -> Option<&SparseMatrix> {
         match self {
