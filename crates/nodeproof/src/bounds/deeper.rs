@@ -1,6 +1,6 @@
 //! Bounds of what layers make of other layers by interval arithmetic ([`Intervals`]), and their derivative.
 
-use super::{ByBounds, Ends, LayerBounds};
+use super::{AttributeError, ByBounds, Ends, LayerBounds};
 use crate::backward::{self, CarriedBack};
 use crate::dense::par_fill;
 use crate::forward::{self, Interval, Intervals, Link};
@@ -10,23 +10,29 @@ use crate::model::{Activation, Source, Weight};
 use crate::network::Network;
 use crate::slice::{Hop, Region, RegionHop};
 
-/// Bounds of layer `layer` from those of the layers `before` it and of what it makes of the attributes, if it reads them.
+/// Bounds of layer `layer` from those of the layers `before` it and of what it makes of the attributes, with its error, if it
+/// reads them.
 pub(super) fn bounds(
     network: &Network,
     region: &Region,
     layer: usize,
     before: &[LayerBounds],
-    of_attributes: Option<&LayerBounds>,
+    of_attributes: Option<(&LayerBounds, &AttributeError)>,
 ) -> LayerBounds {
     let before = Before::new(network, layer, before);
     // What a layer makes of the attributes has its bias and its constants in it.
     let links = before.links(network, region, layer, of_attributes.is_none());
     let (rows, bias) = (region.level(layer + 1).nodes().len(), network.layers()[layer].bias());
-    let made = match of_attributes.map(LayerBounds::intervals) {
+    let made = match of_attributes {
         None => forward::layer::<Intervals>(rows, bias, &links),
-        Some(start) => par_fill(rows, bias.len(), |row, out| {
-            out.copy_from_slice(start.row(row));
-            forward::add_terms::<Intervals>(&links, row, forward::gamma_of(&links, row), &mut Vec::new(), out);
+        Some((part, error)) => par_fill(rows, bias.len(), |row, out| {
+            let gamma = forward::gamma_of(&links, row);
+            for (unit, out) in out.iter_mut().enumerate() {
+                // Every addition rounds relative to the whole sum, and so to the part as well.
+                let error = error.unit(row, unit) + gamma * error.magnitude(row, unit);
+                *out = Interval { lo: part.lo.get(row, unit), hi: part.hi.get(row, unit), error };
+            }
+            forward::add_terms::<Intervals>(&links, row, gamma, &mut Vec::new(), out);
         }),
     };
     LayerBounds::of_intervals(&made)

@@ -250,7 +250,8 @@ impl Bounds {
             layers.push(match of_attributes {
                 Some(bounds) if !network.reads_layers(layer) => bounds,
                 of_attributes => {
-                    let made = || deeper::bounds(network, region, layer, &layers, of_attributes.as_ref());
+                    let of_attributes = of_attributes.as_ref().zip(attribute_errors[layer].as_ref());
+                    let made = || deeper::bounds(network, region, layer, &layers, of_attributes);
                     pool.map_or_else(made, |pool| pool.install(made))
                 }
             });
@@ -361,5 +362,43 @@ fn add_bias_gradient(network: &Network, region: &Region, layer: usize, by: &Matr
             debug_assert_eq!(term.source(), Source::Ones);
             add_rows(gradient.row_mut(0), (0..by.rows()).map(|row| (sum(row), by.row(row))));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::graph::Graph;
+    use crate::ids::NodeId;
+    use crate::model::{Layer, Model, Propagation, Term};
+
+    /// A part of 1 and many products of 1.2 units roundoff, each of which rounds up to 2: the error must cover all of them.
+    #[test]
+    fn adding_to_what_a_layer_makes_of_the_attributes_rounds_too() {
+        let (units, small) = (256, 1.2 * f64::EPSILON / 2.0);
+        let row = |value: f64, columns: usize| Matrix::from_values(1, columns, vec![value; columns]);
+        let first = vec![Term::new(Source::Attributes, 0, row(small, units))];
+        let second = vec![
+            Term::new(Source::Attributes, 0, row(1.0, 1)),
+            Term::new(Source::Layer(0), 0, Matrix::from_values(units, 1, vec![1.0; units])),
+        ];
+        let layers = vec![
+            Layer::new(first, vec![0.0; units], Activation::Relu),
+            Layer::new(second, vec![0.0], Activation::Relu),
+            Layer::new(vec![Term::new(Source::Layer(1), 0, row(1.0, 2))], vec![0.0; 2], Activation::None),
+        ];
+        let graph = Graph::new(1, 1, &[], &[(0, 0)]).unwrap();
+        let model = Model::new(1, vec![Propagation::Identity], layers).unwrap();
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = Budget::new(0, 1.into()).limits(&graph).unwrap();
+        let region = network.region(&[NodeId(0)]);
+        let (bounds, _) = DifferentiableBounds::compute(&network, &limits, &region);
+        let LayerBounds { lo, hi, error } = &bounds.layers[1];
+        // Both are near 1, so that their difference is exact.
+        let off = (lo.get(0, 0) - 1.0) - units as f64 * small;
+        assert_eq!(lo.get(0, 0), hi.get(0, 0));
+        assert!(off > 100.0 * f64::EPSILON / 2.0, "the sum does round");
+        assert!(error.unit(0, 0) >= off, "{} < {off}", error.unit(0, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! The first layer's weights in single precision, for bounds that need not be sharp.
+//! The attributes' weights in single precision, for bounds that need not be sharp.
 //!
 //! Weights are stored in units of the largest one, row by row for single inner products and column by column for those of all
 //! attributes at once. An inner product of a row with a vector of length 1 is off by at most [`RoughWeights::slack`]; whoever

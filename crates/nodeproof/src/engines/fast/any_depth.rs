@@ -236,7 +236,7 @@ impl<'a> AnyDepth<'a> {
                     let largest = &self.largest_weights[columns];
                     for row in 0..above.rows() {
                         let terms = above.row(row).iter().zip(largest);
-                        let reach: f64 = terms.map(|(coefficient, weight)| magnitude(*coefficient) * weight).sum();
+                        let reach: f64 = terms.map(|(coefficient, weight)| magnitude(coefficient * weight)).sum();
                         hop.row(row).for_each(|(n, p)| self.reaches[n] += magnitude(p * reach));
                     }
                 }
