@@ -185,10 +185,11 @@ impl<'a> Dense<'a> {
         let mut z = vec![layer.bias.clone(); self.graph.nodes()];
         for term in layer.terms.iter().filter(|term| wanted(term.source)) {
             let x = self.input(term.source, so_far);
+            let sent = |x: &Vec<Jet>, j: usize| -> Jet { x.iter().zip(&term.weight).map(|(&x, w)| x * w[j]).sum() };
+            let sent: Rows = x.iter().map(|x| (0..layer.bias.len()).map(|j| sent(x, j)).collect()).collect();
             for (z, row) in z.iter_mut().zip(&term.propagation) {
                 for (j, z) in z.iter_mut().enumerate() {
-                    let sent = |x: &Vec<Jet>| -> Jet { x.iter().zip(&term.weight).map(|(&x, w)| x * w[j]).sum() };
-                    *z = *z + row.iter().zip(&x).map(|(&p, x)| constant(p) * sent(x)).sum();
+                    *z = *z + row.iter().zip(&sent).map(|(&p, sent)| constant(p) * sent[j]).sum();
                 }
             }
         }
@@ -213,17 +214,19 @@ impl<'a> Dense<'a> {
             let (mut lo, mut hi) = (start.clone(), start);
             for m in 0..self.graph.nodes() {
                 for j in 0..layer.bias.len() {
+                    let of_attributes = || layer.terms.iter().filter(|term| term.source == Source::Attributes);
                     let gain = |direction: f64| {
                         self.best(|n, d, sign| {
-                            let terms = layer.terms.iter().filter(|term| term.source == Source::Attributes);
-                            terms.map(|t| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j]).sum()
+                            let moves = |t: &DenseTerm| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j];
+                            of_attributes().map(moves).sum()
                         })
                     };
-                    hi[m][j] = hi[m][j] + gain(1.0);
-                    lo[m][j] = lo[m][j] - gain(-1.0);
+                    if of_attributes().next().is_some() {
+                        (lo[m][j], hi[m][j]) = (lo[m][j] - gain(-1.0), hi[m][j] + gain(1.0));
+                    }
                     for term in &layer.terms {
                         let Source::Layer(source) = term.source else { continue };
-                        for n in 0..self.graph.nodes() {
+                        for n in (0..self.graph.nodes()).filter(|&n| term.propagation[m][n] != 0.0) {
                             for (i, w) in term.weight.iter().enumerate() {
                                 let factor = constant(term.propagation[m][n]) * w[j];
                                 let end = |low: bool| {
