@@ -114,7 +114,7 @@ fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<
             "learning_rate" => settings.learning_rate = value.extract()?,
             "schedule" => settings.schedule = value.extract::<String>()?.parse().raised(py)?,
             "weight_decay" => settings.weight_decay = value.extract()?,
-            "dropout" => settings.dropout = value.extract()?,
+            "dropout" => settings.dropout = Some(value.extract()?),
             "attribute_dropout" => settings.attribute_dropout = value.extract()?,
             "cross_entropy_weight" => settings.cross_entropy_weight = value.extract()?,
             "robust_weight" => settings.robust_weight = value.extract()?,

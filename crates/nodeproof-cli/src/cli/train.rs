@@ -42,6 +42,7 @@ const SUITED: &str = "\
                       rh-u 0.1 times the share of ones among the attributes
   robust weight       rce 1, rh 0.2, rh-u 0.6 few
   attribute dropout   rce and rh 0.35 few, rh-u 0
+  dropout             gin 0, all others 0.5
 ";
 
 /// What stands below the options: the defaults of each method, and examples.
@@ -70,7 +71,7 @@ fn defaults() -> String {
     row("learning_rate", &|settings| settings.learning_rate.to_string());
     row("schedule", &|settings| schedule_name(settings.schedule));
     row("weight_decay", &|settings| limit_in_words(settings.weight_decay, "suited"));
-    row("dropout", &|settings| settings.dropout.to_string());
+    row("dropout", &|settings| limit_in_words(settings.dropout, "suited"));
     row("attribute_dropout", &|settings| limit_in_words(settings.attribute_dropout, "suited"));
     row("cross_entropy_weight", &|settings| settings.cross_entropy_weight.to_string());
     row("robust_weight", &|settings| limit_in_words(settings.robust_weight, "suited"));

@@ -137,8 +137,8 @@ pub struct TrainSettings {
     pub schedule: Schedule,
     /// Weight of the L2 term on weights; `None` for one that suits method and graph, see [`TrainSettings::suited_to`].
     pub weight_decay: Option<f64>,
-    /// Share of hidden activations left out of the cross entropy in each step.
-    pub dropout: f64,
+    /// Share of hidden activations left out of the cross entropy in each step; `None` for what suits the architecture.
+    pub dropout: Option<f64>,
     /// Share of each node's attributes that a step takes as 0 in the worst-case loss; `None` for one that suits method and
     /// graph, see [`TrainSettings::suited_to`].
     pub attribute_dropout: Option<f64>,
@@ -181,7 +181,7 @@ impl TrainSettings {
             learning_rate: 0.01,
             schedule: Schedule::Constant,
             weight_decay: None,
-            dropout: 0.5,
+            dropout: None,
             attribute_dropout: None,
             cross_entropy_weight: 1.0,
             robust_weight: None,
@@ -212,7 +212,7 @@ impl TrainSettings {
         self.hidden.as_deref().unwrap_or(self.architecture.default_hidden())
     }
 
-    /// The options with hidden layers, propagation and weights in place of those that are `None`, for `graph` with so many labelled nodes.
+    /// The options with hidden layers, propagation, dropout and weights in place of those that are `None`, for `graph` with so many labelled nodes.
     ///
     /// With n labelled nodes and `few = min(1, 300 / n)`:
     ///
@@ -240,6 +240,7 @@ impl TrainSettings {
         if self.architecture.has_propagation() {
             self.propagation.get_or_insert(Propagation::SymmetricGcn);
         }
+        self.dropout.get_or_insert(self.architecture.default_dropout());
         self.weight_decay.get_or_insert(weight_decay);
         self.robust_weight.get_or_insert(robust_weight);
         self.attribute_dropout.get_or_insert(attribute_dropout);
@@ -290,8 +291,8 @@ impl TrainSettings {
         if let Some(weight) = self.weight_decay.filter(|&weight| !not_negative(weight)) {
             return fail("weight_decay", weight, "give 0 or a positive number such as 0.0005");
         }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return fail("dropout", self.dropout, "give a share from 0 to below 1, such as 0.5");
+        if let Some(rate) = self.dropout.filter(|rate| !(0.0..1.0).contains(rate)) {
+            return fail("dropout", rate, "give a share from 0 to below 1, such as 0.5");
         }
         if let Some(rate) = self.attribute_dropout.filter(|rate| !(0.0..1.0).contains(rate)) {
             return fail("attribute_dropout", rate, "give a share from 0 to below 1, such as 0.3");

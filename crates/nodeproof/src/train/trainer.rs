@@ -293,7 +293,7 @@ impl<'a> Trainer<'a> {
             self.gradient.clear();
             return None;
         }
-        let dropout = self.dropout(self.settings.dropout);
+        let dropout = self.dropout(self.settings.dropout.unwrap_or(0.0));
         let loss = self.cross_entropy.evaluate(&self.state.model, dropout, weight, &mut self.gradient);
         times.cross_entropy = start.elapsed();
         Some(loss)

@@ -23,7 +23,7 @@ pub(super) fn read(arguments: &TrainArguments) -> anyhow::Result<TrainSettings> 
     set(&mut settings.learning_rate, given.learning_rate);
     set(&mut settings.schedule, given.schedule.map(Into::into));
     settings.weight_decay = given.weight_decay;
-    set(&mut settings.dropout, given.dropout);
+    settings.dropout = given.dropout;
     settings.attribute_dropout = given.attribute_dropout;
     set(&mut settings.cross_entropy_weight, given.cross_entropy_weight);
     settings.robust_weight = given.robust_weight;

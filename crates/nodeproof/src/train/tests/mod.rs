@@ -494,16 +494,17 @@ fn weights_suit_the_graph_unless_they_are_given() {
     assert_eq!(suited(Method::RobustHingeUnlabelled, 3000), (0.1 * ones, 0.06));
     let given = changed!(
         TrainSettings::new(Method::RobustHinge);
-        weight_decay: Some(7.0), robust_weight: Some(0.0), attribute_dropout: Some(0.1), hidden: Some(vec![5]),
+        weight_decay: Some(7.0), robust_weight: Some(0.0), attribute_dropout: Some(0.1), dropout: Some(0.2),
+        hidden: Some(vec![5]),
         propagation: Some(Propagation::RowNormalised)
     );
     assert_eq!(given.clone().suited_to(&graph, 9), given);
     let suited = |architecture| {
         let settings = changed!(TrainSettings::new(Method::CrossEntropy); architecture).suited_to(&graph, 9);
-        (settings.hidden.unwrap(), settings.propagation)
+        (settings.hidden.unwrap(), settings.dropout.unwrap(), settings.propagation)
     };
-    assert_eq!(suited(Architecture::Gcnii), (vec![32; 3], Some(Propagation::SymmetricGcn)));
-    assert_eq!(suited(Architecture::Mlp), (vec![32], None));
+    assert_eq!(suited(Architecture::Gcnii), (vec![32; 3], 0.5, Some(Propagation::SymmetricGcn)));
+    assert_eq!(suited(Architecture::Gin), (vec![32], 0.0, None));
 }
 
 #[test]
@@ -588,7 +589,7 @@ fn what_makes_no_sense_is_an_error() {
     wrong(|options| options.patience = Some(0));
     wrong(|options| options.learning_rate = f64::NAN);
     wrong(|options| options.weight_decay = Some(-1.0));
-    wrong(|options| options.dropout = 1.0);
+    wrong(|options| options.dropout = Some(1.0));
     wrong(|options| options.cross_entropy_weight = f64::INFINITY);
     wrong(|options| options.robust_weight = Some(-0.5));
     wrong(|options| options.labelled_margin = f64::NAN);
