@@ -25,6 +25,19 @@ def test_the_file_is_that_of_the_command_line(method: str, papers, program, tmp_
     assert nodeproof.Model.read(theirs) == training.model
 
 
+@pytest.mark.parametrize("architecture", ["gcn", "sage", "gin", "sgc", "appnp", "gcnii", "mlp"])
+def test_every_architecture_is_that_of_the_command_line(architecture: str, papers, program, tmp_path) -> None:
+    theirs, ours = tmp_path / "theirs.safetensors", tmp_path / "ours.safetensors"
+    program(
+        "train", "--graph", PAPERS / "graph.npz", "--method", "rh", "--architecture", architecture, "--global-budget", 4,
+        "--train", "30%", "--steps", 5, "--out", theirs,
+    )  # fmt: skip
+    training = nodeproof.train(papers[0], "rh", global_budget=4, train="30%", steps=5, architecture=architecture)
+    training.model.write(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    assert training.model.metadata["architecture"] == architecture
+
+
 def test_the_log_has_a_row_a_step(papers) -> None:
     training = nodeproof.train(papers[0], "rh", global_budget=4, train=0.3, steps=7, hidden=[8, 4], batch=None)
     table = training.to_pandas()
@@ -65,6 +78,9 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ),
         ("rh", {"saturation": 1.0}, "choose rh-u"),
         ("magic", {}, "method is magic; choose ce, rce, rh or rh-u"),
+        ("ce", {"architecture": "gat"}, "architecture is gat; choose gcn, sage, gin, sgc, appnp, gcnii or mlp"),
+        ("ce", {"architecture": "mlp", "propagation": "row-normalised"}, "^propagation: architecture mlp has none to choose"),
+        ("ce", {"architecture": "sgc", "hidden": 32}, "hidden is 32; sgc has no hidden layer"),
         ("ce", {"steps": 0}, "steps is 0"),
         ("ce", {"dropout": 1.5}, "dropout is 1.5"),
         ("ce", {"schedule": "steps"}, "schedule is steps; choose constant or cosine"),

@@ -53,6 +53,34 @@ fn every_method_trains_a_network_of_any_depth() {
 }
 
 #[test]
+fn every_architecture_is_trained_certified_and_named() {
+    let fixture = fixture();
+    for (architecture, more, method) in [
+        ("gcn", "", "ce"),
+        ("sage", "--hidden 6,5", "rh"),
+        ("gin", "--hidden 6", "rce"),
+        ("sgc", "--propagation row-normalised", "rh-u --labelled-steps 2"),
+        ("appnp", "--hidden 6", "rh"),
+        ("gcnii", "--hidden 6,6", "rh-u --labelled-steps 2"),
+        ("mlp", "--hidden none", "rh"),
+    ] {
+        let line =
+            format!("--method {method} --architecture {architecture} --steps 6 {more} --out m.safetensors --json");
+        let summary = json(&train(&fixture, &line).succeeded().stdout);
+        assert_eq!(summary["architecture"], architecture);
+        let line =
+            "certify --graph papers.npz --model m.safetensors --global-budget 4 --local-budget 2 --engine fast --json";
+        let certified = json(&fixture.run(line).succeeded().stdout);
+        assert_eq!(certified["all"], summary["runs"][0]["all"], "{architecture}");
+        let info = json(&fixture.run("model info m.safetensors --json").succeeded().stdout);
+        assert_eq!(info["training"]["architecture"], architecture);
+        assert_eq!(info["training"]["options"]["architecture"], architecture);
+    }
+    let info = fixture.run("model info m.safetensors").succeeded().stdout;
+    assert!(info.lines().any(|line| line.starts_with("architecture") && line.ends_with(" mlp")), "{info}");
+}
+
+#[test]
 fn labels_may_count_from_one() {
     let fixture = Fixture::new();
     let graph = common::graph(30, 12);
@@ -202,6 +230,7 @@ fn what_cannot_be_resumed_is_refused() {
         assert!(run.code == 2 && run.stderr.contains(words), "{more}: {}", run.stderr);
     };
     refused("--seed 1", "another graph, split or settings");
+    refused("--architecture sage", "another graph, split or settings");
     fixture.write("m.jsonl.unfinished", &log[..log.len() - 1]);
     refused("", "ends after step 39, but the checkpoint is one after step 40");
     fixture.write("m.jsonl.unfinished", log.replacen("\"seed\":0", "\"seed\":1", 1));
@@ -375,6 +404,14 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(rh, "--clip 0"), "such as 1, or none"),
         (with(rh, "--hidden 0"), "such as 32 or 64,32, or none"),
         (with(rh, "--hidden 99999999999"), "smaller hidden layers"),
+        (with(rh, "--architecture gat"), "[possible values: gcn, sage, gin, sgc, appnp, gcnii, mlp]"),
+        (
+            with(ce, "--architecture mlp --propagation symmetric-gcn"),
+            "--propagation: architecture mlp has none to choose; leave it out, or choose gcn, sgc, appnp or gcnii",
+        ),
+        (with(ce, "--architecture sgc --hidden 32"), "--hidden is 32; sgc has no hidden layer, so leave it out"),
+        (with(ce, "--architecture gin --hidden none"), "gin needs at least one hidden layer"),
+        (with(ce, "--architecture gcnii --hidden 8,4"), "--hidden is 8,4; gcnii adds its first hidden layer"),
         (with(ce, "--batch 5"), "method ce has no use for it; leave it out, or choose rce, rh or rh-u"),
         (with(ce, "--robust-weight 1"), "--robust-weight: method ce has no use"),
         (with(ce, "--labelled-margin 1"), "choose rh or rh-u"),

@@ -217,7 +217,8 @@ impl<'a> Dense<'a> {
                     let of_attributes = || layer.terms.iter().filter(|term| term.source == Source::Attributes);
                     let gain = |direction: f64| {
                         self.best(|n, d, sign| {
-                            let moves = |t: &DenseTerm| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j];
+                            let moves =
+                                |t: &DenseTerm| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j];
                             of_attributes().map(moves).sum()
                         })
                     };
