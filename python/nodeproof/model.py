@@ -1,16 +1,16 @@
-"""Graph convolutional networks: layers of weights, and the propagation between them."""
+"""Graph neural networks: layers of terms, and the propagations between them."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import instance, whole
+from ._checks import finite, instance, whole
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
@@ -26,14 +26,45 @@ _log = logging.getLogger("nodeproof")
 Floats = npt.NDArray[np.float64]
 
 
+class Term(NamedTuple):
+    """One summand `P h W` of a layer."""
+
+    #: Where h comes from: "attributes", "ones" (the constant 1, nodes × 1), or an earlier layer, by its place.
+    source: str | int
+    #: Which of the model's propagations P is.
+    propagation: int
+    #: W, inputs × units, or a number for so many times the identity.
+    weight: Floats | float
+
+
+class Layer(NamedTuple):
+    """One layer: `Z = Σ_k P_k h_k W_k + b` over its terms, and an activation."""
+
+    terms: list[Term]
+    #: b, one entry a unit.
+    bias: Floats
+    #: "none", "relu", or ("leaky-relu", slope).
+    activation: str | tuple[str, float]
+
+    @property
+    def slope(self) -> float:
+        """What the activation multiplies values below 0 by."""
+        if isinstance(self.activation, tuple):
+            return self.activation[1]
+        return 0.0 if self.activation == "relu" else 1.0
+
+
 class Model:
     """A network: `Z⁰ = P X W⁰ + b⁰`, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`; row t of the last one has the logits of node t.
+
+    Other networks of layers of terms (GraphSAGE, GIN, APPNP, …) come from `nodeproof.from_pyg`, `Model.of_layers` and files.
 
     Args:
         weights: W⁰, W¹, …, each inputs × outputs (note that `torch.nn.Linear` stores outputs × inputs).
         biases: b⁰, b¹, …, or `None` for zeros.
-        propagation: P ≥ 0, N × N: "symmetric-gcn" (`Ã_mn / √(d̃_m d̃_n)`, Ã = A + I), "row-normalised" (`Ã_mn / d̃_m`),
-            or any matrix, sparse or dense, of values ≥ 0.
+        propagation: P, N × N: "symmetric-gcn" (`Ã_mn / √(d̃_m d̃_n)`, Ã = A + I), "row-normalised" (`Ã_mn / d̃_m`),
+            "row-mean" (`A_mn / d_m`), "adjacency" (A), "identity", a polynomial of one of them, such as
+            `{"polynomial": [0, 0, 1], "of": "symmetric-gcn"}` for its square, or any matrix, sparse or dense.
 
     >>> import numpy as np
     >>> model = Model([np.eye(3, 2)], [np.zeros(2)])
@@ -75,6 +106,27 @@ class Model:
         return model
 
     @classmethod
+    def of_layers(cls, attributes: int, propagations: Iterable[Any], layers: Iterable[Layer]) -> Model:
+        """A network of layers of terms, `Zⁱ = Σ_k P_k h_k W_k + bⁱ`.
+
+        Args:
+            attributes: number of attributes that it reads, D.
+            propagations: those that terms name by their place; each as for `Model`.
+            layers: first to last; the last has no activation, and its units are the classes.
+
+        GraphSAGE without hidden layers:
+
+        >>> terms = [Term("attributes", 0, np.eye(3, 2)), Term("attributes", 1, np.ones((3, 2)))]
+        >>> Model.of_layers(3, ["row-mean", "identity"], [Layer(terms, np.zeros(2), "none")])
+        Model: 3 attributes, 2 classes
+        layer  units  activation  sum of
+        0      2      none        row-mean · attributes · W, attributes · W
+        """
+        given = [given_propagation(propagation) for propagation in propagations]
+        parts = [_given_layer(place, layer) for place, layer in enumerate(_layers("layers", layers))]
+        return cls._of(_core.Model.of_terms(whole("attributes", attributes), given, parts))
+
+    @classmethod
     def read(cls, path: StrPath) -> Model:
         """Reads a `.safetensors` file, or an `.npz` with `W0`, `b0`, `W1`, `b1`, … (`docs/formats.md`)."""
         return cls._of(*_core.Model.read(existing(path)))
@@ -99,18 +151,44 @@ class Model:
         self._core.write(path_text(path), self.metadata)
 
     @property
+    def layers(self) -> list[Layer]:
+        """The layers, first to last."""
+        return [
+            Layer([Term(*term) for term in terms], bias, activation) for terms, bias, activation in self._core.layers()
+        ]
+
+    @property
+    def propagations(self) -> list[Any]:
+        """The propagations that terms name by their place: names, polynomials and matrices, as `Model.of_layers` takes them."""
+        return [_shown_propagation(propagation) for propagation in self._core.propagations()]
+
+    @property
+    def is_gcn(self) -> bool:
+        """Whether it is one that `Model(weights, biases, propagation)` makes."""
+        return self._core.is_gcn
+
+    @property
     def weights(self) -> list[Floats]:
-        """W⁰, W¹, …, each inputs × outputs."""
-        return self._core.weights
+        """W⁰, W¹, …, each inputs × outputs, of a graph convolutional network."""
+        self._check_gcn("weights")
+        return [layer.terms[0].weight for layer in self.layers]  # type: ignore[misc]
 
     @property
     def biases(self) -> list[Floats]:
-        """b⁰, b¹, …"""
-        return self._core.biases
+        """b⁰, b¹, … of a graph convolutional network."""
+        self._check_gcn("biases")
+        return [layer.bias for layer in self.layers]
+
+    def _check_gcn(self, what: str) -> None:
+        if not self.is_gcn:
+            raise InputError(
+                f"the model has no list of {what}, as its layers are sums of terms, not those of a plain graph convolutional "
+                "network; model.layers has all of them"
+            )
 
     @property
     def propagation(self) -> str:
-        """`symmetric-gcn`, `row-normalised` or `custom`."""
+        """The name of its propagation, `custom` or `polynomial`; `several` if it has more than one."""
         return self._core.propagation
 
     @property
@@ -125,14 +203,16 @@ class Model:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of propagation, weights and biases: the one that files of certificates name."""
+        """SHA-256 of propagations, weights and biases: the one that files of certificates name."""
         return self._core.fingerprint
 
-    def propagation_on(self, graph: Graph) -> scipy.sparse.csr_matrix:
-        """P for `graph`, N × N."""
+    def propagation_on(self, graph: Graph, place: int = 0) -> scipy.sparse.csr_matrix:
+        """P for `graph`, N × N: the propagation at this place of `propagations`."""
         import scipy.sparse
 
-        return scipy.sparse.csr_matrix(self._core.propagation_on(graph._core), shape=(graph.nodes, graph.nodes))
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        place = whole("place", place, 0, len(self._core.propagations()) - 1)
+        return scipy.sparse.csr_matrix(self._core.propagation_on(graph._core, place), shape=(graph.nodes, graph.nodes))
 
     def logits(self, graph: Graph, *, threads: int = 0) -> Floats:
         """The logits of all nodes, N × K."""
@@ -185,26 +265,98 @@ class Model:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        sizes = [self.attributes, *(len(bias) for bias in self.biases)]
-        return f"Model(layers={sizes}, propagation={self.propagation!r})"
+        if self.is_gcn:
+            sizes = [self.attributes, *(len(bias) for bias in self.biases)]
+            return f"Model(layers={sizes}, propagation={self.propagation!r})"
+        return _table(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = self._core.custom_propagation() or self.propagation
-        return _unpickled, (self.weights, self.biases, given, self.metadata, self.verification)
+        parts = (self.attributes, self._core.propagations(), self._core.layers())
+        return _unpickled, (*parts, self.metadata, self.verification)
 
 
-def _unpickled(
-    weights: list[Floats], biases: list[Floats], given: Any, metadata: dict[str, str], verification: Any
-) -> Model:
-    model = Model._of(_core.Model(weights, biases, given), metadata)
+def _unpickled(attributes: int, propagations: Any, layers: Any, metadata: dict[str, str], verification: Any) -> Model:
+    model = Model._of(_core.Model.of_terms(attributes, propagations, layers), metadata)
     model.verification = verification
     return model
 
 
+def _table(model: Model) -> str:
+    """One line a layer: its units, its activation, and its terms."""
+    names = [_propagation_name(propagation) for propagation in model._core.propagations()]
+    rows = [("layer", "units", "activation", "sum of")]
+    for place, (terms, bias, activation) in enumerate(model.layers):
+        shown = activation if isinstance(activation, str) else "{} {:g}".format(*activation)
+        rows.append((str(place), str(len(bias)), shown, ", ".join(_term_in_words(term, names) for term in terms)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows]
+    return "\n".join([f"Model: {model.attributes} attributes, {model.classes} classes", *lines])
+
+
+def _term_in_words(term: Term, names: list[str]) -> str:
+    """A term as `P · h · W`; the identity is left out."""
+    source = {"attributes": "attributes", "ones": "1"}.get(str(term.source), f"layer {term.source}")
+    factors = [name for name in [names[term.propagation]] if name != "identity"] + [source]
+    if not isinstance(term.weight, float):
+        return " · ".join([*factors, "W"])
+    return " · ".join(factors if term.weight == 1 else [f"{term.weight:g}", *factors])
+
+
+def _propagation_name(given: Any) -> str:
+    """The name of a propagation; of a polynomial its terms."""
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, dict):
+        return "custom"
+    of, powers = _propagation_name(given["of"]), []
+    for power, coefficient in enumerate(given["polynomial"]):
+        base = "identity" if power == 0 else of if power == 1 else f"{of}^{power}"
+        if coefficient:
+            powers.append(base if coefficient == 1 else f"{coefficient:g} {base}")
+    return powers[0] if len(powers) == 1 else f"({' + '.join(powers) or 0})"
+
+
+def _given_layer(place: int, layer: Any) -> tuple[list[Any], Floats, Any]:
+    """A layer as the compiled half takes it."""
+    try:
+        terms, bias, activation = layer
+        parts = [(source, propagation, weight) for source, propagation, weight in terms]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"layer {place} must be Layer([Term(source, propagation, weight), …], bias, activation): {error}") from error
+    made = []
+    for number, (source, propagation, weight) in enumerate(parts):
+        where = f"term {number} of layer {place}"
+        if source not in ("attributes", "ones"):
+            source = whole(f"source of {where}", source)
+        is_number = np.ndim(weight) == 0
+        made.append(
+            (
+                source,
+                whole(f"propagation of {where}", propagation),
+                finite(f"weight of {where}", weight) if is_number else _floats(f"weight of {where}", weight, 2),
+            )
+        )
+    return made, _floats(f"b{place}", bias, 1), activation
+
+
+def _shown_propagation(given: Any) -> Any:
+    """A propagation as `given_propagation` takes it."""
+    import scipy.sparse
+
+    if isinstance(given, dict):
+        return given | {"of": _shown_propagation(given["of"])}
+    return given if isinstance(given, str) else scipy.sparse.csr_matrix(given, shape=(len(given[2]) - 1,) * 2)
+
+
 def given_propagation(propagation: Any) -> Any:
-    """A propagation as the compiled half takes it: a name, or values, column ids and row starts."""
+    """A propagation as the compiled half takes it: a name, a polynomial, or values, column ids and row starts."""
     if isinstance(propagation, str):
         return propagation
+    if isinstance(propagation, Mapping):
+        if set(propagation) != {"polynomial", "of"}:
+            raise InputError('a polynomial of a propagation is {"polynomial": [c₀, c₁, …], "of": propagation}')
+        coefficients = [finite("coefficient", coefficient) for coefficient in _layers("polynomial", propagation["polynomial"])]
+        return {"polynomial": coefficients, "of": given_propagation(propagation["of"])}
     triple, shape = compressed_rows(propagation, "the propagation")
     if shape[0] != shape[1]:
         raise InputError(f"the propagation has shape {shape[0]} × {shape[1]}; it must be nodes × nodes")

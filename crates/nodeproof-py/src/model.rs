@@ -4,27 +4,38 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nodeproof::model::{Activation, Source, Term, Weight};
 use nodeproof::{AttributeId, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::arrays::{self, Csr, Ids, Values};
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::work;
 
-/// A graph convolutional network.
+/// A network of layers of terms.
 #[pyclass(name = "Model", module = "nodeproof._core", frozen)]
 pub(crate) struct PyModel(pub(crate) Arc<Model>);
 
-/// A propagation by its name, or as a matrix of so many nodes.
+/// A propagation by its name, as a polynomial of another, or as a matrix of so many nodes.
 #[derive(FromPyObject)]
 pub(crate) enum GivenPropagation<'py> {
     /// Its name.
     Name(String),
+    /// Coefficients, constant one first, and what they are of.
+    Polynomial(GivenPolynomial<'py>),
     /// Values, column ids and row starts.
     Matrix((Values<'py>, Ids<'py>, Ids<'py>)),
+}
+
+/// `{"polynomial": [c₀, c₁, …], "of": propagation}`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct GivenPolynomial<'py> {
+    polynomial: Vec<f64>,
+    of: Bound<'py, PyAny>,
 }
 
 impl GivenPropagation<'_> {
@@ -34,31 +45,100 @@ impl GivenPropagation<'_> {
     /// If there is none of that name, or the matrix is not well formed.
     pub(crate) fn propagation(self) -> Result<Propagation, Failure> {
         match self {
-            Self::Name(name) => match name.as_str() {
-                "symmetric-gcn" => Ok(Propagation::SymmetricGcn),
-                "row-normalised" => Ok(Propagation::RowNormalised),
-                other => Err(Failure::input(format!(
-                    "`{other}` is not a propagation; give symmetric-gcn, row-normalised or a sparse matrix, nodes × nodes"
-                ))),
-            },
+            Self::Name(name) => Propagation::named(&name).ok_or_else(|| {
+                Failure::input(format!(
+                    "`{name}` is not a propagation; give symmetric-gcn, row-normalised, row-mean, adjacency, identity or a \
+                     sparse matrix, nodes × nodes"
+                ))
+            }),
+            Self::Polynomial(GivenPolynomial { polynomial, of }) => {
+                let of: GivenPropagation<'_> = of.extract().map_err(Failure::input)?;
+                Ok(Propagation::Polynomial { of: Box::new(of.propagation()?), coefficients: polynomial })
+            }
             Self::Matrix((values, indices, offsets)) => {
                 let nodes = offsets.len().saturating_sub(1);
                 let matrix = Csr { matrix: "propagation", offsets, indices, values, columns: nodes };
-                let entries = matrix.entries()?;
-                for &(row, column, value) in &entries {
-                    if !(value >= 0.0 && value.is_finite()) {
-                        return Err(nodeproof::ModelError::Propagation { row: row as usize, column, value }.into());
-                    }
-                }
-                Ok(Propagation::Custom(SparseMatrix::from_triplets(nodes, nodes, &entries)))
+                Ok(Propagation::Custom(SparseMatrix::from_triplets(nodes, nodes, &matrix.entries()?)))
             }
         }
     }
 }
 
+/// Where a term reads: a name, or the place of a layer.
+#[derive(FromPyObject)]
+enum GivenSource {
+    Layer(usize),
+    Name(String),
+}
+
+impl GivenSource {
+    fn source(self) -> Result<Source, Failure> {
+        match self {
+            Self::Layer(layer) => Ok(Source::Layer(layer)),
+            Self::Name(name) => match name.as_str() {
+                "attributes" => Ok(Source::Attributes),
+                "ones" => Ok(Source::Ones),
+                other => Err(Failure::input(format!(
+                    "`{other}` is not what a term can read; give attributes, ones, or the place of an earlier layer"
+                ))),
+            },
+        }
+    }
+}
+
+/// W, inputs × units, or so many times the identity.
+#[derive(FromPyObject)]
+enum GivenWeight<'py> {
+    Scalar(f64),
+    Dense(arrays::Array2<'py, f64>),
+}
+
+impl GivenWeight<'_> {
+    fn weight(&self) -> Weight {
+        match self {
+            Self::Scalar(factor) => Weight::Scalar(*factor),
+            Self::Dense(matrix) => Weight::Dense(self::dense(matrix)),
+        }
+    }
+}
+
+/// `"none"`, `"relu"` or `("leaky-relu", slope)`.
+#[derive(FromPyObject)]
+enum GivenActivation {
+    Name(String),
+    WithSlope((String, f64)),
+}
+
+impl GivenActivation {
+    fn activation(self) -> Result<Activation, Failure> {
+        match self {
+            Self::Name(name) if name == "none" => Ok(Activation::None),
+            Self::Name(name) if name == "relu" => Ok(Activation::Relu),
+            Self::WithSlope((name, slope)) if name == "leaky-relu" => Ok(Activation::LeakyRelu(slope)),
+            Self::Name(name) | Self::WithSlope((name, _)) => Err(Failure::input(format!(
+                "`{name}` is not an activation; give \"none\", \"relu\" or (\"leaky-relu\", slope)"
+            ))),
+        }
+    }
+}
+
+/// Source, propagation and weight of a term.
+type GivenTerm<'py> = (GivenSource, usize, GivenWeight<'py>);
+
+/// Terms, bias and activation of a layer.
+type GivenLayer<'py> = (Vec<GivenTerm<'py>>, arrays::Array1<'py, f64>, GivenActivation);
+
+fn layer((terms, bias, activation): GivenLayer<'_>) -> Result<Layer, Failure> {
+    let term = |(source, propagation, weight): GivenTerm<'_>| {
+        Ok::<_, Failure>(Term::new(source.source()?, propagation, weight.weight()))
+    };
+    let terms = terms.into_iter().map(term).collect::<Result<_, _>>()?;
+    Ok(Layer::new(terms, bias.view().iter().copied().collect(), activation.activation()?))
+}
+
 #[pymethods]
 impl PyModel {
-    /// A model with these layers.
+    /// A graph convolutional network with these layers.
     #[new]
     fn new(
         py: Python<'_>,
@@ -67,14 +147,25 @@ impl PyModel {
         propagation: GivenPropagation<'_>,
     ) -> PyResult<Self> {
         let layer = |(weight, bias): (&arrays::Array2<'_, f64>, &arrays::Array1<'_, f64>)| {
-            let (weight, bias) = (weight.view(), bias.view());
-            let (rows, columns) = weight.dim();
-            let weight = Matrix::from_values(rows, columns, weight.iter().copied().collect());
-            (weight, bias.iter().copied().collect())
+            (dense(weight), bias.view().iter().copied().collect())
         };
         let layers = weights.iter().zip(&biases).map(layer).collect();
         let propagation = propagation.propagation().raised(py)?;
         Ok(Self(Arc::new(Model::gcn(layers, propagation).raised(py)?)))
+    }
+
+    /// A network of layers of terms.
+    #[staticmethod]
+    fn of_terms(
+        py: Python<'_>,
+        attributes: usize,
+        propagations: Vec<GivenPropagation<'_>>,
+        layers: Vec<GivenLayer<'_>>,
+    ) -> PyResult<Self> {
+        let propagations = propagations.into_iter().map(GivenPropagation::propagation).collect::<Result<_, _>>();
+        let layers = layers.into_iter().map(layer).collect::<Result<_, _>>();
+        let model = Model::new(attributes, propagations.raised(py)?, layers.raised(py)?).raised(py)?;
+        Ok(Self(Arc::new(model)))
     }
 
     /// Reads a model, with its metadata.
@@ -89,19 +180,29 @@ impl PyModel {
         py.detach(|| self.0.write_with(path, &metadata)).raised(py)
     }
 
-    #[getter]
-    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
-        self.0.layers().iter().map(|layer| matrix(py, layer.weight())).collect()
+    /// Terms, bias and activation of each layer, as `of_terms` takes them.
+    fn layers<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let layer = |layer: &Layer| {
+            let terms: PyResult<Vec<_>> = layer.terms().iter().map(|term| self::term(py, term)).collect();
+            let bias = layer.bias().to_vec().into_pyarray(py);
+            (PyList::new(py, terms?)?, bias, activation(py, layer.activation())?).into_pyobject(py)
+        };
+        self.0.layers().iter().map(layer).collect()
+    }
+
+    /// The propagations, as `of_terms` takes them.
+    fn propagations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.0.propagations().iter().map(|propagation| described(py, propagation)).collect()
     }
 
     #[getter]
-    fn biases<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
-        self.0.layers().iter().map(|layer| layer.bias().to_vec().into_pyarray(py)).collect()
+    fn is_gcn(&self) -> bool {
+        self.0.as_gcn().is_some()
     }
 
     #[getter]
     fn propagation(&self) -> &'static str {
-        self.0.propagation().name()
+        self.0.propagation_name()
     }
 
     #[getter]
@@ -119,17 +220,12 @@ impl PyModel {
         py.detach(|| self.0.fingerprint())
     }
 
-    /// Values, column ids and row starts of a custom propagation.
-    fn custom_propagation<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        match self.0.propagation() {
-            Propagation::Custom(matrix) => arrays::matrix(py, matrix).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// The same of the propagation on `graph`.
-    fn propagation_on<'py>(&self, py: Python<'py>, graph: &PyGraph) -> PyResult<Bound<'py, PyTuple>> {
-        let made = py.detach(|| self.0.propagation().matrix(&graph.0)).raised(py)?;
+    /// Values, column ids and row starts of the propagation at `place` on `graph`.
+    fn propagation_on<'py>(&self, py: Python<'py>, graph: &PyGraph, place: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let Some(propagation) = self.0.propagations().get(place) else {
+            return Err(Failure::input(format!("the model has no propagation {place}")).raise(py));
+        };
+        let made = py.detach(|| propagation.matrix(&graph.0)).raised(py)?;
         arrays::matrix(py, &made)
     }
 
@@ -172,6 +268,49 @@ impl PyModel {
         })?;
         Ok(logits.into_pyarray(py))
     }
+}
+
+/// Source, propagation and weight of a term.
+fn term<'py>(py: Python<'py>, term: &Term) -> PyResult<Bound<'py, PyTuple>> {
+    let source = match term.source() {
+        Source::Attributes => "attributes".into_pyobject(py)?.into_any(),
+        Source::Ones => "ones".into_pyobject(py)?.into_any(),
+        Source::Layer(layer) => layer.into_pyobject(py)?.into_any(),
+    };
+    let weight = match term.weight() {
+        Weight::Scalar(factor) => factor.into_pyobject(py)?.into_any(),
+        Weight::Dense(matrix) => self::matrix(py, matrix)?.into_any(),
+    };
+    (source, term.propagation(), weight).into_pyobject(py)
+}
+
+fn activation(py: Python<'_>, activation: Activation) -> PyResult<Bound<'_, PyAny>> {
+    match activation {
+        Activation::None => Ok("none".into_pyobject(py)?.into_any()),
+        Activation::Relu => Ok("relu".into_pyobject(py)?.into_any()),
+        Activation::LeakyRelu(slope) => Ok(("leaky-relu", slope).into_pyobject(py)?.into_any()),
+    }
+}
+
+/// A propagation as [`GivenPropagation`] takes it.
+fn described<'py>(py: Python<'py>, propagation: &Propagation) -> PyResult<Bound<'py, PyAny>> {
+    match propagation {
+        Propagation::Custom(matrix) => Ok(arrays::matrix(py, matrix)?.into_any()),
+        Propagation::Polynomial { of, coefficients } => {
+            let polynomial = PyDict::new(py);
+            polynomial.set_item("polynomial", coefficients)?;
+            polynomial.set_item("of", described(py, of)?)?;
+            Ok(polynomial.into_any())
+        }
+        named => Ok(named.name().into_pyobject(py)?.into_any()),
+    }
+}
+
+/// A matrix from NumPy.
+fn dense(array: &arrays::Array2<'_, f64>) -> Matrix {
+    let view = array.view();
+    let (rows, columns) = view.dim();
+    Matrix::from_values(rows, columns, view.iter().copied().collect())
 }
 
 fn matrix<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {

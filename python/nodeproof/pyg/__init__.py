@@ -1,8 +1,8 @@
 """PyTorch Geometric: its data become graphs, its modules models, and back.
 
-A module is never taken at its word. `from_pyg` runs a copy of it, watches what its layers are given and what they give
-back, takes the propagation that they really use, self-loops, weights, duplicates, directions and caches included, and
-then compares logits on the graph and on others with tampered attributes.
+A module is never taken at its word, nor its layers by their names. `from_pyg` runs a copy of it on attributes without values,
+follows what every operation makes of them, self-loops, weights, duplicates, directions and caches included, and then
+compares logits on the graph and on others with tampered attributes.
 """
 
 from ..verification import Verification

@@ -40,6 +40,11 @@ def module_of(model: Model, dtype: Any = None) -> Any:
     optional("torch_geometric", "pyg", "to_pyg()")
     from .module import GCN
 
+    if not model.is_gcn:
+        raise InputError(
+            "to_pyg() makes a module of GCNConv layers, and the model is no plain graph convolutional network; model.layers has "
+            "its terms, weights and biases"
+        )
     return GCN.of(model.weights, model.biases, normalise=model.propagation == "symmetric-gcn", dtype=dtype)
 
 
@@ -114,11 +119,19 @@ def attributes_of(data: Any, binarise: bool) -> npt.NDArray[np.bool_]:
 
 
 def edges_of(data: Any) -> npt.NDArray[Any]:
-    """The edges `edge_index`, 2 × E."""
+    """The edges `edge_index`, 2 × E, or those of the sparse tensor `adj_t`, whose rows receive."""
     edges = getattr(data, "edge_index", None)
-    if edges is None:
-        raise InputError("the data have no edge_index; sparse adjacencies (adj_t) are not read")
-    return array_of(edges, "edge_index")
+    if edges is not None:
+        return array_of(edges, "edge_index")
+    received = getattr(data, "adj_t", None)
+    if received is None:
+        raise InputError("the data have no edge_index, and no adj_t")
+    if not hasattr(received, "to_sparse_coo"):
+        raise InputError(
+            f"adj_t is a {type(received).__name__}; give a sparse tensor of PyTorch, adj_t.to_torch_sparse_csr_tensor(), or edge_index"
+        )
+    targets, sources = received.detach().cpu().to_sparse_coo().coalesce().indices().numpy()
+    return np.stack([sources, targets])
 
 
 def labels_of(data: Any) -> npt.NDArray[Any] | None:

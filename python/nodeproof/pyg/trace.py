@@ -1,156 +1,112 @@
 """What becomes of the attributes in a module, operation by operation.
 
-Agreement on some inputs is no proof that a module is `P x W + b` with ReLUs between. So it is run on attributes that are
-*followed*: tensors that hide their values, from which nothing can be read. Between layers they let nothing through but
-ReLUs, right behind a layer and right before the next, and a last `log_softmax`; within a layer nothing but the operations
-that the layer is made of, which are affine. So the module is `A_k relu(… relu(A_0 x))` for every input, whatever parts,
-patches and hooks it has. With the values, *probes* go through each layer, random numbers and zeros in place of its input, so
-that A_i as it is at that moment can be compared with `P x W + b`: affine functions that agree on such are the same.
+A module is run on attributes that are *followed*: tensors of the right shape and type that have no values, so that nothing
+can be read from them, not for an `if`, not for NumPy. What they have instead is an `Expression`, a sum of products `L s R`
+that holds for every input, and each operation must say what it makes of that. So whatever comes out of a run is what the
+module computes for *all* attributes, whatever parts, patches, hooks and threads it has; what is no such sum is refused.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from .._optional import optional
 from ..errors import VerificationError
+from . import words
+from .expression import Expression, Source, UnfitError
+from .operations import is_known, perform
 
-#: Operations that leave values as they are, and in their order.
-_AS_THEY_ARE = {
-    "alias", "clone", "contiguous", "detach", "expand", "flatten", "lift_fresh", "reshape", "slice", "squeeze", "to",
-    "unflatten", "unsqueeze", "view", "_to_copy", "_unsafe_view",
-}  # fmt: skip
-#: Of these, such that do so only if the shape stays.
-_IF_THE_SHAPE_STAYS = {"expand", "slice"}
-#: What layers are made of, by what it is there for: operations, and which arguments may depend on the layer's input.
-_PARTS: dict[str, dict[str, tuple[int, ...]]] = {
-    "product": {"mm": (0,), "addmm": (1,), "linear": (0,)},
-    "messages": {"index_select": (0,), "index": (0,), "gather": (0,)},
-    "weights": {"mul": (0, 1)},
-    "sum": {"scatter_add": (0, 3), "index_add": (0, 3)},
-    "mean": {"div": (0,)},
-    "bias": {"add": (0, 1)},
-}
-#: Those that a layer may have as often as it passes messages; others it may have once.
-_REPEATED = ("messages", "weights", "sum")
-#: Random numbers, and zeros.
-_PROBES = 2
 #: Operations that look at nothing but shapes and types.
 _OF_THE_SHAPE = {
     "empty_like", "full_like", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "ones_like", "zeros_like",
+    "sym_size", "sym_stride", "sym_numel", "is_same_size",
 }  # fmt: skip
+#: Operations that only give what stands at the end another shape.
+_AFTER_THE_END = {"alias", "clone", "contiguous", "detach", "squeeze", "unsqueeze", "view", "_unsafe_view", "reshape", "lift_fresh"}
 #: Ways for values to leave PyTorch, and so to influence what nobody can follow.
 _DEPARTURES = {
     "data_ptr", "from_dlpack", "is_nonzero", "item", "numpy", "set_", "share_memory_", "storage", "tolist", "untyped_storage",
     "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__index__", "__int__", "__set__",
+    "__reduce_ex__", "__deepcopy__", "__repr__", "__format__", "const_data_ptr", "_typed_storage", "typed_storage",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Label:
-    """What values are: exactly this, and not just something like it."""
-
-    #: "attributes"; "output" of a layer; "hidden": that behind a ReLU; "end": that behind `log_softmax`; "inside": within one.
-    kind: str
-    #: Which call of a layer, from 0.
-    call: int = -1
-
-
-#: Random numbers and zeros, or what became of them.
-Probes = tuple[Any, ...]
-
-
-@dataclass
-class _Open:
-    """A call of a layer that has begun: its name, its number, what it is given, and what it has done so far."""
-
-    name: str
-    number: int
-    given: Label | None
-    rounds: int
-    #: The tensor that it is given.
-    x: Any
-    done: Counter[str] = field(default_factory=Counter)
+_TENSORS_THAT_ARE_MADE = {"empty", "full", "ones", "zeros", "eye", "scalar_tensor", "empty_strided"}
 
 
 class PrecisionError(VerificationError):
     """The module rounds on its way to another precision."""
 
 
+@dataclass
+class _Memory:
+    """What tensors share that are views of each other."""
+
+    #: Counts changes in place: whoever has seen fewer is out of date.
+    changes: int = 0
+    #: Whether values have left PyTorch, where a change would be seen.
+    has_left: bool = False
+
+
 class Trace:
     """What becomes of the attributes in one run of a module."""
 
-    def __init__(self, hint: str = "") -> None:
-        self._hint = hint
-        #: Of each storage, what its values are; it is kept, so that no address is used again.
-        self._labels: dict[int, tuple[Label, Any]] = {}
+    def __init__(self) -> None:
         #: What was refused, or failed; a module that continues all the same does not get away with it.
         self._refused: list[VerificationError] = []
         self._failed: list[BaseException] = []
-        self._open: list[_Open] = []
-        self._behind: str | None = None
-        self._calls = 0
-        #: Shapes of what layers gave.
-        self._shapes: dict[int, tuple[int, ...]] = {}
+        #: Path and class of the modules that are running, outermost first.
+        self._modules: list[tuple[str, str]] = []
+        #: Functions of PyTorch that are running, as the module called them.
+        self._called: list[Any] = []
         self._class = _followed_class(self)
 
-    def follow(self, x: Any) -> Any:
-        """The attributes, from now on followed."""
-        return self._followed(x, Label("attributes"))
+    def follow(self, nodes: int, attributes: int, dtype: Any) -> Any:
+        """Attributes that are followed."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        shape = (nodes, attributes)
+        return self._class(
+            torch.empty(shape, dtype=dtype, device="meta"), Expression.whole(Source(attributes), nodes, shape, "rc"), _Memory()
+        )
 
-    def label(self, given: Any) -> Label | None:
-        """What values are; `None` for constants."""
-        value = self.value(given)
-        found = self._labels.get(_address(value)) if _is_tensor(value) else None
-        return None if found is None else found[0]
+    def is_followed(self, value: Any) -> bool:
+        """Whether a tensor depends on the attributes."""
+        return isinstance(value, self._class) and value._nodeproof_is is not None
 
-    def value(self, given: Any) -> Any:
-        """The values behind a tensor that is followed; all else as it is."""
-        return given._nodeproof_hidden if isinstance(given, self._class) else given
+    def result(self, output: Any) -> tuple[Expression, str]:
+        """What a tensor is, and what stands at its end: nothing, `softmax` or `log_softmax`."""
+        self._check_current(output)
+        return output._nodeproof_is, output._nodeproof_end
 
-    def enter(self, name: str, x: Any, rounds: int) -> Probes:
-        """A layer is called that passes messages so many times; returns the probes that it is given."""
-        if self.label(x) is None:
-            raise self.note(
-                VerificationError(f"layer {name!r} is given something that was not computed from data.x by PyTorch")
-            )
-        probes = x._nodeproof_probes = _probes(self.value(x))
-        self._open.append(_Open(name, self._calls, self.label(x), rounds, x))
-        self._calls += 1
-        return probes
-
-    def leave(self, output: Any) -> Probes:
-        """A layer has ended; returns what became of its probes."""
-        ended = self._open[-1]
-        probes: Probes | None = getattr(output, "_nodeproof_probes", None)
-        inside = self.label(output) == Label("inside", ended.number) and _is_whole(self.value(output))
-        if not inside or probes is None:
-            raise self.refuse("returns something else than what its layer computes by itself")
-        self._open.pop()
-        self._behind = ended.name
-        ended.x._nodeproof_probes = None
-        self._shapes[ended.number] = tuple(output.shape)
-        self._mark(output._nodeproof_hidden, Label("output", ended.number))
-        output._nodeproof_probes = None
-        return probes
-
-    def note(self, error: VerificationError) -> VerificationError:
-        """Takes note of something that must not be."""
-        self._refused.append(error)
-        return error
+    @contextmanager
+    def watching(self, module: Any) -> Iterator[None]:
+        """Follows what the module does, part by part."""
+        handles = []
+        for path, part in module.named_modules():
+            entry = (path, _kind(part))
+            handles.append(part.register_forward_pre_hook(lambda *_, entry=entry: self._modules.append(entry), prepend=True))
+            handles.append(part.register_forward_hook(lambda *_: (self._modules.pop(), None)[1], always_call=True))
+        try:
+            with _watcher(self):
+                yield
+        finally:
+            for handle in handles:
+                handle.remove()
 
     def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
         """Takes note of something that must not be, and where."""
-        if self._open:
-            where = f"in layer {self._open[-1].name!r}"
-        else:
-            where = "before the first layer" if self._behind is None else f"behind layer {self._behind!r}"
-        return self.note(kind(f"{where} the module {problem}"))
+        problem = (words.of_module(self._modules[-1][1]) if self._modules else None) or problem
+        error = kind(f"{self._place()}: {problem}")
+        self._refused.append(error)
+        return error
+
+    def _place(self) -> str:
+        modules = list(self._modules)
+        # How a layer aggregates is one of its options.
+        while len(modules) > 1 and modules[-1][1].endswith("Aggregation") and modules[-1][0]:
+            modules.pop()
+        return words.place(*(modules[-1] if modules else ("", "the module")))
 
     def fail(self, error: BaseException) -> None:
         """Takes note of an operation that failed; the module may go on without it."""
@@ -170,177 +126,212 @@ class Trace:
                 "where its values are at hand"
             )
 
-    def departure(self, way: str) -> VerificationError:
-        """Refuses values that leave PyTorch."""
-        return self.refuse(
-            f"takes values that depend on the attributes out of PyTorch ({way}), where nobody can follow them"
-        )
+    def call(self, function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
+        """A function of PyTorch, called with tensors that are followed."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        name = getattr(function, "__name__", "")
+        if name in _DEPARTURES:
+            arguments = self._departing(arguments, words.readable(function) or name)
+            return function(*arguments, **self._departing(keywords, name))
+        self._called.append(function)
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                return function(*arguments, **keywords)
+        finally:
+            self._called.pop()
+
+    def _departing(self, given: Any, way: str) -> Any:
+        """Constants as plain tensors; what depends on the attributes must not leave."""
+
+        def leave(value: Any) -> Any:
+            if not isinstance(value, self._class):
+                return value
+            self._check_current(value)
+            if value._nodeproof_is is not None:
+                raise self.refuse(
+                    f"takes values that depend on the attributes out of PyTorch ({way}), where nobody can follow them; "
+                    "certificates need a module that does the same whatever the attributes are"
+                )
+            value._nodeproof_memory.has_left = True
+            return value._nodeproof_hidden
+
+        return _mapped(leave, given)
 
     def operation(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Performs an operation on the values behind what is followed, if it is one of those that may be."""
+        """Performs an operation on what is followed, if it is one of those that may be."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        if torch.Tag.nondeterministic_seeded in function.tags and not _is_off(function, arguments):
+            problem = "draws random numbers"
+            raise self.refuse(problem + words.instead(problem))
+        tensors = [value for value in _flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
+        followed = [value for value in tensors if isinstance(value, self._class)]
+        for value in followed:
+            self._check_current(value)
         name, in_place = _name(function)
-        self._check_mutation(name, in_place, function, arguments)
-        values, named = self._bare(arguments), {key: self._bare(value) for key, value in keywords.items()}
-        label = self._result(name, values, named)
-        probes = self._probed(function, in_place, arguments, named) if label is not None and self._open else None
-        shape = tuple(values[0].shape) if in_place else None
-        output = function(*values, **named)
-        if label is not None:
-            self._check_result(name, values, output)
-        if in_place:
-            if tuple(values[0].shape) != shape:
-                raise self.refuse(f"changes the shape of a tensor in place ({name}_)")
-            if label is not None:
-                self._check_whole(name, values[0], label)
-                self._mark(values[0], label)
-                arguments[0]._nodeproof_probes = probes
-            return arguments[0]
-        made = self._followed(output, label)
-        if probes is not None:
-            made._nodeproof_probes = probes
-        return made
+        if not any(value._nodeproof_is is not None for value in followed):
+            return self._of_constants(name, function, arguments, keywords, tensors, followed)
+        made = function.decompose(*arguments, **keywords)
+        if made is not NotImplemented:
+            return made
+        if name in _OF_THE_SHAPE:
+            bare = _mapped(lambda value: _blank(value) if isinstance(value, self._class) else value, (arguments, keywords))
+            return _mapped(self._constant, function(*bare[0], **bare[1]))
+        if in_place or _writes(function):
+            return self._in_place(name, in_place, function, arguments, keywords)
+        return self._of_followed(name, function, arguments, keywords)
 
-    def _probed(self, function: Any, in_place: bool, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Probes:
-        """The same operation on the probes."""
-
-        def pick(given: Any, place: int) -> Any:
-            if isinstance(given, (list, tuple)):
-                return type(given)([pick(part, place) for part in given])
-            if self.label(given) is None:
-                return self.value(given)
-            if getattr(given, "_nodeproof_probes", None) is None:
-                raise self.refuse("takes what its layer is given from elsewhere")
-            return given._nodeproof_probes[place]
-
-        made = []
-        for place in range(_PROBES):
-            picked = list(pick(arguments, place))
-            if in_place:
-                picked[0] = picked[0].clone()
-            made.append(function(*picked, **{key: self._bare(value) for key, value in keywords.items()}))
-        return tuple(made)
-
-    def _bare(self, given: Any) -> Any:
-        if isinstance(given, (list, tuple)):
-            return type(given)([self._bare(part) for part in given])
-        return self.value(given)
-
-    def _followed(self, output: Any, label: Label | None) -> Any:
-        if isinstance(output, (list, tuple)):
-            return type(output)([self._followed(part, label) for part in output])
-        if not _is_tensor(output):
+    def _of_constants(
+        self, name: str, function: Any, arguments: Any, keywords: Any, tensors: list[Any], followed: list[Any]
+    ) -> Any:
+        """An operation on constants, performed; what is new may be written to later, and so must be known."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        if tensors and not followed:
+            return function(*arguments, **keywords)
+        if not tensors and name not in _TENSORS_THAT_ARE_MADE:
+            return function(*arguments, **keywords)
+        arguments_, keywords_ = _mapped(lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords))
+        output = function(*arguments_, **keywords_)
+        if _writes(function):
+            return arguments[0] if isinstance(arguments[0], self._class) else output
+        shared = next((v for v in followed), None) if _is_view(function) else None
+        if any(isinstance(v, torch.Tensor) and v.layout is not torch.strided for v in _flat(output)):
+            for value in followed:
+                value._nodeproof_memory.has_left = True
             return output
-        if label is not None:
-            self._mark(output, label)
-        return self._class(output)
+        return _mapped(lambda v: self._constant(v, shared), output)
 
-    def _mark(self, value: Any, label: Label) -> None:
-        self._labels[_address(value)] = (label, value)
+    def _constant(self, value: Any, of: Any = None) -> Any:
+        """A tensor that does not depend on the attributes, and may be a view of another."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        if not isinstance(value, torch.Tensor):
+            return value
+        return self._class(value, None, _Memory() if of is None else of._nodeproof_memory)
 
-    def _result(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Label | None:
-        """What the result is; refuses what must not be."""
-        labels = [{self.label(part) for part in _flat(argument)} - {None} for argument in arguments]
-        dependent = [place for place, found in enumerate(labels) if found]
-        if any(self.label(part) is not None for part in _flat(list(keywords.values()))):
-            raise self._refuse_operation(name)
-        if not dependent or name in _OF_THE_SHAPE or (name == "expand_as" and dependent == [1]):
-            return None
-        if dependent == [0] and len(labels[0]) == 1:
-            (label,) = labels[0]
-            assert label is not None
-            if name in _AS_THEY_ARE or (name == "dropout" and arguments[2] is False):
-                return label
-            if not self._open and label.kind in ("output", "hidden") and _is_relu(name, arguments, keywords):
-                return Label("hidden", label.call)
-            if not self._open and label.kind == "output" and self._is_log_softmax(name, arguments, label):
-                return Label("end", label.call)
-        if not self._open:
-            raise self._refuse_operation(name)
-        return self._within(name, labels, dependent, keywords)
+    def _of_followed(self, name: str, function: Any, arguments: Any, keywords: Any) -> Any:
+        """An operation on what depends on the attributes."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        first = next(value for value in _flat((arguments, keywords)) if self.is_followed(value))
+        end = self._end(name, arguments)
+        if not end and not is_known(name):
+            raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
+        shapes = _mapped(self._shape_of, (arguments, keywords))
+        made = function(*shapes[0], **shapes[1])
+        if end:
+            return self._class(made, first._nodeproof_is, _Memory(), end)
+        for part in _flat(made):
+            if isinstance(part, torch.Tensor):
+                self._check_precision(first.dtype, part.dtype)
+        result = self._rule(name, function, arguments, keywords, made)
+        share = first if _is_view(function) else None
+        if isinstance(result, list):
+            parts = [self._made(*pair, share) for pair in zip(result, made, strict=True)]
+            return type(made)(parts) if isinstance(made, list) else tuple(parts)
+        return self._made(result, made, share, first._nodeproof_end)
 
-    def _within(self, name: str, labels: list[Any], dependent: list[int], keywords: dict[str, Any]) -> Label:
-        """What an operation within a layer gives: something affine in the layer's input."""
-        layer = self._open[-1]
-        inside = Label("inside", layer.number)
-        if any(label not in (inside, layer.given) for found in labels for label in found):
-            raise self.refuse(f"puts together what comes from different places ({name})")
-        for part, operations in _PARTS.items():
-            if name in operations and set(dependent) <= set(operations[name]) and not keywords.get("rounding_mode"):
-                layer.done[part] += 1
-                if part == "weights" and len(dependent) > 1:
-                    raise self.refuse(f"multiplies values that depend on the attributes with each other ({name})")
-                if layer.done[part] > (layer.rounds if part in _REPEATED else 1):
-                    raise self.refuse(f"computes {name} more often than the layer does by itself")
-                return inside
-        raise self._refuse_operation(name)
+    def _rule(self, name: str, function: Any, arguments: Any, keywords: Any, made: Any) -> Any:
+        """The expressions of what an operation gives."""
 
-    def _is_log_softmax(self, name: str, arguments: tuple[Any, ...], label: Label) -> bool:
-        """Whether an operation is the `log_softmax` of each row of what a layer gave."""
-        rows = tuple(arguments[0].shape) == self._shapes[label.call] and len(self._shapes[label.call]) == 2
-        return name in ("_log_softmax", "log_softmax") and rows and arguments[1] in (1, -1)
+        def bare(value: Any) -> Any:
+            if not isinstance(value, self._class):
+                return value
+            return value._nodeproof_hidden if value._nodeproof_is is None else value._nodeproof_is
 
-    def _refuse_operation(self, name: str) -> VerificationError:
-        if self._open:
-            return self.refuse(f"computes {name}, which is not a part of it: has somebody put something into it?")
-        hint = ": return logits, or log_softmax over the classes" if "softmax" in name else ""
-        return self.refuse(
-            f"computes {name}{hint}; nodeproof certifies networks with ReLUs (relu) between layers, logits or log_softmax at "
-            f"the end, and nothing else{self._hint}"
-        )
+        given = _mapped(bare, (arguments, keywords))
+        try:
+            return perform(name, function._schema, given[0], given[1], made)
+        except UnfitError as error:
+            raise self.refuse(str(error) + words.instead(str(error))) from None
 
-    def _check_mutation(self, name: str, in_place: bool, function: Any, arguments: tuple[Any, ...]) -> None:
-        """Refuses operations that write to tensors which are not followed."""
-        writes = [
-            place
-            for place, argument in enumerate(function._schema.arguments)
-            if argument.alias_info is not None and argument.alias_info.is_write
-        ]
-        if writes and (writes != [0] or not in_place or not isinstance(arguments[0], self._class)):
-            raise self.refuse(f"writes values that may depend on the attributes into a tensor of its own ({name})")
+    def _made(self, result: Expression | None, made: Any, share: Any, end: str = "") -> Any:
+        torch = optional("torch", "pyg", "from_pyg()")
+        if result is None:
+            return self._constant(torch.zeros(made.shape, dtype=made.dtype))
+        if result.shape != tuple(made.shape):
+            raise AssertionError(f"shape {result.shape} instead of {tuple(made.shape)}")
+        return self._class(made, result, _Memory() if share is None else share._nodeproof_memory, end)
 
-    def _check_result(self, name: str, arguments: tuple[Any, ...], output: Any) -> None:
-        """Refuses other types, and other shapes where values are to stay as they are."""
-        given = next(part for part in _flat(arguments) if _is_tensor(part) and self.label(part) is not None)
-        for part in _flat(output):
-            if part.dtype != given.dtype:
-                raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
-        if name in _IF_THE_SHAPE_STAYS and output.shape != given.shape:
-            raise self._refuse_operation(name)
+    def _end(self, name: str, arguments: Any) -> str:
+        """Whether an operation is the softmax over the classes that may stand at the end; refuses what stands behind one."""
+        given = arguments[0]
+        if any(self.is_followed(value) and value._nodeproof_end for value in _flat(arguments)):
+            if name in _AFTER_THE_END or name == "_to_copy":
+                return ""
+            problem = f"continues behind a {given._nodeproof_end if self.is_followed(given) else 'softmax'}"
+            raise self.refuse(f"{problem}; {words.of_operation('_softmax', None).partition('; ')[2]}")
+        rows = name in ("_log_softmax", "_softmax") and given.dim() == 2 and given._nodeproof_is.sides == "rc"
+        return name.strip("_") if rows and arguments[1] in (1, -1) and not arguments[2] else ""
 
-    def _check_whole(self, name: str, value: Any, label: Label) -> None:
-        """Refuses changes in place of a part of a tensor, of which the rest would not hear."""
-        before = self._labels.get(_address(value))
-        if (before is None or before[0] != label) and not _is_whole(value):
-            raise self.refuse(f"computes {name} of a part of a tensor")
+    def _in_place(self, name: str, in_place: bool, function: Any, arguments: Any, keywords: Any) -> Any:
+        """An operation that changes its first argument."""
+        target = arguments[0]
+        if not in_place or _writes(function) != [0] or not isinstance(target, self._class) or target._nodeproof_memory.has_left:
+            raise self.refuse(
+                "writes values that depend on the attributes into a tensor that is kept outside of the run, or is written to by "
+                "something else; write `y = y + x` instead of changing y"
+            )
+        if not is_known(name):
+            raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
+        if any(self.is_followed(value) and value._nodeproof_end for value in _flat(arguments)):
+            self._end(name, arguments)
+        shape = _blank(target, "meta")
+        sources = [value for value in _flat((arguments[1:], keywords)) if self.is_followed(value)]
+        for value in sources:
+            self._check_precision(value.dtype, target.dtype)
+        result = self._rule(name, function, arguments, keywords, shape)
+        if result.shape != tuple(target.shape):
+            raise self.refuse("changes the shape of a tensor in place; make a new one")
+        target._nodeproof_is = result
+        target._nodeproof_hidden = shape
+        target._nodeproof_memory.changes += 1
+        target._nodeproof_seen = target._nodeproof_memory.changes
+        return target
+
+    def _check_current(self, value: Any) -> None:
+        """Refuses tensors that share memory with one that was changed since."""
+        if value._nodeproof_seen != value._nodeproof_memory.changes:
+            raise self.refuse("changes a part of a tensor in place, or one that it uses under another name; make a new tensor")
+
+    def _check_precision(self, before: Any, after: Any) -> None:
+        torch = optional("torch", "pyg", "from_pyg()")
+        if not after.is_floating_point:
+            raise self.refuse("turns values that depend on the attributes into whole numbers or truth values")
+        if torch.finfo(after).eps > torch.finfo(before).eps:
+            raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
+
+    def _shape_of(self, value: Any) -> Any:
+        """A tensor of the same shape and type without values; indices keep theirs, as they decide about shapes."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        if not isinstance(value, torch.Tensor):
+            return value
+        value = value._nodeproof_hidden if isinstance(value, self._class) else value
+        if value.dtype is torch.bool and value.device.type != "meta":
+            return value.nonzero()[:, 0].to("meta") if value.dim() == 1 else value.to("meta")
+        return value if value.device.type == "meta" else _blank(value, "meta")
 
 
-def _is_relu(name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-    """Whether an operation is `max(x, 0)`."""
-
-    def zero(value: Any) -> bool:
-        return isinstance(value, (int, float)) and value == 0
-
-    if name == "clamp":
-        given = dict(enumerate(arguments))
-        return zero(given.get(1, keywords.get("min"))) and given.get(2, keywords.get("max")) is None
-    if name == "clamp_min":
-        return zero(arguments[1])
-    if name == "threshold":
-        return zero(arguments[1]) and zero(arguments[2])
-    return name == "relu"
+def _is_off(function: Any, arguments: Any) -> bool:
+    """Whether an operation that may draw random numbers does not."""
+    training = {"native_dropout": 2, "dropout": 2, "rrelu_with_noise": 4, "rrelu_with_noise_functional": 4}.get(_name(function)[0])
+    return training is not None and (len(arguments) <= training or arguments[training] is False)
 
 
-def _is_whole(value: Any) -> bool:
-    """Whether a tensor is all that its storage holds."""
-    return bool(value.untyped_storage().nbytes() == value.numel() * value.element_size())
-
-
-def _probes(x: Any) -> Probes:
-    """Random numbers and zeros like `x`; large numbers, where there is room for them, so that biases do not hide weights."""
+def _blank(value: Any, device: str = "cpu") -> Any:
+    """A tensor of the same shape and type."""
     torch = optional("torch", "pyg", "from_pyg()")
-    size = {torch.float64: 2.0**40, torch.float32: 2.0**20}.get(x.dtype, 1.0)
-    random = torch.from_numpy(np.random.default_rng().standard_normal(tuple(x.shape)) * size).to(x.dtype)
-    return random, torch.zeros_like(random)
+    if value.layout is not torch.strided:
+        return torch.empty(value.shape, dtype=value.dtype, device=device)
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+
+
+def _writes(function: Any) -> list[int]:
+    """Places of the arguments that an operation changes."""
+    written = enumerate(argument.alias_info for argument in function._schema.arguments)
+    return [place for place, alias in written if alias is not None and alias.is_write]
+
+
+def _is_view(function: Any) -> bool:
+    """Whether what an operation gives may share memory with what it is given."""
+    return any(result.alias_info is not None for result in function._schema.returns)
 
 
 def _name(function: Any) -> tuple[str, bool]:
@@ -350,24 +341,50 @@ def _name(function: Any) -> tuple[str, bool]:
     return (name.removesuffix("_") if in_place else name) if space == "aten" else f"{space}::{name}", in_place
 
 
+def _mapped(change: Any, given: Any) -> Any:
+    """The same lists, tuples and dictionaries with other leaves."""
+    if isinstance(given, (list, tuple)):
+        parts = [_mapped(change, part) for part in given]
+        return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
+    if isinstance(given, dict):
+        return {key: _mapped(change, part) for key, part in given.items()}
+    return change(given)
+
+
 def _flat(given: Any) -> Iterator[Any]:
     if isinstance(given, (list, tuple)):
         for part in given:
             yield from _flat(part)
+    elif isinstance(given, dict):
+        yield from _flat(list(given.values()))
     else:
         yield given
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, optional("torch", "pyg", "from_pyg()").Tensor)
+def _kind(module: Any) -> str:
+    """The class of a module, without what parametrisations make of it."""
+    from torch.nn.utils.parametrize import type_before_parametrizations
+
+    return str(type_before_parametrizations(module).__name__)
 
 
-def _address(value: Any) -> int:
-    """What identifies a storage: views share it."""
+def _watcher(trace: Trace) -> Any:
+    """A context in which every operation goes through the trace."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watcher(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return _performed(trace, function, args, kwargs)
+
+    return Watcher()
+
+
+def _performed(trace: Trace, function: Any, arguments: Any, keywords: Any) -> Any:
     try:
-        return int(value.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError):
-        return id(value)
+        return trace.operation(function, arguments, keywords or {})
+    except BaseException as error:
+        trace.fail(error)
+        raise
 
 
 def _followed_class(trace: Trace) -> Any:
@@ -378,52 +395,41 @@ def _followed_class(trace: Trace) -> Any:
         """A tensor without values of its own."""
 
         @staticmethod
-        def __new__(cls, value: Any) -> Any:
+        def __new__(cls, value: Any, *_: Any) -> Any:
             return torch.Tensor._make_wrapper_subclass(
-                cls,
-                value.shape,
-                strides=value.stride(),
-                storage_offset=value.storage_offset(),
-                dtype=value.dtype,
-                device=value.device,
+                cls, value.shape, strides=value.stride(), storage_offset=value.storage_offset(), dtype=value.dtype, device="cpu"
             )
 
-        def __init__(self, value: Any) -> None:
-            if isinstance(value, Followed):
-                raise trace.departure("a copy")
+        def __init__(self, value: Any, expression: Expression | None, memory: _Memory, end: str = "") -> None:
+            #: The tensor behind a constant; of what depends on the attributes just the shape.
             self._nodeproof_hidden = value
-            self._nodeproof_probes: Probes | None = None
+            self._nodeproof_is = expression
+            self._nodeproof_memory = memory
+            self._nodeproof_seen = memory.changes
+            self._nodeproof_end = end
 
         @classmethod
         def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            name = getattr(function, "__name__", "")
-            if name in _DEPARTURES:
-                raise trace.departure(name)
             try:
-                with torch._C.DisableTorchFunctionSubclass():
-                    return function(*args, **(kwargs or {}))
+                return trace.call(function, args, kwargs or {})
             except BaseException as error:
                 trace.fail(error)
                 raise
 
         @classmethod
         def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            try:
-                return trace.operation(function, args, kwargs or {})
-            except BaseException as error:
-                trace.fail(error)
-                raise
+            return _performed(trace, function, args, kwargs)
 
         def __repr__(self, **options: Any) -> str:
-            raise trace.departure("text")
+            return repr(trace._departing(self, "text"))
 
         def __format__(self, form: str) -> str:
-            raise trace.departure("text")
+            return format(trace._departing(self, "text"), form)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
-            raise trace.departure("pickle")
+            return trace._departing(self, "pickle").__reduce_ex__(protocol)
 
         def __deepcopy__(self, memory: Any) -> Any:
-            raise trace.departure("copy")
+            return trace._departing(self, "copy").__deepcopy__(memory)
 
     return Followed

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from .._checks import finite
 from .._optional import optional
+from .._progress import Observer, Progress, observer
 from ..errors import InputError, VerificationError
 from ..graph import Graph
 from ..model import Model
 from ..verification import Verification
 from .convert import attributes_of, edges_of, labels_of
-from .layers import Call, model_of, propagation_of
+from .evaluate import Evaluator
+from .network import model_of
 from .run import Forward, NotRunnableError, Subject
 from .trace import PrecisionError
 
@@ -29,8 +31,8 @@ _TOLERANCE = 1e-4
 _UNITS = 32
 #: The same in double precision: far above rounding, far below any other formula.
 _DOUBLE_TOLERANCE = 1e-9
-#: Attribute matrices with more entries are not tried full of ones.
-_LARGE = 20_000_000
+#: Attribute matrices with more entries are large.
+_LARGE = 1_000_000
 
 
 def from_pyg(
@@ -43,28 +45,29 @@ def from_pyg(
     node_names: Any = None,
     attribute_names: Any = None,
     class_names: Any = None,
+    progress: Progress = None,
 ) -> tuple[Graph, Model]:
     """The graph and the model of a PyTorch Geometric module, verified.
 
     Args:
-        module: a `torch.nn.Module` whose layers are `GCNConv`, `SGConv` or `SAGEConv` (mean, without root weight), with ReLUs
-            between them; what it returns may be logits or their `log_softmax`. It is not changed.
-        data: the `Data` object that it is to be certified on: binary `x`, `edge_index`, and what else the module reads.
+        module: a `torch.nn.Module` that computes layers of terms `P h W`, with ReLUs or LeakyReLUs between (`docs/python.md`
+            has a list); what it returns may be logits, their softmax or log_softmax. It is not changed.
+        data: the `Data` object that it is to be certified on: binary `x`, `edge_index` or `adj_t`, and what else it reads.
         binarise: counts every value of `x` above 0 as 1, for the module too.
-        tolerance: largest difference in the module's own precision: of logits relative to the largest logit, of a layer's
-            values relative to what their sums are made of; by default 1e-4, and 32 units in the last place in half precision.
+        tolerance: largest difference of logits in the module's own precision, relative to the largest logit; by default 1e-4,
+            and 32 units in the last place in half precision.
         forward: calls the module, `forward(module, data)`, where its own `forward` takes other arguments than `x`,
-            `edge_index`, `edge_weight`, `edge_attr`, or `data`.
+            `edge_index`, `edge_weight`, `edge_attr`, `adj_t`, or `data`, or returns more than logits.
         node_names, attribute_names, class_names: for the graph.
+        progress: see `certify`.
 
     Returns:
         The graph, with the labels `data.y`, and the model, with `model.verification`. Verdicts are about the network in exact
-        arithmetic, with the propagation as the module computed it, value by value. A module in single precision rounds; where
-        that, or a tie, decides the class of a node, `verification.disagreements` has it and a warning is logged.
+        arithmetic, with propagations as the module computes them in double precision. A module in single precision rounds;
+        where that, or a tie, decides the class of a node, `verification.disagreements` has it and a warning is logged.
 
     Raises:
-        VerificationError: if the module computes something else than `P x W + b` with ReLUs between; the message names the
-            layer.
+        VerificationError: if the module computes something else; the message says which part of it does.
         InputError: if `x` is not binary, or something has the wrong shape.
     """
     torch = optional("torch", "pyg", "from_pyg()")
@@ -79,33 +82,15 @@ def from_pyg(
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = finite("tolerance", tolerance)
-    inputs = list(_inputs(x))
-    model, held = _held(own, graph, x, inputs, tolerance)
-    try:
-        double = Subject.of(module, data, forward, torch.float64)
-        _, compared = _held(double, graph, x, inputs, _DOUBLE_TOLERANCE)
-    except (NotRunnableError, PrecisionError) as error:
-        _log.warning(
-            "the module cannot be run in double precision, where it would be compared more closely: %s",
-            error.__cause__ or error,
-        )
-        doubled = None
-    else:
-        doubled = max(comparison.largest for comparison in compared)
-    disagreements = held[0].disagreements
-    model.verification = Verification(
-        held[0].largest,
-        max(comparison.largest for comparison in held),
-        max(comparison.allowed for comparison in held),
-        doubled,
-        len(inputs),
-        disagreements,
-        _changed_by_binarising(own, data, x) if binarise else (),
-    )
-    model.metadata["edges"] = graph.edges_fingerprint
-    _log.info(
-        "imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference
-    )
+    with observer(progress, "importing") as observe:
+        model = _imported(_Import(module, data, forward, graph, x, observe), own, tolerance)
+    if binarise:
+        _check_binarised(model, own, data, x)
+    if any(not isinstance(propagation, (str, dict)) for propagation in model.propagations):
+        model.metadata["edges"] = graph.edges_fingerprint
+    assert model.verification is not None
+    disagreements = model.verification.disagreements
+    _log.info("imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference)
     if disagreements:
         _log.warning(
             "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
@@ -116,9 +101,70 @@ def from_pyg(
     return graph, model
 
 
-def _changed_by_binarising(own: Subject, data: Any, x: npt.NDArray[np.bool_]) -> tuple[int, ...]:
-    """Nodes that the module gives another class on `data.x` as it is than on 0 and 1."""
-    classes = [own.logits(of).argmax(dim=1).numpy() for of in (data.x.detach().cpu().double().numpy(), x)]
+@dataclass
+class _Import:
+    """What is imported, and how far that has come."""
+
+    module: Any
+    data: Any
+    forward: Forward | None
+    graph: Graph
+    x: npt.NDArray[np.bool_]
+    observe: Observer | None
+    done: int = 0
+
+    def step(self) -> None:
+        """One run of the module has ended, of four or, where it is small, seven."""
+        self.done += 1
+        if self.observe is not None:
+            self.observe(self.done, max(self.done, 4 if self.x.size > _LARGE else 7))
+
+
+def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
+    """The model, from double precision where the module can be run in that, and held against the module."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    doubled: list[_Comparison] | None = None
+    inputs = _inputs(what.x)
+    try:
+        double = Subject.of(what.module, what.data, what.forward, torch.float64)
+        network, doubled = _followed(what, double, _DOUBLE_TOLERANCE, 1e-12, inputs)
+    except (NotRunnableError, PrecisionError) as error:
+        network, held = _followed(what, own, tolerance, 4 * float(torch.finfo(own.dtype).eps), inputs)
+        _log.warning(
+            "the module cannot be run in double precision, where it would be compared more closely: %s",
+            error.__cause__ or error,
+        )
+    else:
+        held = [_compared(what, own, network, x, tolerance) for x in inputs[::2]]
+    model = network.model
+    model.verification = Verification(
+        held[0].largest,
+        max(comparison.largest for comparison in held),
+        max(comparison.allowed for comparison in held),
+        None if doubled is None else max(comparison.largest for comparison in doubled),
+        len(inputs),
+        held[0].disagreements,
+    )
+    return model
+
+
+def _followed(
+    what: _Import, subject: Subject, tolerance: float, rounding: float, inputs: list[npt.NDArray[Any]]
+) -> tuple[_Network, list[_Comparison]]:
+    """The model of a module, and how it compares on each input: the first of them before the module is followed."""
+    before = subject.logits(inputs[0])
+    what.step()
+    logits, end = subject.follow(*what.x.shape)
+    model = model_of(logits, what.x.shape[1], what.graph.adjacency, rounding)
+    what.step()
+    network = _Network(model, what.graph, end)
+    compared = [_comparison(before, network.output(inputs[0]), tolerance)]
+    return network, compared + [_compared(what, subject, network, x, tolerance) for x in inputs[1:]]
+
+
+def _check_binarised(model: Model, own: Subject, data: Any, x: npt.NDArray[np.bool_]) -> None:
+    """Warns of nodes that the module gives another class on `data.x` as it is than on 0 and 1."""
+    classes = [own.logits(of).argmax(axis=1) for of in (data.x.detach().cpu().double().numpy(), x)]
     changed = np.flatnonzero(classes[0] != classes[1])
     if len(changed):
         _log.warning(
@@ -127,11 +173,12 @@ def _changed_by_binarising(own: Subject, data: Any, x: npt.NDArray[np.bool_]) ->
             len(changed),
             changed[0],
         )
-    return tuple(int(node) for node in changed)
+    assert model.verification is not None
+    model.verification = dataclasses.replace(model.verification, binarised=tuple(int(node) for node in changed))
 
 
 def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
-    """The graph with its edges as they are: the propagation is the module's and does not depend on them."""
+    """The graph with its edges as they are: what the module makes of them is in the propagations."""
     return Graph.from_edges(
         edges_of(data),
         x,
@@ -144,19 +191,20 @@ def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
     )
 
 
-def _tampered(graph: Graph, x: npt.NDArray[np.bool_]) -> Graph:
-    return Graph(graph.adjacency, x, directed=True, keep_self_loops=True)
-
-
-def _inputs(x: npt.NDArray[np.bool_]) -> Iterator[npt.NDArray[np.bool_]]:
-    """Attribute matrices to compare on: as they are, and tampered with."""
+def _inputs(x: npt.NDArray[np.bool_]) -> list[npt.NDArray[Any]]:
+    """Attribute matrices to compare on: as they are, and tampered with; fewer where they are large."""
     random = np.random.default_rng(0)
-    yield x
-    yield x ^ (random.random(x.shape, dtype=np.float32) < 0.01)
-    if x.size <= _LARGE:
-        yield x ^ (random.random(x.shape, dtype=np.float32) < 0.5)
-        yield np.ones_like(x)
-        yield np.zeros_like(x)
+    return [x, *(_tampered(x, random) for _ in range(1 if x.size > _LARGE else 3))]
+
+
+def _tampered(x: npt.NDArray[np.bool_], random: np.random.Generator) -> npt.NDArray[np.float32]:
+    """Nodes by chance with 1 % of the attributes flipped, with attributes by chance, or with numbers that no attacker reaches."""
+    numbers = random.random(x.shape, dtype=np.float32)
+    made: npt.NDArray[np.float32] = (x ^ (numbers < 0.01)).astype(np.float32)
+    kind = random.integers(3, size=len(x))
+    made[kind == 1] = numbers[kind == 1] < 0.5
+    made[kind == 2] = numbers[kind == 2]
+    return made
 
 
 @dataclass(frozen=True)
@@ -168,21 +216,38 @@ class _Comparison:
     disagreements: tuple[int, ...]
 
 
-def _held(
-    subject: Subject, graph: Graph, x: npt.NDArray[np.bool_], inputs: Iterable[npt.NDArray[Any]], tolerance: float
-) -> tuple[Model, list[_Comparison]]:
-    """The model of a module, and how it compares on each input."""
-    model = model_of(subject.run(x)[0], len(x))
-    return model, [_compare(subject, model, graph, other, tolerance) for other in inputs]
+class _Network:
+    """A model, and how to compute with it what the module returns."""
+
+    def __init__(self, model: Model, graph: Graph, end: str) -> None:
+        self.model, self._end = model, end
+        self._evaluator = Evaluator(model, graph)
+        self._known: list[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]] = []
+
+    def output(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Logits up to a constant a node, or their softmax."""
+        for known, logits in self._known:
+            if known is x:
+                return logits
+        self._known.append((x, self._output(x)))
+        return self._known[-1][1]
+
+    def _output(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        logits = self._evaluator.logits(x)
+        if self._end != "softmax":
+            return logits
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[Any], tolerance: float) -> _Comparison:
-    """Holds the model against the module on `x` in place of the attributes of `graph`, layer by layer and at the end."""
-    calls, output = subject.run(x)
-    propagation = model.propagation_on(graph)
-    _check_propagation(calls, propagation)
-    _check_layers(calls, model, propagation, tolerance)
-    theirs, ours = output.double().numpy(), model.logits(_tampered(graph, x))
+def _compared(what: _Import, subject: Subject, network: _Network, x: npt.NDArray[Any], tolerance: float) -> _Comparison:
+    """Holds the model against the module on `x` in place of the attributes."""
+    theirs = subject.logits(x)
+    what.step()
+    return _comparison(theirs, network.output(x), tolerance)
+
+
+def _comparison(theirs: npt.NDArray[np.float64], ours: npt.NDArray[np.float64], tolerance: float) -> _Comparison:
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
     # Margins are all that matters, and log_softmax moves all logits of a node alike.
@@ -193,46 +258,7 @@ def _compare(subject: Subject, model: Model, graph: Graph, x: npt.NDArray[Any], 
         node = int(np.argmax(difference.max(axis=1)))
         raise VerificationError(
             f"the imported model's logits differ from the module's by up to {largest:.3g} (at node {node}), more than "
-            f"{allowed:.3g}; the module computes something else than P x W + b with ReLUs between"
+            f"{allowed:.3g}; the module computes something else than what it was seen to compute"
         )
     differs = np.flatnonzero(theirs.argmax(axis=1) != ours.argmax(axis=1))
     return _Comparison(largest, allowed, tuple(int(node) for node in differs))
-
-
-def _check_propagation(calls: list[Call], propagation: Any) -> None:
-    """Refuses a propagation that is another one where other attributes are set."""
-    for call in calls:
-        if (propagation_of(call, propagation.shape[0]) != propagation).nnz:
-            raise VerificationError(
-                f"layer {call.name!r} has another propagation where other attributes are set; certificates need one that does "
-                "not depend on them"
-            )
-
-
-def _check_layers(calls: list[Call], model: Model, propagation: Any, tolerance: float) -> None:
-    """Refuses layers that give something else than `P x W + b`, be it for what they are given or for the probes."""
-    for call, weight, bias in zip(calls, model.weights, model.biases, strict=True):
-        for x, output in ((call.x, call.output), (call.probes[0], call.probes_output[0])):
-            given = x.double().numpy()
-            expected = propagation @ (given @ weight) + bias
-            # Each value is allowed what its own sum may lose to rounding, lest large ones hide small ones.
-            scale = propagation @ (np.abs(given) @ np.abs(weight)) + np.abs(bias)
-            difference = np.abs(output.double().numpy() - expected)
-            if not (difference <= tolerance * scale + _smallest(output)).all():
-                raise _differs(call, float(difference.max()))
-        of_zeros = call.probes_output[1].double().numpy()
-        if not np.array_equal(of_zeros, np.broadcast_to(bias, of_zeros.shape)):
-            raise _differs(call, float(np.abs(of_zeros - bias).max()))
-
-
-def _differs(call: Call, difference: float) -> VerificationError:
-    return VerificationError(
-        f"layer {call.name!r} gives values that differ from P x W + b by up to {difference:.3g}; has somebody put something "
-        "into it?"
-    )
-
-
-def _smallest(tensor: Any) -> float:
-    """What rounding below the smallest normal number may lose."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    return float(torch.finfo(tensor.dtype).tiny)

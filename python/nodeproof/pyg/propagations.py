@@ -1,0 +1,123 @@
+"""Message-passing matrices by name, so that a model can be used on other graphs; those without a name as they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from .expression import same
+
+#: Powers up to which polynomials of a named propagation are looked for.
+_DEGREE = 3
+
+
+def named(adjacency: Any) -> dict[str, Any]:
+    """The propagations that nodeproof has names for, on a graph with this adjacency."""
+    adjacency = scipy.sparse.csr_matrix(adjacency, dtype=np.float64)
+    loops = scipy.sparse.identity(adjacency.shape[0], format="csr")
+    degree = np.diff(adjacency.indptr).astype(np.float64)
+    root = scipy.sparse.diags(1.0 / np.sqrt(degree + 1.0))
+    return {
+        "symmetric-gcn": (root @ (adjacency + loops) @ root).tocsr(),
+        "row-normalised": (scipy.sparse.diags(1.0 / (degree + 1.0)) @ (adjacency + loops)).tocsr(),
+        "row-mean": (scipy.sparse.diags(1.0 / np.maximum(degree, 1.0)) @ adjacency).tocsr(),
+        "adjacency": adjacency,
+    }
+
+
+class Propagations:
+    """The propagations of a model, each of them once.
+
+    Args:
+        adjacency: of the graph that the module was run on.
+        tolerance: relative difference up to which a matrix is the named one.
+    """
+
+    def __init__(self, adjacency: Any, tolerance: float) -> None:
+        self._named = named(adjacency)
+        self._tolerance = tolerance
+        #: Names, polynomials `{"polynomial": [c₀, c₁, …], "of": name}`, and matrices.
+        self.given: list[Any] = []
+        self._matrices: list[Any] = []
+        # Two matrices that agree on random vectors are the same.
+        self._vectors = np.random.default_rng(0).standard_normal((adjacency.shape[0], 2))
+        self._powers = {name: self._images(matrix) for name, matrix in self._named.items()}
+
+    def place(self, matrix: Any) -> tuple[int, float]:
+        """Where `matrix` stands among the propagations, and how many times it is taken."""
+        name, factor = self._recognised(matrix)
+        return self._interned(name, matrix if name is None else matrix / factor), factor
+
+    def of_row_sums(self, sums: npt.NDArray[np.float64], among: list[int]) -> tuple[int, float]:
+        """A propagation that multiplies ones to these numbers, and how many times: one of `among`, or a diagonal."""
+        for place in among:
+            found = np.asarray(self._matrices[place].sum(axis=1)).ravel()
+            factor = _ratio(sums, found)
+            if np.abs(sums - factor * found).max() <= self._tolerance * np.abs(sums).max():
+                return place, factor
+        return self._interned(None, scipy.sparse.diags(sums).tocsr()), 1.0
+
+    def _interned(self, name: Any, matrix: Any) -> int:
+        for place, (known, other) in enumerate(zip(self.given, self._matrices, strict=True)):
+            if (name is not None and _is(known, name)) or (name is None and not isinstance(known, (str, dict)) and same(other, matrix)):
+                return place
+        matrix.sum_duplicates()
+        self.given.append(matrix if name is None else name)
+        self._matrices.append(matrix if not isinstance(name, str) else self._matrix(name))
+        return len(self.given) - 1
+
+    def _matrix(self, name: str) -> Any:
+        return self._named[name] if name in self._named else scipy.sparse.identity(len(self._vectors), format="csr")
+
+    def _images(self, matrix: Any) -> list[npt.NDArray[np.float64]]:
+        """P z, P² z, … for the random vectors z."""
+        return list(itertools.accumulate(range(_DEGREE), lambda z, _: matrix @ z, initial=self._vectors))[1:]
+
+    def _recognised(self, matrix: Any) -> tuple[Any, float]:
+        """A name or a polynomial, and a factor."""
+        image, scale = matrix @ self._vectors, abs(matrix) @ np.abs(self._vectors)
+        for name, powers in self._candidates():
+            columns = np.stack([power.ravel() for power in powers], axis=1)
+            coefficients = np.linalg.lstsq(columns, image.ravel(), rcond=None)[0]
+            coefficients = _tidy(coefficients)
+            rest = image.ravel() - columns @ coefficients
+            if not (np.abs(rest) <= self._tolerance * scale.ravel() + 1e-300).all():
+                continue
+            if name == "identity":
+                return name, float(coefficients[0])
+            factor = float(coefficients[-1])
+            polynomial = [float(c) for c in _tidy(coefficients / factor)]
+            return name if polynomial == [0.0, 1.0] else {"polynomial": polynomial, "of": name}, factor
+        return None, 1.0
+
+    def _candidates(self) -> Iterator[tuple[str, list[npt.NDArray[np.float64]]]]:
+        """Simple ones first."""
+        yield "identity", [self._vectors]
+        for degree in range(1, _DEGREE + 1):
+            for name, powers in self._powers.items():
+                yield name, [self._vectors, *powers[:degree]]
+
+
+def _tidy(coefficients: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Coefficients without what rounding has left: numbers with few digits are meant to have few."""
+    largest = np.abs(coefficients).max(initial=0.0)
+    short = np.round(coefficients, 6)
+    return np.where(np.abs(coefficients - short) <= 1e-13 * largest, short, coefficients)
+
+
+def _is(known: Any, name: Any) -> bool:
+    """Whether two names are the same, or two polynomials up to rounding."""
+    if isinstance(known, dict) and isinstance(name, dict):
+        one, two = known["polynomial"], name["polynomial"]
+        return bool(known["of"] == name["of"] and len(one) == len(two) and np.allclose(one, two, rtol=1e-13, atol=0))
+    return isinstance(known, str) and bool(known == name)
+
+
+def _ratio(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    place = int(np.abs(other).argmax())
+    return float(one[place] / other[place]) if other[place] else 0.0
