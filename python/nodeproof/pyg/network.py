@@ -51,8 +51,7 @@ class _Builder:
         terms = None if step_by_step else _flattened(of)
         if terms is None:
             step_by_step, terms = True, list(of.terms)
-        made = [self._read(term, step_by_step) for term in terms if term.source is not None]
-        made = _joined([term for term in made if term is not None])
+        made = _joined([self._read(term, step_by_step) for term in _telling(terms)])
         constants = [term for term in terms if term.source is None]
         bias, ones = self._constants(constants, of.columns, [term.propagation for term in made])
         layer_terms = made + ones
@@ -63,12 +62,9 @@ class _Builder:
         self.layers.append(Layer(layer_terms, bias, _activation(slope)))
         return len(self.layers) - 1
 
-    def _read(self, term: Term, step_by_step: bool) -> ModelTerm | None:
+    def _read(self, term: Term, step_by_step: bool) -> ModelTerm:
         """A term of a layer, with what it reads."""
         left, right = term.left, term.right
-        left.eliminate_zeros()
-        if not left.nnz or not (right.nnz if scipy.sparse.issparse(right) else right.any()):
-            return None
         _check_finite([left.data])
         assert term.source is not None
         source: str | int = "attributes"
@@ -102,6 +98,16 @@ class _Builder:
                 place, factor = self.propagations.of_row_sums(sums, among)
                 ones.append(ModelTerm("ones", place, factor * row.reshape(1, columns)))
         return bias, _joined(ones)
+
+
+def _telling(terms: list[Term]) -> list[Term]:
+    """Terms that read something, without those that are 0, unless all are."""
+    reading = [term for term in terms if term.source is not None]
+    return [term for term in reading if _some(term.left) and _some(term.right)] or reading[:1]
+
+
+def _some(matrix: Any) -> bool:
+    return bool((matrix.data if scipy.sparse.issparse(matrix) else matrix).any())
 
 
 def _rows_of(terms: list[Term]) -> list[tuple[Floats, Floats]]:

@@ -453,7 +453,7 @@ def activated(of: Expression, slope: float) -> Expression:
         flat = Expression.constant(np.where(values > 0, values, slope * values), values.shape, "rc")
         return Expression(of.shape, of.sides, flat.terms)
     if of.rows != of.terms[[term.source is not None for term in of.terms].index(True)].left.shape[1]:
-        raise UnfitError("applies an activation to values of edges, not of nodes")
+        raise UnfitError("applies an activation to values of edges, or of a part of the nodes")
     if all(_is_positive(term) for term in of.terms):
         return of
     return Expression.whole(Source(of.columns, of, slope), of.rows, of.shape, of.sides)

@@ -17,7 +17,7 @@ from .._optional import optional
 from ..errors import InputError, NodeproofError, VerificationError
 from .convert import float_type
 from .expression import Expression
-from .trace import Trace
+from .trace import Trace, is_of_a_trace
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
 Forward = Callable[[Any, Any], Any]
@@ -57,11 +57,7 @@ class Subject:
         output = self._followed(trace, trace.follow(nodes, attributes, self.dtype))
         trace.check_all()
         self._forget()
-        if _state(self.module) != before:
-            raise VerificationError(
-                "the module changes its own parameters, buffers or attributes when it is run, so that the next run may compute "
-                "something else; certificates need a module that does the same every time"
-            )
+        _check_state(before, _state(self.module))
         _check_logits(output, nodes)
         if isinstance(output, torch.Tensor) and not trace.is_followed(output):
             raise VerificationError("the module returns something that was not computed from data.x by PyTorch")
@@ -132,16 +128,37 @@ def _check_logits(output: Any, nodes: int) -> None:
         raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; {_EXAMPLE}")
 
 
-def _state(module: Any) -> str:
-    """A hash of what a module and its parts have as attributes, as far as one can look into these."""
+def _state(module: Any) -> dict[str, str]:
+    """Hashes of what a module and its parts have as attributes, by their paths, as far as one can look into these."""
+    return {
+        f"{path}.{name}" if path else name: _hash(value)
+        for path, part in module.named_modules()
+        for values in (vars(part), part._parameters, part._buffers)
+        for name, value in values.items()
+        if name not in ("_parameters", "_buffers", "_modules")
+    }
+
+
+def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
+    """Refuses modules that change when they are run."""
+    for name in before | after:
+        if before.get(name) != after.get(name):
+            raise VerificationError(
+                f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
+                "certificates need a module that does the same every time"
+            )
+
+
+def _hash(value: Any) -> str:
+    """A hash of tensors, arrays, numbers and texts, and of containers of these; of others just the class."""
     torch = optional("torch", "pyg", "from_pyg()")
     digest = hashlib.sha256()
 
     def add(value: Any, depth: int) -> None:
         digest.update(type(value).__name__.encode())
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, torch.Tensor) and not is_of_a_trace(value):
             dense = value.detach() if value.layout is torch.strided else value.detach().to_dense()
-            digest.update(np.ascontiguousarray(dense.double().numpy() if dense.is_floating_point() else dense.numpy()).tobytes())
+            digest.update(np.ascontiguousarray(dense.double().numpy()).tobytes())
         elif isinstance(value, np.ndarray):
             digest.update(np.ascontiguousarray(value).tobytes())
         elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
@@ -154,11 +171,7 @@ def _state(module: Any) -> str:
             for part in value:
                 add(part, depth - 1)
 
-    for name, part in module.named_modules():
-        digest.update(name.encode())
-        for key, value in vars(part).items():
-            add(key, 0)
-            add(value, 4)
+    add(value, 4)
     return digest.hexdigest()
 
 

@@ -309,6 +309,11 @@ class Trace:
         return value if value.device.type == "meta" else _blank(value, "meta")
 
 
+def is_of_a_trace(value: Any) -> bool:
+    """Whether a tensor belongs to a trace, this one or another."""
+    return hasattr(type(value), "_nodeproof_trace")
+
+
 def _is_off(function: Any, arguments: Any) -> bool:
     """Whether an operation that may draw random numbers does not."""
     training = {"native_dropout": 2, "dropout": 2, "rrelu_with_noise": 4, "rrelu_with_noise_functional": 4}.get(_name(function)[0])
@@ -393,6 +398,8 @@ def _followed_class(trace: Trace) -> Any:
 
     class Followed(torch.Tensor):  # type: ignore[misc, name-defined]
         """A tensor without values of its own."""
+
+        _nodeproof_trace = True
 
         @staticmethod
         def __new__(cls, value: Any, *_: Any) -> Any:
