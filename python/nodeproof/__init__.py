@@ -1,4 +1,4 @@
-"""Proofs that a graph convolutional network's predictions withstand tampering with node attributes.
+"""Proofs that a graph neural network's predictions withstand tampering with node attributes.
 
 Give nodeproof a graph, a trained network and a budget of attribute flips, and every node gets a verdict: *robust*, proven;
 *nonrobust*, with the flips that change its class; or, if time runs out, *undecided*.
@@ -31,7 +31,7 @@ from .errors import (
 from .estimator import RobustGCN
 from .explanation import Explanation, explain
 from .graph import Graph
-from .model import Model
+from .model import Layer, Model, Term
 from .page import Report, report
 from .pyg import Verification, from_pyg, to_pyg
 from .results import Certificate, Certificates, Radii, Radius
@@ -49,6 +49,7 @@ __all__ = [
     "Graph",
     "InputError",
     "InternalError",
+    "Layer",
     "MissingDependencyError",
     "MissingFileError",
     "Model",
@@ -58,6 +59,7 @@ __all__ = [
     "Report",
     "RobustGCN",
     "Split",
+    "Term",
     "Training",
     "Verification",
     "VerificationError",

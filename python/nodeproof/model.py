@@ -135,16 +135,17 @@ class Model:
     def from_state_dict(cls, state: Mapping[str, Any], propagation: Any) -> Model:
         """A model of the tensors of a `torch` state dict: of `GCNConv` layers, or of linear ones, in their order.
 
-        Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Others are recognised by the
-        length of their bias, and are an error where that does not decide. Nothing in a state dict says what the
-        propagation is, nor that there are ReLUs between the layers, nor that there is nothing else: you do. If the module
+        Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Those of linear layers are
+        recognised by the length of their bias, and are an error where that does not decide. Nothing in a state dict says what
+        the propagation is, nor that there are ReLUs between the layers, nor that there is nothing else: you do. If the module
         is at hand, use `nodeproof.from_pyg`, which looks at all of that.
 
         Args:
             state: `module.state_dict()`; every tensor must be a weight or a bias of a layer `P x W + b`.
-            propagation: see `Model`; "symmetric-gcn" is that of `GCNConv` on a graph without self-loops.
+            propagation: see `Model`; "symmetric-gcn" is that of `GCNConv` on a graph without self-loops, "row-mean" that of
+                `SAGEConv`, and "identity" that of linear layers, which are refused with any other.
         """
-        return cls(*layers_of(state), propagation)
+        return cls(*layers_of(state, propagation), propagation)
 
     def write(self, path: StrPath) -> None:
         """Writes `.safetensors`, with the propagation and the metadata."""
@@ -289,7 +290,9 @@ def _table(model: Model) -> str:
         shown = activation if isinstance(activation, str) else "{} {:g}".format(*activation)
         rows.append((str(place), str(len(bias)), shown, ", ".join(_term_in_words(term, names) for term in terms)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows]
+    lines = [
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
+    ]
     return "\n".join([f"Model: {model.attributes} attributes, {model.classes} classes", *lines])
 
 
@@ -322,7 +325,9 @@ def _given_layer(place: int, layer: Any) -> tuple[list[Any], Floats, Any]:
         terms, bias, activation = layer
         parts = [(source, propagation, weight) for source, propagation, weight in terms]
     except (TypeError, ValueError) as error:
-        raise InputError(f"layer {place} must be Layer([Term(source, propagation, weight), …], bias, activation): {error}") from error
+        raise InputError(
+            f"layer {place} must be Layer([Term(source, propagation, weight), …], bias, activation): {error}"
+        ) from error
     made = []
     for number, (source, propagation, weight) in enumerate(parts):
         where = f"term {number} of layer {place}"
@@ -355,7 +360,9 @@ def given_propagation(propagation: Any) -> Any:
     if isinstance(propagation, Mapping):
         if set(propagation) != {"polynomial", "of"}:
             raise InputError('a polynomial of a propagation is {"polynomial": [c₀, c₁, …], "of": propagation}')
-        coefficients = [finite("coefficient", coefficient) for coefficient in _layers("polynomial", propagation["polynomial"])]
+        coefficients = [
+            finite("coefficient", coefficient) for coefficient in _layers("polynomial", propagation["polynomial"])
+        ]
         return {"polynomial": coefficients, "of": given_propagation(propagation["of"])}
     triple, shape = compressed_rows(propagation, "the propagation")
     if shape[0] != shape[1]:

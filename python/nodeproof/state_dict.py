@@ -13,14 +13,15 @@ from ._matrices import check_numbers, plain
 from .errors import InputError
 
 #: How weights and biases of a layer may be called, behind the layer's own name.
-_WEIGHTS = ("lin.weight", "lin_l.weight", "weight")
+_WEIGHTS_OF_MESSAGES = ("lin.weight", "lin_l.weight")
+_WEIGHTS = (*_WEIGHTS_OF_MESSAGES, "weight")
 _BIASES = ("lin.bias", "lin_l.bias", "bias")
 
 
 def layers_of(
-    state: Mapping[str, Any],
+    state: Mapping[str, Any], propagation: Any
 ) -> tuple[list[npt.NDArray[np.float64]], list[npt.NDArray[np.float64] | None]]:
-    """Weights (inputs × outputs) and biases."""
+    """Weights (inputs × outputs) and biases of layers with this propagation."""
     if not isinstance(state, Mapping):
         raise InputError(
             f"a state dict maps names to tensors, which a {type(state).__name__} does not; give module.state_dict()"
@@ -35,6 +36,7 @@ def layers_of(
         check_numbers(array.dtype, key)
         entry[part] = (name, array.astype(np.float64))
     _check_order(list(layers))
+    _check_kinds(layers, propagation)
     weights: list[npt.NDArray[np.float64]] = []
     biases: list[npt.NDArray[np.float64] | None] = []
     for layer, entry in layers.items():
@@ -57,6 +59,27 @@ def _check_order(layers: list[str]) -> None:
         raise InputError(f"the layers come in the order {', '.join(layers)}; give them in the order of the network")
 
 
+def _check_kinds(layers: Mapping[str, Mapping[str, tuple[str, Any]]], propagation: Any) -> None:
+    """Refuses tensors of layers that pass no messages where a propagation is claimed, and the other way round."""
+    for layer, entry in layers.items():
+        name = entry["weight"][0] if "weight" in entry else None
+        if name == "weight" and not _is_identity(propagation):
+            raise InputError(
+                f"the tensors of layer {layer!r} are called weight and bias, as those of a torch.nn.Linear are, which has no "
+                "propagation; those of a GCNConv are called lin.weight and bias. If the layer is linear, give the propagation "
+                "'identity'; if it is one of your own that passes messages, use nodeproof.from_pyg, or Model(weights, biases)"
+            )
+        if name in _WEIGHTS_OF_MESSAGES and _is_identity(propagation):
+            raise InputError(
+                f"the tensors of layer {layer!r} are those of a GCNConv or SAGEConv, which passes messages; 'identity' is the "
+                "propagation of linear layers"
+            )
+
+
+def _is_identity(propagation: Any) -> bool:
+    return isinstance(propagation, str) and propagation == "identity"
+
+
 def _part(key: str) -> tuple[str, str, str]:
     if not isinstance(key, str):
         raise InputError(f"{key!r} is no name of a tensor; give module.state_dict()")
@@ -67,8 +90,8 @@ def _part(key: str) -> tuple[str, str, str]:
                 if not layer.rpartition(".")[2].startswith("lin_"):
                     return layer, part, name
     raise InputError(
-        f"tensor {key!r} is neither a weight nor a bias of a layer `P x W + b`; nodeproof knows GCNConv layers, and SAGEConv "
-        "without root weight"
+        f"tensor {key!r} is neither a weight nor a bias of a layer `P x W + b`; a state dict is read if its layers are "
+        "GCNConv, or SAGEConv without root weight. For other networks use nodeproof.from_pyg, which takes the module"
     )
 
 

@@ -11,7 +11,7 @@ F = torch.nn.functional
 torch.set_num_threads(1)
 
 from torch_geometric.data import Data  # noqa: E402
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv  # noqa: E402
+from torch_geometric.nn import ClusterGCNConv, GATConv, GCNConv, SAGEConv  # noqa: E402
 
 
 class Network(torch.nn.Module):
@@ -23,10 +23,12 @@ class Network(torch.nn.Module):
         self.between, self.last, self.before = between, last, before
 
     def forward(self, x, edge_index, edge_weight=None):
-        weight = () if isinstance(self.conv1, SAGEConv) else (edge_weight,)
-        x = self.between(self.conv1(self.before(x), edge_index, *weight))
+        def weight(conv):
+            return () if isinstance(conv, (SAGEConv, ClusterGCNConv)) else (edge_weight,)
+
+        x = self.between(self.conv1(self.before(x), edge_index, *weight(self.conv1)))
         x = F.dropout(x, 0.5, training=self.training)
-        return self.last(self.conv2(x, edge_index, *weight))
+        return self.last(self.conv2(x, edge_index, *weight(self.conv2)))
 
 
 def gcn(**options):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 
 import numpy as np
 import pytest
@@ -16,8 +17,18 @@ F = torch.nn.functional
 
 from networks import Network, Odd, data, gcn, hooked  # noqa: E402
 from torch_geometric.data import Data  # noqa: E402
-from torch_geometric.nn import GCNConv, SAGEConv, Sequential, SGConv  # noqa: E402
-from torch_geometric.nn.models import GCN  # noqa: E402
+from torch_geometric.nn import (  # noqa: E402
+    ChebConv,
+    ClusterGCNConv,
+    GCNConv,
+    GraphConv,
+    SAGEConv,
+    Sequential,
+    SGConv,
+    SSGConv,
+    TAGConv,
+)
+from torch_geometric.nn.models import GCN, GraphSAGE  # noqa: E402
 
 KINDS = ["plain", "directed", "loops", "duplicates", "weights"]
 LAYERS = {
@@ -31,6 +42,10 @@ LAYERS = {
     "sage": lambda: Network(SAGEConv(6, 5, root_weight=False), SAGEConv(5, 3, root_weight=False)),
     "sage, no bias": lambda: Network(*(SAGEConv(i, o, root_weight=False, bias=False) for i, o in ((6, 5), (5, 3)))),
     "sgc": lambda: Network(SGConv(6, 5, K=2), SGConv(5, 3, K=2)),
+    "sage, root weight": lambda: Network(SAGEConv(6, 5), SAGEConv(5, 3)),
+    "signed": lambda: Network(ChebConv(6, 5, K=3), ChebConv(5, 3, K=2)),
+    "leaky": lambda: Network(GraphConv(6, 5), TAGConv(5, 3), between=lambda x: F.leaky_relu(x, 0.3)),
+    "teleporting": lambda: Network(SSGConv(6, 5, alpha=0.2, K=5), ClusterGCNConv(5, 3)),
     "log_softmax": lambda: Network(GCNConv(6, 5), GCNConv(5, 3), last=lambda x: F.log_softmax(x, dim=1)),
     "relu_": lambda: Network(GCNConv(6, 5), GCNConv(5, 3), between=F.relu_),
     "one layer": lambda: Sequential(
@@ -128,9 +143,11 @@ def test_a_cache_counts_not_the_edges_given() -> None:
     module, of = gcn(cached=True), data()
     other = data(seed=9)
     module.eval()(other.x, other.edge_index)
-    _, model = from_pyg(module, of)
-    _, expected = from_pyg(gcn(), Data(x=of.x, edge_index=other.edge_index))
-    assert model == expected
+    graph, model = from_pyg(module, of)
+    elsewhere, expected = from_pyg(gcn(), Data(x=of.x, edge_index=other.edge_index))
+    cached, usual = model.propagation_on(graph).toarray(), expected.propagation_on(elsewhere).toarray()
+    np.testing.assert_allclose(cached, usual, atol=1e-7)
+    assert model.propagation == "custom" and np.abs(cached - expected.propagation_on(graph).toarray()).max() > 0.1
 
 
 def test_the_module_is_not_changed() -> None:
@@ -164,6 +181,57 @@ def test_pygs_own_models_and_data_as_an_argument() -> None:
     assert from_pyg(lazy, of)[1].weights[0].shape == (6, 5)
     odd = from_pyg(gcn(), of, forward=lambda module, data: module(data.x, edge_index=data.edge_index))
     assert odd[1] == from_pyg(gcn(), of)[1]
+
+
+def test_sparse_adjacencies_are_read() -> None:
+    of = data("directed")
+    module = Network(SAGEConv(6, 5), GCNConv(5, 3)).double()
+    _, expected = from_pyg(module, of)
+
+    class OfAdjacency(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+
+        def forward(self, x, adj_t):
+            return self.inner(x, adj_t)
+
+    sparse = copy.copy(of)
+    ones = torch.ones(of.num_edges, dtype=torch.float64)
+    sparse.adj_t = torch.sparse_coo_tensor(of.edge_index.flip(0), ones, (12, 12)).coalesce().to_sparse_csr()
+    sparse.edge_index = None
+    graph, model = from_pyg(OfAdjacency(), sparse)
+    assert model.propagations == expected.propagations == ["row-mean", "identity", "symmetric-gcn"]
+    np.testing.assert_allclose(model.logits(graph), expected.logits(graph), atol=1e-12)
+
+
+def test_tuples_need_somebody_to_choose() -> None:
+    class Both(Network):
+        def forward(self, x, edge_index):
+            return super().forward(x, edge_index), x
+
+    module, of = Both(GCNConv(6, 5), GCNConv(5, 3)), data()
+    with pytest.raises(nodeproof.InputError, match=r"returns a tuple.*forward=lambda module, data: .*\[0\]"):
+        from_pyg(module, of)
+    graph, model = from_pyg(module, of, forward=lambda module, data: module(data.x, data.edge_index)[0])
+    np.testing.assert_allclose(model.logits(graph), run(module, of, of.x)[0], atol=1e-5)
+
+
+def test_large_imports_say_how_far_they_are() -> None:
+    steps: list[tuple[int, int]] = []
+    from_pyg(gcn(), data(), progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(done, 7) for done in range(1, 8)]
+
+
+def test_imports_are_fast(bundled: nodeproof.Graph) -> None:
+    """Two seconds of the processor on the bundled graph; here four, as machines that test are busy."""
+    of = bundled.to_pyg()
+    for module in (GCN(2048, 64, 2, 6), GraphSAGE(2048, 64, 2, 6)):
+        from_pyg(GCN(6, 5, 2, 3), data())
+        begin = time.process_time()
+        _, model = from_pyg(module, of)
+        assert time.process_time() - begin < 4.0
+        assert model.attributes == 2048 and len(model.layers) == 2
 
 
 def test_one_layer_called_twice_is_two() -> None:
@@ -218,12 +286,12 @@ def test_hooks_and_compilers_that_change_nothing_are_fine() -> None:
     assert from_pyg(Positional(GCNConv(6, 5), GCNConv(5, 3)), of)[1].attributes == 6
 
 
-def test_weights_that_are_computed_are_taken_as_they_are() -> None:
+def test_weights_that_are_computed_are_taken_in_double_precision() -> None:
     module = gcn()
     torch.nn.utils.parametrizations.weight_norm(module.conv1.lin)
     of = data()
     _, model = from_pyg(module, of)
-    np.testing.assert_array_equal(model.weights[0].T, module.conv1.lin.weight.detach().double().numpy())
+    np.testing.assert_array_equal(model.weights[0].T, module.double().conv1.lin.weight.detach().numpy())
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
@@ -233,7 +301,7 @@ def test_other_precisions_are_verified_too(dtype) -> None:
     graph, model = from_pyg(gcn().to(dtype), of)
     assert model.verification.largest_difference_double < 1e-9
     assert np.array_equal(graph.attributes.toarray(), of.x.double().numpy())
-    with pytest.raises(VerificationError, match="values that differ"):
+    with pytest.raises(VerificationError, match="differ from the module's"):
         from_pyg(gcn().to(dtype), of, tolerance=0.0)
     for tolerance in (float("inf"), float("nan"), "small"):
         with pytest.raises(nodeproof.InputError, match="tolerance=.* must be a (finite )?number"):
@@ -242,13 +310,24 @@ def test_other_precisions_are_verified_too(dtype) -> None:
 
 def test_a_graph_with_other_edges_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     of = data()
-    graph, model = from_pyg(gcn(), of)
+    graph, model = from_pyg(gcn(add_self_loops=False), of)
     options = {"global_budget": 1, "engine": "fast"}
     nodeproof.certify(nodeproof.Graph(graph.adjacency, np.ones((12, 6))), model, **options)
     assert not caplog.records
     other = nodeproof.Graph(np.zeros((12, 12)), graph.attributes)
     nodeproof.certify(other, model, **options)
     assert "a graph of other edges" in caplog.text
+
+
+def test_a_propagation_with_a_name_goes_along_with_the_graph(caplog: pytest.LogCaptureFixture) -> None:
+    module = Network(SAGEConv(6, 5), GCNConv(5, 3))
+    _, model = from_pyg(module, data())
+    of = data(seed=8, nodes=15)
+    graph, expected = from_pyg(module, of)
+    assert model.propagations == expected.propagations == ["row-mean", "identity", "symmetric-gcn"]
+    np.testing.assert_allclose(model.logits(graph), run(module.double(), of, of.x), atol=1e-12)
+    nodeproof.certify(graph, model, global_budget=1, engine="fast")
+    assert not caplog.records
 
 
 def change(**changes):
@@ -265,8 +344,7 @@ WRONG = {
     "flat attributes": (lambda: change(x=torch.ones(12)), "nodes × attributes"),
     "sparse attributes": (lambda: change(x=data().x.to_sparse()), "x is a sparse tensor"),
     "labels of many": (lambda: change(y=torch.ones(12, 2)), "one class a node"),
-    "negative weights": (lambda: change(edge_weight=-data("weights").edge_weight), "certificates need finite weights"),
-    "degrees that are none": (lambda: change(edge_weight=-data("weights").edge_weight), "need finite weights"),
+    "degrees that are none": (lambda: change(edge_weight=-data("weights").edge_weight), "numbers that are not finite"),
     "whole weights": (
         lambda: change(edge_weight=torch.ones(data("weights").num_edges, dtype=torch.int64)),
         "cannot be run on the data",
@@ -280,9 +358,8 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_data_that_do_not_fit_are_named(name: str) -> None:
     make, words = WRONG[name]
-    module = gcn(normalize=False) if name == "negative weights" else gcn()
     with pytest.raises(nodeproof.InputError, match="(?s)" + words):
-        from_pyg(module, make())
+        from_pyg(gcn(), make())
 
 
 def test_weights_that_are_not_finite_are_named() -> None:
@@ -353,7 +430,7 @@ def test_a_module_of_single_precision_only_is_compared_there(caplog: pytest.LogC
 
     _, model = from_pyg(Single(), data())
     assert model.verification.largest_difference_double is None and "cannot be run in double precision" in caplog.text
-    with pytest.raises(VerificationError, match="behind layer"):
+    with pytest.raises(VerificationError, match="the forward of Single: takes a maximum"):
         from_pyg(Single(lambda logits: logits.clamp(max=float(logits.max()) - 0.1)), data())
 
 

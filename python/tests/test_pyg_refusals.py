@@ -502,8 +502,8 @@ def test_modules_that_change_are_refused(name: str) -> None:
         from_pyg(Stateful(change), data())
 
 
-def test_attributes_that_were_cached_are_forgotten() -> None:
-    """A module that remembers its first answer has none that depends on the attributes; one of PyG's that caches is run anew."""
+def test_answers_that_are_remembered_are_refused() -> None:
+    """A module that remembers its first answer gives none that depends on the attributes."""
 
     class Remembering(torch.nn.Module):
         def __init__(self) -> None:
@@ -549,7 +549,10 @@ HONEST = {
     "turned": lambda m, x, h, e: m.conv2(h.flip(0).relu(), e),
     "turned units": lambda m, x, h, e: m.conv2(h.flip(1).relu()[:, [4, 2, 0, 1, 3]], e),
     "a mask of constants": lambda m, x, h, e: m.conv2(h.relu() * torch.tensor([1.0, 0, 1, 1, 0], dtype=h.dtype), e),
-    "other constants a node": lambda m, x, h, e: m.conv2((h + torch.arange(60, dtype=h.dtype).view(12, 5) % 7).relu(), e),
+    "a mask of truth values": lambda m, x, h, e: m.conv2(h.relu() * torch.tensor([True, False, True, True, True]), e),
+    "other constants a node": lambda m, x, h, e: m.conv2(
+        (h + torch.arange(60, dtype=h.dtype).view(12, 5) % 7).relu(), e
+    ),
     "a skip": lambda m, x, h, e: m.conv2(h.relu(), e) + h[:, :3],
     "forward": lambda m, x, h, e: m.conv2.forward(h.relu(), e),
     "transposed": lambda m, x, h, e: m.conv2((torch.eye(5, dtype=h.dtype) @ h.t()).t().relu(), e),
@@ -560,13 +563,24 @@ HONEST = {
     "chosen nodes": lambda m, x, h, e: m.conv2(h[torch.arange(11, -1, -1)].relu(), e),
     "an autograd function that is none": lambda m, x, h, e: m.conv2(torch.func.vmap(lambda row: 2 * row)(h).relu(), e),
     "means by scatter_reduce": lambda m, x, h, e: m.conv2(
-        torch.zeros_like(h).scatter_reduce(0, e[1][:, None].expand(-1, 5), h[e[0]], "mean", include_self=False).relu(), e
+        torch.zeros_like(h).scatter_reduce(0, e[1][:, None].expand(-1, 5), h[e[0]], "mean", include_self=False).relu(),
+        e,
     ),
     "a bias of the graph": lambda m, x, h, e: m.conv2((h + torch.bincount(e[0], minlength=12)[:, None]).relu(), e),
+    "nodes by a mask": lambda m, x, h, e: m.conv2(
+        torch.cat([h[torch.arange(12) > 4], h[torch.arange(12) <= 4]]).relu(), e
+    ),
+    "nodes by a mask of all": lambda m, x, h, e: m.conv2(h[torch.ones(12, dtype=torch.bool)].relu(), e),
+    "nodes from the end": lambda m, x, h, e: m.conv2(h[torch.arange(-12, 0)].relu() + h[-1], e),
+    "for inference": lambda m, x, h, e: torch.inference_mode()(
+        lambda: m.conv2(F.linear(h.relu(), torch.eye(5).to(h)), e)
+    )(),
     "edges of its own": lambda m, x, h, e: m.conv2(h.relu(), e[:, ::2]),
     "constants looked at": lambda m, x, h, e: m.conv2(h.relu(), e) if int(e.max()) < 12 and bool((e >= 0).all()) else h,
     "random numbers that are not": lambda m, x, h, e: m.conv2(F.dropout(h.relu(), 0.5, m.training), e),
-    "hidden constants": lambda m, x, h, e: m.conv2(h.relu(), e) + torch.zeros(3, dtype=h.dtype).fill_(2.5).numpy().sum(),
+    "hidden constants": lambda m, x, h, e: (
+        m.conv2(h.relu(), e) + torch.zeros(3, dtype=h.dtype).fill_(2.5).numpy().sum()
+    ),
 }
 
 
@@ -639,7 +653,10 @@ def test_small_differences_of_one_node_count() -> None:
 
 def test_units_that_no_input_wakes_are_looked_at_all_the_same() -> None:
     """The first unit is never positive in any run; what is done to it counts."""
-    module, of = Network(GCNConv(6, 5), GCNConv(5, 3), between=lambda h: h.relu() * torch.tensor([7, 1, 1, 1, 1]).to(h)), data()
+    module, of = (
+        Network(GCNConv(6, 5), GCNConv(5, 3), between=lambda h: h.relu() * torch.tensor([7, 1, 1, 1, 1]).to(h)),
+        data(),
+    )
     with torch.no_grad():
         module.conv1.bias[0] = -1e6
     _, model = from_pyg(module, of)

@@ -10,11 +10,11 @@ from networks import F, torch
 from torch.nn import BatchNorm1d, Dropout, LayerNorm, LeakyReLU, ModuleList, PReLU, ReLU
 from torch_geometric.nn import (
     APPNP,
-    GCN2Conv,
     ChebConv,
     ClusterGCNConv,
     GATConv,
     GATv2Conv,
+    GCN2Conv,
     GCNConv,
     GINConv,
     GraphConv,
@@ -240,7 +240,9 @@ ACCEPTED = [
     Case("… with `normalize=False`", gcns(normalize=False)),
     Case("… with `add_self_loops=False`, `bias=False`", gcns(add_self_loops=False, bias=False)),
     Case("… with `cached=True`", gcns(cached=True)),
-    Case("… with `log_softmax` at the end", lambda: Net(lambda m, x, e: F.log_softmax(m.net(x, e), dim=1), net=gcns()())),
+    Case(
+        "… with `log_softmax` at the end", lambda: Net(lambda m, x, e: F.log_softmax(m.net(x, e), dim=1), net=gcns()())
+    ),
     Case("… with `softmax` at the end", lambda: Net(lambda m, x, e: m.net(x, e).softmax(dim=-1), net=gcns()())),
     Case("… with logits / T", lambda: Net(lambda m, x, e: m.net(x, e) / 1.5, net=gcns()())),
     Case("`SAGEConv` (mean, root weight), ReLU, `SAGEConv`", sages()),
@@ -264,7 +266,9 @@ ACCEPTED = [
     Case("`LEConv`, ReLU, `LEConv`", convs(LEConv)),
     Case(
         "`MixHopConv(powers=[0, 1, 2])`, ReLU, Linear",
-        lambda: Net(lambda m, x, e: m.lin(m.conv(x, e).relu()), conv=MixHopConv(6, 4, powers=[0, 1, 2]), lin=Linear(12, 3)),
+        lambda: Net(
+            lambda m, x, e: m.lin(m.conv(x, e).relu()), conv=MixHopConv(6, 4, powers=[0, 1, 2]), lin=Linear(12, 3)
+        ),
     ),
     Case("`torch.nn.Linear` alone", lambda: Net(lambda m, x, e: m.lin(x), lin=torch.nn.Linear(6, 3))),
     Case(
@@ -276,7 +280,12 @@ ACCEPTED = [
         "`torch_geometric.nn.Sequential`",
         lambda: Sequential(
             "x, edge_index",
-            [(GCNConv(6, 5), "x, edge_index -> x"), ReLU(inplace=True), Dropout(), (GCNConv(5, 3), "x, edge_index -> x")],
+            [
+                (GCNConv(6, 5), "x, edge_index -> x"),
+                ReLU(inplace=True),
+                Dropout(),
+                (GCNConv(5, 3), "x, edge_index -> x"),
+            ],
         ),
     ),
     Case("BatchNorm in front of the ReLU", behind(GCNConv, lambda: BatchNorm1d(5), first=True)),
@@ -285,7 +294,10 @@ ACCEPTED = [
     Case("a residual sum, x + conv(x).relu()", residual),
     Case("`JumpingKnowledge('cat')`", jumping("cat")),
     Case("`JumpingKnowledge('last')`", lambda: GCN(6, 5, num_layers=2, out_channels=3, jk="last")),
-    Case("`torch.cat([x, conv(x)], dim=1)`", of_edges(lambda m, x, e: m.lin(torch.cat([x, m.conv1(x, e).relu()], 1)), lin=lambda: Linear(11, 3))),
+    Case(
+        "`torch.cat([x, conv(x)], dim=1)`",
+        of_edges(lambda m, x, e: m.lin(torch.cat([x, m.conv1(x, e).relu()], 1)), lin=lambda: Linear(11, 3)),
+    ),
     Case("LeakyReLU(0.2)", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=lambda: LeakyReLU(0.2))),
     Case("PReLU, one slope", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=PReLU)),
     Case("PReLU, a slope a unit", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=slopes)),
@@ -302,8 +314,13 @@ ACCEPTED = [
     Case("the same with `torch.sparse.mm`", SparseGCN),
     Case("sums by `index_add_` and `scatter`", ByHand),
     Case("layers of several kinds", two(lambda: SAGEConv(6, 5), lambda: GCNConv(5, 3))),
-    Case("the average of two networks", lambda: Net(lambda m, x, e: (m.a(x, e) + m.b(x, e)) / 2, a=gcns()(), b=sages()())),
-    Case("x - x.mean(dim=0)", of_edges(lambda m, x, e: m.conv2((m.conv1(x, e) - m.conv1(x, e).mean(0, keepdim=True)).relu(), e))),
+    Case(
+        "the average of two networks", lambda: Net(lambda m, x, e: (m.a(x, e) + m.b(x, e)) / 2, a=gcns()(), b=sages()())
+    ),
+    Case(
+        "x - x.mean(dim=0)",
+        of_edges(lambda m, x, e: m.conv2((m.conv1(x, e) - m.conv1(x, e).mean(0, keepdim=True)).relu(), e)),
+    ),
 ]
 
 REFUSED = [
@@ -314,7 +331,11 @@ REFUSED = [
     Case("`SAGEConv` with `aggr='max'`", sages(aggr="max"), "`self.conv1`, a SAGEConv: takes the maximum.*aggr='mean'"),
     Case("`SAGEConv` with `normalize=True`", sages(normalize=True), "`self.conv1`, a SAGEConv: divides by"),
     Case("the tutorial's edge convolution", convs(EdgeConvLike), r"`self.conv1.mlp\[1\]`, a ReLU: .*edges"),
-    Case("LayerNorm", behind(GCNConv, lambda: LayerNorm(5), first=True), "`self.norm1`, a LayerNorm: divides by .*BatchNorm"),
+    Case(
+        "LayerNorm",
+        behind(GCNConv, lambda: LayerNorm(5), first=True),
+        "`self.norm1`, a LayerNorm: divides by .*BatchNorm",
+    ),
     Case("`PairNorm`", behind(GCNConv, PairNorm, first=True), "`self.norm1`, a PairNorm"),
     Case("`GraphNorm`", behind(GCNConv, lambda: GraphNorm(5), first=True), "`self.norm1`, a GraphNorm"),
     Case(
@@ -324,24 +345,56 @@ REFUSED = [
     ),
     Case("`JumpingKnowledge('max')`", jumping("max"), "`self.jump`, a JumpingKnowledge: takes .*maximum.*jk='cat'"),
     Case("`JumpingKnowledge('lstm')`", lambda: GCN(6, 4, num_layers=2, out_channels=3, jk="lstm"), "LSTM"),
-    Case("ELU", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=torch.nn.ELU), "`self.act`, an ELU: .*curved.*LeakyReLU"),
+    Case(
+        "ELU",
+        two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=torch.nn.ELU),
+        "`self.act`, an ELU: .*curved.*LeakyReLU",
+    ),
     Case("`F.gelu`", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), F.gelu), "the forward of Net: .*curved"),
     Case("`torch.tanh`", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), torch.tanh), "curved"),
     Case("`torch.sigmoid` at the end", of_edges(lambda m, x, e: m.conv2(m.conv1(x, e).relu(), e).sigmoid()), "curved"),
-    Case("ReLU6", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=torch.nn.ReLU6), "`self.act`, a ReLU6: cuts values off"),
+    Case(
+        "ReLU6",
+        two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=torch.nn.ReLU6),
+        "`self.act`, a ReLU6: cuts values off",
+    ),
     Case("LeakyReLU(1.5)", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), act=lambda: LeakyReLU(1.5)), "slope 1.5"),
     Case("`models.GCN(act='elu')`", graph_of(GCN, act="elu"), "`self.act`, an ELU"),
     Case("`models.GCN(norm='layer_norm')`", graph_of(GCN, norm="layer_norm"), r"`self.norms\[0\]`, a LayerNorm"),
-    Case("`F.dropout(x, 0.5)` without `training=`", two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), lambda x: F.dropout(x.relu())), "random numbers"),
+    Case(
+        "`F.dropout(x, 0.5)` without `training=`",
+        two(lambda: GCNConv(6, 5), lambda: GCNConv(5, 3), lambda x: F.dropout(x.relu())),
+        "random numbers",
+    ),
     Case("`F.normalize(x)`", of_edges(lambda m, x, e: m.conv2(m.conv1(F.normalize(x), e).relu(), e)), "divides by"),
     Case(
         "edge weights from the attributes",
         of_edges(lambda m, x, e: m.conv2(m.conv1(x, e, (x[e[0]] * x[e[1]]).sum(1)).relu(), e)),
-        "edge weights made of attributes",
+        "weights made of attributes",
     ),
-    Case("edges chosen by the attributes", of_edges(lambda m, x, e: m.conv2(m.conv1(x, e[:, x[e[0], 0] > 0]).relu(), e)), "attributes"),
-    Case("`if h.sum() > 0:`", of_edges(lambda m, x, e: m.conv2(m.conv1(x, e).relu(), e) if x.sum() > 0 else m.conv2(m.conv1(x, e), e)), "decides"),
-    Case("a gate, h * sigmoid(h)", of_edges(lambda m, x, e: m.conv2(m.conv1(x, e) * m.conv1(x, e).sigmoid(), e)), "curved"),
-    Case("`embedding` of the most frequent attribute", of_edges(lambda m, x, e: m.emb(x.argmax(dim=1)), emb=lambda: torch.nn.Embedding(6, 3)), "order"),
-    Case("a tuple (logits, embedding)", of_edges(lambda m, x, e: (m.conv2(m.conv1(x, e), e), x)), "forward=lambda module, data"),
+    Case(
+        "edges chosen by the attributes",
+        of_edges(lambda m, x, e: m.conv2(m.conv1(x, e[:, x[e[0], 0] > 0]).relu(), e)),
+        "attributes",
+    ),
+    Case(
+        "`if h.sum() > 0:`",
+        of_edges(lambda m, x, e: m.conv2(m.conv1(x, e).relu(), e) if x.sum() > 0 else m.conv2(m.conv1(x, e), e)),
+        "decides",
+    ),
+    Case(
+        "a gate, h * sigmoid(h)",
+        of_edges(lambda m, x, e: m.conv2(m.conv1(x, e) * m.conv1(x, e).sigmoid(), e)),
+        "curved",
+    ),
+    Case(
+        "`embedding` of the most frequent attribute",
+        of_edges(lambda m, x, e: m.emb(x.argmax(dim=1)), emb=lambda: torch.nn.Embedding(6, 3)),
+        "order",
+    ),
+    Case(
+        "a tuple (logits, embedding)",
+        of_edges(lambda m, x, e: (m.conv2(m.conv1(x, e), e), x)),
+        "forward=lambda module, data",
+    ),
 ]

@@ -42,8 +42,8 @@ def module_of(model: Model, dtype: Any = None) -> Any:
 
     if not model.is_gcn:
         raise InputError(
-            "to_pyg() makes a module of GCNConv layers, and the model is no plain graph convolutional network; model.layers has "
-            "its terms, weights and biases"
+            "to_pyg() makes a module of GCNConv layers, and the model is no plain graph convolutional network; model.layers "
+            "has its terms, weights and biases"
         )
     return GCN.of(model.weights, model.biases, normalise=model.propagation == "symmetric-gcn", dtype=dtype)
 
@@ -128,7 +128,8 @@ def edges_of(data: Any) -> npt.NDArray[Any]:
         raise InputError("the data have no edge_index, and no adj_t")
     if not hasattr(received, "to_sparse_coo"):
         raise InputError(
-            f"adj_t is a {type(received).__name__}; give a sparse tensor of PyTorch, adj_t.to_torch_sparse_csr_tensor(), or edge_index"
+            f"adj_t is a {type(received).__name__}; give a sparse tensor of PyTorch (adj_t.to_torch_sparse_csr_tensor()), or "
+            "edge_index"
         )
     targets, sources = received.detach().cpu().to_sparse_coo().coalesce().indices().numpy()
     return np.stack([sources, targets])

@@ -124,7 +124,8 @@ class Expression:
         if table is not None:
             raise UnfitError("multiplies entry by entry with a matrix that differs from node to node and unit to unit")
         return replace(
-            result, terms=_merged([Term(t.source, _rows(t.left, by_row), _columns(t.right, by_column)) for t in result.terms])
+            result,
+            terms=_merged([Term(t.source, _rows(t.left, by_row), _columns(t.right, by_column)) for t in result.terms]),
         )
 
     def take(self, dimension: int, places: npt.NDArray[np.int64]) -> Expression:
@@ -142,13 +143,15 @@ class Expression:
         matrix = scipy.sparse.kron(_identity(one), matrix, format="csr") if one > 1 else matrix
         matrix = scipy.sparse.kron(matrix, _identity(this), format="csr") if this > 1 else matrix
         if side == "r":
-            terms = [Term(t.source, _sparse(matrix) @ t.left, t.right) for t in self.terms]
+            rows = _sparse(matrix)
+            if any(work(rows, term.left) > LARGEST for term in self.terms):
+                raise UnfitError("takes so many nodes together that the matrix does not fit into memory")
+            terms = [Term(t.source, rows @ t.left, t.right) for t in self.terms]
         else:
             terms = [Term(t.source, t.left, _times(t.right, matrix.T)) for t in self.terms]
-        if any(term.left.nnz > LARGEST for term in terms):
-            raise UnfitError("takes so many nodes together that the matrix does not fit into memory")
         size = matrix.shape[0] // (one * this)
-        return Expression(self.shape[:dimension] + (size,) + self.shape[dimension + 1 :], self.sides, _merged(terms))
+        shape = (*self.shape[:dimension], size, *self.shape[dimension + 1 :])
+        return Expression(shape, self.sides, _merged(terms))
 
     def _is_propagated(self) -> bool:
         """Whether it has a row for each node, some of which take others in."""
@@ -269,6 +272,11 @@ def _is_diagonal(matrix: Any) -> bool:
     return rows.nnz <= rows.shape[0] and bool((rows.tocoo().row == rows.indices).all())
 
 
+def work(one: Any, two: Any) -> int:
+    """How many products of numbers the product of two sparse matrices has; it has at most so many entries."""
+    return int(np.diff(two.indptr)[one.indices].sum())
+
+
 def _rows(left: Any, factors: Any) -> Any:
     if np.ndim(factors) == 0 and factors == 1:
         return left
@@ -309,4 +317,4 @@ def same(one: Any, two: Any) -> bool:
         return False
     if not scipy.sparse.issparse(one):
         return bool(np.array_equal(one, two))
-    return one.nnz == two.nnz and (one != two).nnz == 0
+    return bool(one.nnz == two.nnz and (one != two).nnz == 0)

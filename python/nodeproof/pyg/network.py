@@ -12,7 +12,7 @@ import scipy.sparse
 from ..errors import VerificationError
 from ..model import Layer, Model
 from ..model import Term as ModelTerm
-from .expression import Expression, Source, Term, same
+from .expression import LARGEST, Expression, Source, Term, same, work
 from .propagations import Propagations
 
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,9 @@ class _Builder:
         layer_terms = made + ones
         if not layer_terms:
             # A layer of a bias only: a term that is nothing.
-            layer_terms = [ModelTerm("ones", self.propagations.place(_diagonal(np.ones(of.rows)))[0], np.zeros((1, of.columns)))]
+            layer_terms = [
+                ModelTerm("ones", self.propagations.place(_diagonal(np.ones(of.rows)))[0], np.zeros((1, of.columns)))
+            ]
         _check_finite([bias, *(np.asarray(term.weight) for term in layer_terms)])
         self.layers.append(Layer(layer_terms, bias, _activation(slope)))
         return len(self.layers) - 1
@@ -137,6 +139,8 @@ def _flattened(of: Expression) -> list[Term] | None:
         if inner is None:
             return None
         for other in inner:
+            if work(term.left, other.left) > LARGEST:
+                return None
             left = term.left @ other.left
             if left.nnz > max(_SMALL, _FILL * max(term.left.nnz, other.left.shape[0])):
                 return None

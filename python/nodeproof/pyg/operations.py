@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,14 @@ from .._optional import optional
 from .expression import Expression, Source, Term, UnfitError
 
 Result = Expression | list[Expression | None]
+Rule = TypeVar("Rule", bound=Callable[..., Result])
 _RULES: dict[str, Callable[..., Result]] = {}
 
 
-def rule(*names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def rule(*names: str) -> Callable[[Rule], Rule]:
     """Makes a function the rule of the operations of these names."""
 
-    def register(function: Callable[..., Result]) -> Callable[..., Result]:
+    def register(function: Rule) -> Rule:
         _RULES.update(dict.fromkeys(names, function))
         return function
 
@@ -48,13 +49,25 @@ def perform(name: str, schema: Any, arguments: Sequence[Any], keywords: dict[str
         value = arguments[place] if place < len(arguments) else keywords.get(argument.name, default)
         if argument.name in known:
             given[argument.name] = value
-        elif argument.name not in _HARMLESS and (isinstance(value, Expression) or value is not default and value != default):
+        elif argument.name not in _HARMLESS and (
+            isinstance(value, Expression) or (value is not default and value != default)
+        ):
             raise UnfitError(f"sets {argument.name}={value!r}, which nodeproof does not know here")
     return function(**given)
 
 
 #: Arguments that do not change values: precision is looked at elsewhere.
-_HARMLESS = {"device", "dtype", "half_to_float", "implicit", "layout", "memory_format", "non_blocking", "pin_memory", "stride"}
+_HARMLESS = {
+    "device",
+    "dtype",
+    "half_to_float",
+    "implicit",
+    "layout",
+    "memory_format",
+    "non_blocking",
+    "pin_memory",
+    "stride",
+}
 
 
 @cache
@@ -138,12 +151,13 @@ def _neg(self: Expression) -> Expression:
 def _mul(self: Any, other: Any) -> Expression:
     if isinstance(self, Expression) and isinstance(other, Expression):
         raise UnfitError("multiplies two values that both depend on the attributes")
+    one: Expression
     one, factor = (self, other) if isinstance(self, Expression) else (other, self)
     return one.scaled(numbers(factor))
 
 
 @rule("div")
-def _div(self: Any, other: Any) -> Expression:
+def _div(self: Expression, other: Any) -> Expression:
     if isinstance(other, Expression):
         raise UnfitError("divides by a number that depends on the attributes")
     return self.scaled(1.0 / numbers(other))
@@ -151,16 +165,18 @@ def _div(self: Any, other: Any) -> Expression:
 
 @rule("mm")
 def _mm(self: Any, mat2: Any) -> Expression:
-    if isinstance(self, Expression):
-        return self.linear(1, matrix(mat2).T)
-    return mat2.linear(0, matrix(self))
+    product: Expression = (
+        self.linear(1, matrix(mat2).T) if isinstance(self, Expression) else mat2.linear(0, matrix(self))
+    )
+    return product
 
 
 @rule("mv")
 def _mv(self: Any, vec: Any, made: Any) -> Expression:
-    if isinstance(self, Expression):
-        return self.linear(1, matrix(vec)[None]).viewed(tuple(made.shape))
-    return vec.linear(0, matrix(self))
+    product: Expression = (
+        self.linear(1, matrix(vec)[None]) if isinstance(self, Expression) else vec.linear(0, matrix(self))
+    )
+    return product.viewed(tuple(made.shape))
 
 
 @rule("bmm")
@@ -190,7 +206,7 @@ def _sum(self: Expression, made: Any, dim: Any = None, keepdim: bool = False) ->
 @rule("mean")
 def _mean(self: Expression, made: Any, dim: Any = None, keepdim: bool = False) -> Expression:
     size = np.prod([self.shape[dimension] for dimension in _dimensions(self, dim)])
-    return _sum(self, made, dim).scaled(numbers(1.0 / size))  # type: ignore[union-attr]
+    return _sum(self, made, dim).scaled(numbers(1.0 / size))
 
 
 def _dimensions(of: Expression, dim: Any) -> list[int]:
@@ -261,7 +277,13 @@ def _scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, incl
 
 @rule("segment_reduce")
 def _segment_reduce(
-    data: Expression, reduce: str, lengths: Any = None, offsets: Any = None, axis: int = 0, unsafe: bool = False, initial: Any = None
+    data: Expression,
+    reduce: str,
+    lengths: Any = None,
+    offsets: Any = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: Any = None,
 ) -> Expression:
     if reduce not in ("sum", "mean"):
         raise UnfitError(REDUCTIONS.get(reduce, f"reduces by {reduce!r}"))
@@ -350,12 +372,16 @@ def _index_select(self: Expression, dim: int, index: Any) -> Expression:
 
 @rule("index")
 def _index(self: Any, indices: list[Any]) -> Expression:
+    torch = optional("torch", "pyg", "from_pyg()")
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
     if not isinstance(self, Expression) or any(isinstance(index, Expression) for _, index in given):
         raise UnfitError("chooses entries by values that depend on the attributes")
     if len(given) != 1 or given[0][1].dim() != 1:
         raise UnfitError("chooses single entries of a matrix")
-    return self.take(given[0][0], _line(given[0][1], 0))
+    dimension, index = given[0]
+    if index.dtype in (torch.bool, torch.uint8):
+        index = index.nonzero()[:, 0]
+    return self.take(dimension, _line(index, 0) % self.shape[dimension])
 
 
 @rule("gather")
@@ -500,14 +526,16 @@ def _leaky_relu(self: Expression, negative_slope: float = 0.01) -> Expression:
 
 
 @rule("rrelu_with_noise")
-def _rrelu(self: Expression, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False) -> Expression:
+def _rrelu(
+    self: Expression, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False
+) -> Expression:
     if training:
         raise UnfitError("draws random numbers")
     return activated(self, (float(lower) + float(upper)) / 2)
 
 
 @rule("_prelu_kernel", "prelu")
-def _prelu(self: Any, weight: Any) -> Expression:
+def _prelu(self: Expression, weight: Any) -> Expression:
     if isinstance(weight, Expression):
         raise UnfitError("has a slope that depends on the attributes")
     slopes = numbers(weight)

@@ -64,7 +64,9 @@ class Propagations:
 
     def _interned(self, name: Any, matrix: Any) -> int:
         for place, (known, other) in enumerate(zip(self.given, self._matrices, strict=True)):
-            if (name is not None and _is(known, name)) or (name is None and not isinstance(known, (str, dict)) and same(other, matrix)):
+            if (name is not None and _is(known, name)) or (
+                name is None and not isinstance(known, (str, dict)) and same(other, matrix)
+            ):
                 return place
         matrix.sum_duplicates()
         self.given.append(matrix if name is None else name)

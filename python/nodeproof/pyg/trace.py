@@ -25,7 +25,18 @@ _OF_THE_SHAPE = {
     "sym_size", "sym_stride", "sym_numel", "is_same_size",
 }  # fmt: skip
 #: Operations that only give what stands at the end another shape.
-_AFTER_THE_END = {"alias", "clone", "contiguous", "detach", "squeeze", "unsqueeze", "view", "_unsafe_view", "reshape", "lift_fresh"}
+_AFTER_THE_END = {
+    "alias",
+    "clone",
+    "contiguous",
+    "detach",
+    "squeeze",
+    "unsqueeze",
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "lift_fresh",
+}
 #: Ways for values to leave PyTorch, and so to influence what nobody can follow.
 _DEPARTURES = {
     "data_ptr", "from_dlpack", "is_nonzero", "item", "numpy", "set_", "share_memory_", "storage", "tolist", "untyped_storage",
@@ -67,7 +78,9 @@ class Trace:
         torch = optional("torch", "pyg", "from_pyg()")
         shape = (nodes, attributes)
         return self._class(
-            torch.empty(shape, dtype=dtype, device="meta"), Expression.whole(Source(attributes), nodes, shape, "rc"), _Memory()
+            torch.empty(shape, dtype=dtype, device="meta"),
+            Expression.whole(Source(attributes), nodes, shape, "rc"),
+            _Memory(),
         )
 
     def is_followed(self, value: Any) -> bool:
@@ -85,7 +98,9 @@ class Trace:
         handles = []
         for path, part in module.named_modules():
             entry = (path, _kind(part))
-            handles.append(part.register_forward_pre_hook(lambda *_, entry=entry: self._modules.append(entry), prepend=True))
+            handles.append(
+                part.register_forward_pre_hook(lambda *_, entry=entry: self._modules.append(entry), prepend=True)
+            )
             handles.append(part.register_forward_hook(lambda *_: (self._modules.pop(), None)[1], always_call=True))
         try:
             with _watcher(self):
@@ -167,14 +182,17 @@ class Trace:
         followed = [value for value in tensors if isinstance(value, self._class)]
         for value in followed:
             self._check_current(value)
+        if followed:
+            made = function.decompose(*arguments, **keywords)
+            if made is not NotImplemented:
+                return made
         name, in_place = _name(function)
         if not any(value._nodeproof_is is not None for value in followed):
             return self._of_constants(name, function, arguments, keywords, tensors, followed)
-        made = function.decompose(*arguments, **keywords)
-        if made is not NotImplemented:
-            return made
         if name in _OF_THE_SHAPE:
-            bare = _mapped(lambda value: _blank(value) if isinstance(value, self._class) else value, (arguments, keywords))
+            bare = _mapped(
+                lambda value: _blank(value) if isinstance(value, self._class) else value, (arguments, keywords)
+            )
             return _mapped(self._constant, function(*bare[0], **bare[1]))
         if in_place or _writes(function):
             return self._in_place(name, in_place, function, arguments, keywords)
@@ -189,7 +207,9 @@ class Trace:
             return function(*arguments, **keywords)
         if not tensors and name not in _TENSORS_THAT_ARE_MADE:
             return function(*arguments, **keywords)
-        arguments_, keywords_ = _mapped(lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords))
+        arguments_, keywords_ = _mapped(
+            lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords)
+        )
         output = function(*arguments_, **keywords_)
         if _writes(function):
             return arguments[0] if isinstance(arguments[0], self._class) else output
@@ -214,7 +234,7 @@ class Trace:
         end = self._end(name, arguments)
         if not end and not is_known(name):
             raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
-        shapes = _mapped(self._shape_of, (arguments, keywords))
+        shapes = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
         made = function(*shapes[0], **shapes[1])
         if end:
             return self._class(made, first._nodeproof_is, _Memory(), end)
@@ -264,9 +284,14 @@ class Trace:
     def _in_place(self, name: str, in_place: bool, function: Any, arguments: Any, keywords: Any) -> Any:
         """An operation that changes its first argument."""
         target = arguments[0]
-        if not in_place or _writes(function) != [0] or not isinstance(target, self._class) or target._nodeproof_memory.has_left:
+        if (
+            not in_place
+            or _writes(function) != [0]
+            or not isinstance(target, self._class)
+            or target._nodeproof_memory.has_left
+        ):
             raise self.refuse(
-                "writes values that depend on the attributes into a tensor that is kept outside of the run, or is written to by "
+                "writes values that depend on the attributes into a tensor that is kept outside of the run, or seen by "
                 "something else; write `y = y + x` instead of changing y"
             )
         if not is_known(name):
@@ -289,7 +314,9 @@ class Trace:
     def _check_current(self, value: Any) -> None:
         """Refuses tensors that share memory with one that was changed since."""
         if value._nodeproof_seen != value._nodeproof_memory.changes:
-            raise self.refuse("changes a part of a tensor in place, or one that it uses under another name; make a new tensor")
+            raise self.refuse(
+                "changes a part of a tensor in place, or one that it uses under another name; make a new tensor"
+            )
 
     def _check_precision(self, before: Any, after: Any) -> None:
         torch = optional("torch", "pyg", "from_pyg()")
@@ -298,14 +325,14 @@ class Trace:
         if torch.finfo(after).eps > torch.finfo(before).eps:
             raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
 
-    def _shape_of(self, value: Any) -> Any:
-        """A tensor of the same shape and type without values; indices keep theirs, as they decide about shapes."""
+    def _shape_of(self, value: Any, as_index: bool) -> Any:
+        """A tensor of the same shape and type without values; in place of a mask to index by, the places that it chooses."""
         torch = optional("torch", "pyg", "from_pyg()")
         if not isinstance(value, torch.Tensor):
             return value
         value = value._nodeproof_hidden if isinstance(value, self._class) else value
-        if value.dtype is torch.bool and value.device.type != "meta":
-            return value.nonzero()[:, 0].to("meta") if value.dim() == 1 else value.to("meta")
+        if as_index and value.dtype in (torch.bool, torch.uint8) and value.dim() == 1:
+            return value.nonzero()[:, 0].to("meta")
         return value if value.device.type == "meta" else _blank(value, "meta")
 
 
@@ -316,7 +343,9 @@ def is_of_a_trace(value: Any) -> bool:
 
 def _is_off(function: Any, arguments: Any) -> bool:
     """Whether an operation that may draw random numbers does not."""
-    training = {"native_dropout": 2, "dropout": 2, "rrelu_with_noise": 4, "rrelu_with_noise_functional": 4}.get(_name(function)[0])
+    training = {"native_dropout": 2, "dropout": 2, "rrelu_with_noise": 4, "rrelu_with_noise_functional": 4}.get(
+        _name(function)[0]
+    )
     return training is not None and (len(arguments) <= training or arguments[training] is False)
 
 
@@ -404,7 +433,12 @@ def _followed_class(trace: Trace) -> Any:
         @staticmethod
         def __new__(cls, value: Any, *_: Any) -> Any:
             return torch.Tensor._make_wrapper_subclass(
-                cls, value.shape, strides=value.stride(), storage_offset=value.storage_offset(), dtype=value.dtype, device="cpu"
+                cls,
+                value.shape,
+                strides=value.stride(),
+                storage_offset=value.storage_offset(),
+                dtype=value.dtype,
+                device="cpu",
             )
 
         def __init__(self, value: Any, expression: Expression | None, memory: _Memory, end: str = "") -> None:

@@ -90,7 +90,9 @@ def from_pyg(
         model.metadata["edges"] = graph.edges_fingerprint
     assert model.verification is not None
     disagreements = model.verification.disagreements
-    _log.info("imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference)
+    _log.info(
+        "imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference
+    )
     if disagreements:
         _log.warning(
             "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
@@ -198,7 +200,7 @@ def _inputs(x: npt.NDArray[np.bool_]) -> list[npt.NDArray[Any]]:
 
 
 def _tampered(x: npt.NDArray[np.bool_], random: np.random.Generator) -> npt.NDArray[np.float32]:
-    """Nodes by chance with 1 % of the attributes flipped, with attributes by chance, or with numbers that no attacker reaches."""
+    """Each node by chance with 1 % of its attributes flipped, with random ones, or with numbers that no attacker reaches."""
     numbers = random.random(x.shape, dtype=np.float32)
     made: npt.NDArray[np.float32] = (x ^ (numbers < 0.01)).astype(np.float32)
     kind = random.integers(3, size=len(x))

@@ -7,8 +7,8 @@ from typing import Any
 from .._optional import optional
 
 _EDGES = (
-    "messages may be scaled by constants only, as those of GCNConv, SAGEConv, GraphConv and GINConv are; attention, edge "
-    "weights made of attributes, and networks on edges cannot be imported"
+    "messages between nodes may be scaled by constants only, as in GCNConv, SAGEConv and GINConv, not by attention or by edge "
+    "weights made of attributes"
 )
 _ACTIVATIONS = "ReLU, LeakyReLU and PReLU with slopes in [0, 1) can be imported"
 _NORMS = "BatchNorm in evaluation, which divides by constants, can be imported; or leave normalisation out"
@@ -18,17 +18,54 @@ _ENDS = "softmax and log_softmax can stand at the very end, over the classes; re
 
 #: By operation: what is done, and what could be done instead.
 _CURVED = (
-    "celu", "elu", "erf", "exp", "expm1", "gelu", "hardsigmoid", "hardswish", "log", "log1p", "log_sigmoid_forward", "mish",
-    "selu", "sigmoid", "silu", "sin", "cos", "softplus", "softshrink", "tanh", "tanhshrink", "logsumexp", "atan",
+    "celu", "elu", "erf", "exp", "expm1", "gelu", "hardsigmoid", "hardswish", "log", "log1p", "mish",
+    "selu", "silu", "sin", "cos", "softplus", "softshrink", "tanh", "tanhshrink", "logsumexp", "atan",
 )  # fmt: skip
-_BOUNDED = ("hardtanh", "hardshrink", "clamp", "clamp_max", "abs", "threshold", "round", "floor", "ceil", "trunc", "sign", "sgn", "frac")
+_BOUNDED = (
+    "hardtanh",
+    "hardshrink",
+    "clamp",
+    "clamp_max",
+    "abs",
+    "threshold",
+    "round",
+    "floor",
+    "ceil",
+    "trunc",
+    "sign",
+    "sgn",
+    "frac",
+)
 _NORMED = (
     "native_layer_norm", "native_group_norm", "linalg_vector_norm", "norm", "var", "std", "var_mean", "std_mean", "rsqrt",
     "reciprocal", "_fused_rms_norm",
 )  # fmt: skip
 _POWERS = ("sqrt", "pow", "square", "float_power")
-_EXTREME = ("max", "min", "amax", "amin", "maximum", "minimum", "max_pool2d_with_indices", "median", "prod", "cummax", "cummin")
-_ORDERED = ("topk", "sort", "argsort", "argmax", "argmin", "kthvalue", "unique", "_unique2", "searchsorted", "bucketize")
+_EXTREME = (
+    "max",
+    "min",
+    "amax",
+    "amin",
+    "maximum",
+    "minimum",
+    "max_pool2d_with_indices",
+    "median",
+    "prod",
+    "cummax",
+    "cummin",
+)
+_ORDERED = (
+    "topk",
+    "sort",
+    "argsort",
+    "argmax",
+    "argmin",
+    "kthvalue",
+    "unique",
+    "_unique2",
+    "searchsorted",
+    "bucketize",
+)
 _COMPARED = (
     "eq", "ne", "lt", "le", "gt", "ge", "equal", "isfinite", "isnan", "isinf", "any", "all", "logical_not", "logical_and",
     "logical_or", "nonzero", "where", "masked_fill", "_local_scalar_dense", "is_nonzero", "heaviside", "signbit", "allclose",
@@ -36,6 +73,13 @@ _COMPARED = (
 )  # fmt: skip
 _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(_CURVED, ("applies a curved function to values that depend on the attributes", _ACTIVATIONS)),
+    **dict.fromkeys(
+        ("sigmoid", "log_sigmoid_forward"),
+        (
+            "applies a curved function to values that depend on the attributes",
+            f"{_ACTIVATIONS}; at the end, return logits",
+        ),
+    ),
     **dict.fromkeys(_BOUNDED, ("cuts values off or bends them in other places than a ReLU does", _ACTIVATIONS)),
     **dict.fromkeys(_NORMED, ("divides by a number that depends on the attributes", _NORMS)),
     **dict.fromkeys(_POWERS, ("takes a power or a root of values that depend on the attributes", _NORMS)),
@@ -72,7 +116,8 @@ def of_operation(name: str, called: Any) -> str:
     if name in _REASONS:
         return "; ".join(_REASONS[name])
     word = readable(called) or name.strip("_")
-    return f"calls {word} on values that depend on the attributes, which nodeproof cannot follow; linear operations, {_ACTIVATIONS}"
+    problem = f"calls {word} on values that depend on the attributes, which nodeproof cannot follow"
+    return f"{problem}; linear operations, {_ACTIVATIONS}"
 
 
 def readable(called: Any) -> str:
