@@ -104,6 +104,9 @@ pub struct Model {
     layers: Vec<Layer>,
 }
 
+/// Weights and biases of layers that read one another in turn.
+pub type Chain<'m> = Vec<(&'m Matrix, &'m [f64])>;
+
 impl Model {
     /// A model that reads so many attributes; terms name the propagations by their place in the list.
     ///
@@ -160,7 +163,7 @@ impl Model {
     }
 
     /// Weights, biases and propagation, if the model is one that [`Model::gcn`] makes.
-    pub fn as_gcn(&self) -> Option<(Vec<(&Matrix, &[f64])>, &Propagation)> {
+    pub fn as_gcn(&self) -> Option<(Chain<'_>, &Propagation)> {
         let [propagation] = &self.propagations[..] else { return None };
         let chain = self.as_chain()?;
         Some((chain, propagation))
@@ -168,7 +171,7 @@ impl Model {
 
     /// Weights and biases, if every layer but the first reads nothing but the one before it, through one dense term, and ReLUs
     /// are all there is between: a graph convolutional network, but perhaps with several propagations.
-    pub fn as_chain(&self) -> Option<Vec<(&Matrix, &[f64])>> {
+    pub fn as_chain(&self) -> Option<Chain<'_>> {
         let last = self.layers.len() - 1;
         let layer = |(i, layer): (usize, &'_ Layer)| -> Option<(&Matrix, &[f64])> {
             let source = if i == 0 { Source::Attributes } else { Source::Layer(i - 1) };

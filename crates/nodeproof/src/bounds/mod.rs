@@ -236,9 +236,9 @@ impl Bounds {
             |layer: usize| network.reads_attributes(layer).then(|| AttributeError::new(network, limits, region, layer));
         let attribute_errors: Vec<_> = (0..network.layers().len()).map(error).collect();
         let mut layers: Vec<LayerBounds> = Vec::with_capacity(network.layers().len() - 1);
-        for layer in 0..network.layers().len() - 1 {
+        for (layer, error) in attribute_errors.iter().enumerate().take(network.layers().len() - 1) {
             let mut of_attributes = None;
-            if let Some(error) = &attribute_errors[layer] {
+            if let Some(error) = error {
                 // Lines depend on nothing but the sign of a stable unit, bounds of other layers on its bounds.
                 let only_signs_matter = !network.reads_layers(layer)
                     && network.readers(layer).all(|reader| reader == network.layers().len() - 1);
@@ -250,7 +250,7 @@ impl Bounds {
             layers.push(match of_attributes {
                 Some(bounds) if !network.reads_layers(layer) => bounds,
                 of_attributes => {
-                    let of_attributes = of_attributes.as_ref().zip(attribute_errors[layer].as_ref());
+                    let of_attributes = of_attributes.as_ref().zip(error.as_ref());
                     let made = || deeper::bounds(network, region, layer, &layers, of_attributes);
                     pool.map_or_else(made, |pool| pool.install(made))
                 }

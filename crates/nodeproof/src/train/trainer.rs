@@ -19,7 +19,7 @@ use crate::budget::Limits;
 use crate::gradient::Gradient;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::NodeId;
-use crate::model::{Activation, Layer, Model, ModelError, Source, Term, Weight};
+use crate::model::{Layer, Model, ModelError, Term, Weight};
 use crate::settings::{Method, TrainSettings};
 use crate::sparse::SparseMatrix;
 
@@ -203,7 +203,7 @@ impl<'a> Trainer<'a> {
                 "its layers have sizes {found:?}, but the settings ask for {expected:?}; change `hidden`"
             ));
         }
-        if plan(&model) != plan(asked) {
+        if !have_one_plan(&model, asked) {
             let architecture = self.settings.architecture;
             return fail(format!(
                 "its layers are not put together as those of {architecture} are; change `architecture`"
@@ -419,15 +419,17 @@ fn propagations(model: &Model) -> String {
     model.propagations().iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
 }
 
-/// How the layers are put together: activations and terms, everything but the numbers that are trained.
-fn plan(model: &Model) -> Vec<(Activation, Vec<(Source, usize, Option<f64>)>)> {
+/// Whether two models of the same sizes are put together in the same way: all but the numbers that are trained.
+fn have_one_plan(a: &Model, b: &Model) -> bool {
     let scalar = |weight: &Weight| match weight {
         Weight::Dense(_) => None,
         Weight::Scalar(factor) => Some(*factor),
     };
     let term = |term: &Term| (term.source(), term.propagation(), scalar(term.weight()));
-    let layer = |layer: &Layer| (layer.activation(), layer.terms().iter().map(term).collect());
-    model.layers().iter().map(layer).collect()
+    let same = |(a, b): (&Layer, &Layer)| {
+        a.activation() == b.activation() && a.terms().iter().map(term).eq(b.terms().iter().map(term))
+    };
+    a.layers().len() == b.layers().len() && a.layers().iter().zip(b.layers()).all(same)
 }
 
 /// Layers without a weight to train, such as the steps of APPNP, have no bias to train either.
