@@ -207,8 +207,8 @@ def test_sparse_adjacencies_are_read() -> None:
 
 def test_tuples_need_somebody_to_choose() -> None:
     class Both(Network):
-        def forward(self, x, edge_index):
-            return super().forward(x, edge_index), x
+        def forward(self, x, edge_index, edge_weight=None):
+            return super().forward(x, edge_index, edge_weight), x
 
     module, of = Both(GCNConv(6, 5), GCNConv(5, 3)), data()
     with pytest.raises(nodeproof.InputError, match=r"returns a tuple.*forward=lambda module, data: .*\[0\]"):

@@ -196,6 +196,22 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Ex
     return _add(product, _mul(self, beta) if isinstance(self, Expression) else self * beta)
 
 
+@rule("_sparse_mm")
+def _sparse_mm(sparse: Any, dense: Any) -> Expression:
+    return _mm(sparse, dense)
+
+
+@rule("_sparse_mm_reduce_impl")
+def _sparse_mm_reduce(self: Any, other: Expression, reduce: str) -> Result:
+    if reduce not in ("sum", "mean"):
+        raise UnfitError(REDUCTIONS.get(reduce, f"reduces by {reduce!r}"))
+    product = _mm(self, other)
+    if reduce == "mean":
+        received = np.diff(self.crow_indices().numpy())
+        product = product.scaled(1.0 / np.maximum(received, 1)[:, None])
+    return [product, None]
+
+
 @rule("sum")
 def _sum(self: Expression, made: Any, dim: Any = None, keepdim: bool = False) -> Expression:
     for dimension in _dimensions(self, dim):

@@ -46,6 +46,10 @@ _DEPARTURES = {
 _TENSORS_THAT_ARE_MADE = {"empty", "full", "ones", "zeros", "eye", "scalar_tensor", "empty_strided"}
 
 
+#: Products with sparse matrices, which have the shapes of dense ones.
+_SPARSE_PRODUCTS = {"_sparse_mm", "_sparse_mm_reduce_impl"}
+
+
 class PrecisionError(VerificationError):
     """The module rounds on its way to another precision."""
 
@@ -235,7 +239,8 @@ class Trace:
         if not end and not is_known(name):
             raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
         shapes = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
-        made = function(*shapes[0], **shapes[1])
+        made = torch.mm(*shapes[0][:2]) if name in _SPARSE_PRODUCTS else function(*shapes[0], **shapes[1])
+        made = (made, made) if name == "_sparse_mm_reduce_impl" else made
         if end:
             return self._class(made, first._nodeproof_is, _Memory(), end)
         for part in _flat(made):
