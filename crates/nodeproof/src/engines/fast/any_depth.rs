@@ -151,6 +151,8 @@ impl<'a> AnyDepth<'a> {
         }
         let (bounds, lines) = (&bounds.layers[layer], &lines[layer]);
         let (mut offsets, mut offset_magnitude, mut error) = (0.0, 0.0, 0.0);
+        // Products of `FLOOR` and numbers below 1 are subnormal, and slow: those are made once, of the sum.
+        let (mut rounded, mut largest_sum) = (0.0, 0.0);
         for (row, &node) in slice.level(layer + 1).iter().enumerate() {
             let place = region.level(layer + 1).place(node);
             let (lower, upper, offset) = (lines.lower().row(place), lines.upper.row(place), lines.offset.row(place));
@@ -165,11 +167,13 @@ impl<'a> AnyDepth<'a> {
                     offset_magnitude += magnitude(alpha * offset[j]);
                     error += magnitude(alpha) * 2.0 * unit_error;
                 }
-                error += gamma * magnitude(*coefficient) * (lo[j].abs().max(hi[j].abs()) + unit_error);
+                let largest = lo[j].abs().max(hi[j].abs()) + unit_error;
+                rounded += coefficient.abs() * largest;
+                largest_sum += largest;
             }
         }
         let terms = network.layers()[layer].units() * slice.level(layer + 1).len();
-        constant.error += error;
+        constant.error += error + gamma * rounded + FLOOR * largest_sum;
         constant.add(offsets, offset_magnitude, gamma_after(terms + 8) * offset_magnitude);
     }
 
@@ -194,9 +198,13 @@ impl<'a> AnyDepth<'a> {
             for (row, &node) in slice.level(layer + 1).iter().enumerate() {
                 let place = region.level(layer + 1).place(node);
                 let coefficients = coefficients.row(row);
-                let terms = coefficients.iter().enumerate();
-                let reach: f64 =
-                    terms.map(|(j, &coefficient)| magnitude(coefficient) * error.magnitude(place, j)).sum();
+                let (mut reach, mut floor) = (0.0, 0.0);
+                for (j, &coefficient) in coefficients.iter().enumerate() {
+                    let magnitude = error.magnitude(place, j);
+                    reach += coefficient.abs() * magnitude;
+                    floor += magnitude;
+                }
+                let reach = reach + FLOOR * floor;
                 let value = dot(coefficients, bounds.clean.part(layer).row(place));
                 constant.add(value, reach, (gamma + error.gammas[place]) * reach);
             }
