@@ -159,7 +159,7 @@ proptest! {
 
     #[test]
     fn verdicts_on_layers_of_terms_hold_for_every_admissible_set(problem in problems_of_terms(TINY, 5)) {
-        let (problem, sets) = problem.enumerable(SETS);
+        let (problem, sets) = problem.enumerable(SETS / 3);
         check(&problem, &sets, Slopes::Default);
     }
 }
@@ -175,6 +175,10 @@ proptest! {
             prop_assert!(decided, "node {}: {:?}", certificate.node, certificate.evidence);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(config(3_000))]
 
     #[test]
     fn the_tight_engine_decides_what_the_fast_one_does(problem in problems(TINY)) {
