@@ -21,6 +21,8 @@ const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
 /// Version of the layout written here, and the one before it, which is read as well.
 const VERSION: &str = "2";
 const FIRST_VERSION: &str = "1";
+/// Metadata keys of the version before, for what the description now has.
+const FIRST_KEYS: [&str; 2] = ["layers", "propagation"];
 /// Metadata key of the description.
 const NETWORK: &str = "network";
 
@@ -58,6 +60,7 @@ impl Model {
         let path = path.as_ref();
         let own = [("format", FORMAT.to_owned()), ("version", VERSION.to_owned()), (NETWORK, self.description())];
         let mut metadata: HashMap<String, String> = more.clone().into_iter().collect();
+        FIRST_KEYS.iter().for_each(|&key| drop(metadata.remove(key)));
         metadata.extend(own.map(|(key, value)| (key.to_owned(), value)));
         let written = tensors::write(path, self.named_tensors(), metadata);
         written.map_err(|source| ModelError::Io { path: path.to_owned(), source })
