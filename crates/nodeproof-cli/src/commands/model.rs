@@ -112,9 +112,9 @@ impl ModelFacts {
     }
 
     fn in_words(&self) -> String {
-        let header = ["layer", "reads", "through", "weight", "parameters", "activation"].map(str::to_owned).to_vec();
+        let header = ["layer", "reads", "through", "weight", "activation"].map(str::to_owned).to_vec();
         let rows = self.layers.iter().enumerate().flat_map(|(i, layer)| layer.rows(i)).collect();
-        let layers = text::table("rlllrl", Some(header), rows);
+        let layers = text::table("rllll", Some(header), rows);
         let facts = terminal::facts(&[
             ("attributes", self.attributes.to_string()),
             ("classes", self.classes.to_string()),
@@ -154,14 +154,14 @@ impl LayerFacts {
     /// One line for each term; what belongs to the layer stands in the first.
     fn rows(&self, i: usize) -> impl Iterator<Item = Vec<String>> {
         let activation = self.activation.as_deref().unwrap_or("none");
-        let of_layer = [i.to_string(), self.parameters.to_string(), activation.to_owned()];
+        let of_layer = [i.to_string(), activation.to_owned()];
         self.terms.iter().enumerate().map(move |(k, term)| {
-            let [layer, parameters, activation] = if k == 0 { of_layer.clone() } else { Default::default() };
+            let [layer, activation] = if k == 0 { of_layer.clone() } else { Default::default() };
             let weight = match term.factor {
                 None => format!("{} × {}", term.inputs, self.outputs),
                 Some(factor) => format!("{factor}"),
             };
-            vec![layer, term.reads.clone(), term.propagation.clone(), weight, parameters, activation]
+            vec![layer, term.reads.clone(), term.propagation.clone(), weight, activation]
         })
     }
 }

@@ -174,7 +174,7 @@ fn a_model_tells_how_it_was_trained() {
     let fixture = fixture();
     train(&fixture, "--method rce --steps 4 --seed 7 --add-only --protect-nodes train --out m.safetensors").succeeded();
     let text = fixture.run("model info m.safetensors").succeeded().stdout;
-    for words in ["trained by  rce, 4 steps, seed 7", "at most 4 flips, 2 at one node, add-only, 6 nodes protected"] {
+    for words in ["trained by    rce, 4 steps, seed 7", "at most 4 flips, 2 at one node, add-only, 6 nodes protected"] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     assert!(
