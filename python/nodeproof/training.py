@@ -141,7 +141,7 @@ def train(
         batch: nodes whose worst-case margins a step looks at, or `None` for all: 256.
         learning_rate, schedule: of Adam: 0.01; "constant" (ce) or "cosine" (all others).
         weight_decay: weight of the L2 term; suited to the graph and the method (`docs/training.md`).
-        dropout, attribute_dropout: shares of hidden activations (0.5, gin 0), and of attributes in the worst-case loss, left out.
+        dropout, attribute_dropout: shares left out: of hidden activations (0.5, gin 0), of attributes in the worst-case loss.
         cross_entropy_weight, robust_weight: weights of the two losses: 1 (rce 0.1), and suited to the graph.
         warm_up: steps over which the worst-case loss grows to its weight: rce 150, rh 0, rh-u 200.
         labelled_margin, unlabelled_margin: worst-case margins asked for: log 9 (rh, rh-u), and log 1.5 (rh-u).

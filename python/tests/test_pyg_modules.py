@@ -77,8 +77,9 @@ def test_no_set_of_flips_fools_a_certified_module(case: Case) -> None:
     assert model.verification.largest_difference_double < 1e-12 * max(1.0, np.abs(model.logits(graph)).max()) * 1e3
     classes = run(case, module, of, of.x).argmax(axis=1)
     decided = False
-    for budget, smallest in smallest_margins(case, module, of, classes).items():
-        found = nodeproof.certify(graph, model, global_budget=budget, local_budget=1, engine="fast")
+    margins = smallest_margins(case, module, of, classes)
+    for (budget, smallest), engine in itertools.product(margins.items(), ("fast", "complete")):
+        found = nodeproof.certify(graph, model, global_budget=budget, local_budget=1, engine=engine)
         assert (found.predicted == classes).all()
         decided = decided or found.robust.any() or found.nonrobust.any()
         assert (smallest[found.robust] > -1e-12).all(), "certified, but the module falls"
