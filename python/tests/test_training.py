@@ -79,7 +79,11 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("rh", {"saturation": 1.0}, "choose rh-u"),
         ("magic", {}, "method is magic; choose ce, rce, rh or rh-u"),
         ("ce", {"architecture": "gat"}, "architecture is gat; choose gcn, sage, gin, sgc, appnp, gcnii or mlp"),
-        ("ce", {"architecture": "mlp", "propagation": "row-normalised"}, "^propagation: architecture mlp has none to choose"),
+        (
+            "ce",
+            {"architecture": "mlp", "propagation": "row-normalised"},
+            "^propagation: architecture mlp has none to choose",
+        ),
         ("ce", {"architecture": "sgc", "hidden": 32}, "hidden is 32; sgc has no hidden layer"),
         ("ce", {"steps": 0}, "steps is 0"),
         ("ce", {"dropout": 1.5}, "dropout is 1.5"),
