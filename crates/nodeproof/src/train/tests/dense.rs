@@ -168,10 +168,12 @@ impl<'a> Dense<'a> {
     fn input(&self, source: Source, so_far: &[Rows]) -> Rows {
         let (nodes, attributes) = (self.graph.nodes(), self.graph.attribute_count());
         match source {
-            Source::Attributes => (0..nodes)
-                .map(|n| (0..attributes).map(|d| constant(f64::from(self.has(n, d)))).collect())
-                .collect(),
-            Source::Layer(i) => so_far[i].iter().map(|row| row.iter().map(|&z| self.activated(i, z)).collect()).collect(),
+            Source::Attributes => {
+                (0..nodes).map(|n| (0..attributes).map(|d| constant(f64::from(self.has(n, d)))).collect()).collect()
+            }
+            Source::Layer(i) => {
+                so_far[i].iter().map(|row| row.iter().map(|&z| self.activated(i, z)).collect()).collect()
+            }
             Source::Ones => vec![vec![constant(1.0)]; nodes],
         }
     }

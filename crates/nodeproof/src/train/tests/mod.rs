@@ -14,10 +14,10 @@ use super::robust::{RobustTerm, Target};
 use super::*;
 use crate::Certifier;
 use crate::budget::{Budget, Direction, LocalBudget};
+use crate::dense::Matrix;
 use crate::gradient::Gradient;
 use crate::graph::SplitSize;
 use crate::ids::AttributeId;
-use crate::dense::Matrix;
 use crate::model::{Activation, Layer, Propagation, Source, Term};
 
 use dense::Dense;
@@ -165,7 +165,10 @@ fn cross_entropy_of_any_terms_has_the_gradient_of_finite_differences() {
         layer(vec![dense(Source::Attributes, 0, 7), dense(Source::Ones, 1, 1)], Activation::LeakyRelu(0.2)),
         layer(vec![dense(Source::Layer(0), 1, 3), Term::new(Source::Layer(0), 0, -0.7)], Activation::Relu),
         layer(vec![dense(Source::Layer(0), 0, 3)], Activation::Relu),
-        layer(vec![dense(Source::Layer(1), 0, 3), dense(Source::Attributes, 1, 7), dense(Source::Layer(0), 1, 3)], Activation::None),
+        layer(
+            vec![dense(Source::Layer(1), 0, 3), dense(Source::Attributes, 1, 7), dense(Source::Layer(0), 1, 3)],
+            Activation::None,
+        ),
     ];
     let signed = Propagation::Polynomial { of: Box::new(Propagation::RowMean), coefficients: vec![0.5, -1.5] };
     let model = Model::new(7, vec![signed, Propagation::Adjacency], layers).unwrap();
@@ -452,11 +455,19 @@ fn training_may_start_from_given_weights() {
     assert!(trainer(&averaging).start_from(given.clone()).unwrap_err().to_string().contains("propagation"));
     let sage = changed!(options.clone(); architecture: Architecture::Sage);
     let refused = trainer(&sage).start_from(given.clone()).unwrap_err().to_string();
-    assert!(refused.contains("its propagation is symmetric-gcn, but the settings ask for row-mean and identity"), "{refused}");
+    assert!(
+        refused.contains("its propagation is symmetric-gcn, but the settings ask for row-mean and identity"),
+        "{refused}"
+    );
     let skipping = |source| {
-        let first = Layer::new(vec![Term::new(Source::Attributes, 0, Matrix::zeros(14, units))], vec![0.0; units], Activation::Relu);
+        let first = Layer::new(
+            vec![Term::new(Source::Attributes, 0, Matrix::zeros(14, units))],
+            vec![0.0; units],
+            Activation::Relu,
+        );
         let last = vec![Term::new(source, 0, Matrix::zeros(if source == Source::Attributes { 14 } else { units }, 2))];
-        Model::new(14, vec![Propagation::SymmetricGcn], vec![first, Layer::new(last, vec![0.0; 2], Activation::None)]).unwrap()
+        Model::new(14, vec![Propagation::SymmetricGcn], vec![first, Layer::new(last, vec![0.0; 2], Activation::None)])
+            .unwrap()
     };
     assert!(trainer(&options).start_from(skipping(Source::Layer(0))).is_ok());
     let refused = trainer(&options).start_from(skipping(Source::Attributes)).unwrap_err().to_string();
