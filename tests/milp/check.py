@@ -80,7 +80,10 @@ def read_model(path):
             content = file.read()
         (length,) = struct.unpack("<Q", content[:8])
         header, content = json.loads(content[8 : 8 + length]), content[8 + length :]
-        propagation = header.pop("__metadata__", {}).get("propagation", "symmetric-gcn")
+        metadata = header.pop("__metadata__", {})
+        propagation = metadata.get("propagation", "symmetric-gcn")
+        if "network" in metadata:
+            propagation = only_propagation(json.loads(metadata["network"]))
         arrays = {}
         for name, tensor in header.items():
             if tensor["dtype"] in ("F32", "F64"):
@@ -92,6 +95,18 @@ def read_model(path):
     if propagation not in ("symmetric-gcn", "row-normalised"):
         sys.exit(f"the propagation {propagation} is not supported")
     return [arrays[name] for name in ("W0", "b0", "W1", "b1")], propagation
+
+
+def only_propagation(network):
+    """The propagation of a plain network with one hidden layer; others are refused."""
+    sources = [[term["source"] for term in layer["terms"]] for layer in network["layers"]]
+    activations = [layer["activation"] for layer in network["layers"]]
+    scalars = any("scalar" in term for layer in network["layers"] for term in layer["terms"])
+    if sources != [["attributes"], [{"layer": 0}]] or activations != ["relu", "none"] or scalars:
+        sys.exit("the network is not a plain one with one hidden layer")
+    if len(network["propagations"]) != 1:
+        sys.exit("several propagations are not supported")
+    return network["propagations"][0]
 
 
 def propagation_matrix(adjacency, name):
