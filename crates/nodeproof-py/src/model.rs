@@ -223,7 +223,11 @@ impl PyModel {
     /// Values, column ids and row starts of the propagation at `place` on `graph`.
     fn propagation_on<'py>(&self, py: Python<'py>, graph: &PyGraph, place: usize) -> PyResult<Bound<'py, PyTuple>> {
         let Some(propagation) = self.0.propagations().get(place) else {
-            return Err(Failure::input(format!("the model has no propagation {place}")).raise(py));
+            return Err(Failure::input(format!(
+                "the model has no propagation {place}; it has {}, counted from 0",
+                self.0.propagations().len()
+            ))
+            .raise(py));
         };
         let made = py.detach(|| propagation.matrix(&graph.0)).raised(py)?;
         arrays::matrix(py, &made)

@@ -75,8 +75,10 @@ impl Carried for Exact {
             let positive = Dyadic::of(p);
             let negative = positive.times(&slope);
             for (sum, value) in sums.iter_mut().zip(row) {
-                let factor = if value.mantissa.sign() == Sign::Plus { &positive } else { &negative };
-                sum.add(&factor.times(value));
+                let is_positive = value.mantissa.sign() == Sign::Plus;
+                if is_positive || activation.slope() != 0.0 {
+                    sum.add(&if is_positive { &positive } else { &negative }.times(value));
+                }
             }
         }
     }

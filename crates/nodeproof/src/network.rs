@@ -58,7 +58,7 @@ impl<'a> Network<'a> {
     pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, ModelError> {
         if model.attributes() != graph.attribute_count() {
             let problem = format!(
-                "its weight W0 reads {} attributes, but the graph has {}; use the graph it was trained on (and check \
+                "it reads {} attributes, but the graph has {}; use the graph it was trained on (and check \
                  that weights are stored as inputs × outputs)",
                 model.attributes(),
                 graph.attribute_count()
@@ -222,6 +222,11 @@ impl<'a> Network<'a> {
     pub fn predictions(&self) -> Vec<ClassId> {
         let logits = self.logits();
         (0..logits.rows()).map(|row| largest(logits.row(row))).collect()
+    }
+
+    /// The class that these logits of a node predict: that of the largest, the first of several.
+    pub fn predicted(logits: &[f64]) -> ClassId {
+        largest(logits)
     }
 
     /// `Z⁰, …, Zᴸ` for every node of the region, from the [`Network::attribute_sums`] of its level 0; the last are logits.

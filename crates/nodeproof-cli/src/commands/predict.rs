@@ -60,12 +60,10 @@ impl Prediction {
 }
 
 fn predictions(network: &Network, nodes: &[NodeId]) -> Vec<Prediction> {
-    let (logits, predicted) = (network.logits(), network.predictions());
-    let prediction = |&node: &NodeId| Prediction {
-        node,
-        label: network.graph().label(node),
-        predicted: predicted[node.index()],
-        logits: logits.row(node.index()).to_vec(),
+    let all = network.logits();
+    let prediction = |&node: &NodeId| {
+        let logits = all.row(node.index()).to_vec();
+        Prediction { node, label: network.graph().label(node), predicted: Network::predicted(&logits), logits }
     };
     nodes.iter().map(prediction).collect()
 }

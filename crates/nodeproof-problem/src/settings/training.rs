@@ -212,7 +212,8 @@ impl TrainSettings {
         self.hidden.as_deref().unwrap_or(self.architecture.default_hidden())
     }
 
-    /// The options with hidden layers, propagation, dropout and weights in place of those that are `None`, for `graph` with so many labelled nodes.
+    /// The options with hidden layers, propagation, dropout and weights in place of those that are `None`, for `graph` with so
+    /// many labelled nodes.
     ///
     /// With n labelled nodes and `few = min(1, 300 / n)`:
     ///

@@ -18,7 +18,7 @@ use crate::sparse::{Pattern, SparseMatrix};
 #[derive(Debug)]
 pub(super) struct CrossEntropy {
     /// For each layer those of its terms.
-    hops: Vec<Vec<Both>>,
+    hops: Vec<Vec<BothWays>>,
     /// The attributes of level 0, and for each attribute the places that have it.
     rows: Pattern,
     columns: Pattern,
@@ -29,12 +29,12 @@ pub(super) struct CrossEntropy {
 /// P of a term between the level that it reads (columns) and that of its layer (rows), and its transpose. Of a term that reads
 /// the constant 1 the one column has the sums of the rows of P.
 #[derive(Debug)]
-struct Both {
+struct BothWays {
     forth: SparseMatrix,
     back: SparseMatrix,
 }
 
-impl Both {
+impl BothWays {
     fn new(region: &Region, propagation: &SparseMatrix, source: Source, layer: usize) -> Self {
         let hop = region.hop(propagation, source, layer);
         let (rows, columns) = (hop.rows(), level_of(source).map_or(1, |level| region.level(level).nodes().len()));
@@ -63,7 +63,8 @@ impl CrossEntropy {
     pub(super) fn new(graph: &Graph, model: &Model, matrices: &[SparseMatrix], targets: &[(NodeId, ClassId)]) -> Self {
         let nodes: Vec<NodeId> = targets.iter().map(|&(node, _)| node).collect();
         let region = Region::around(model, matrices, &nodes);
-        let hop = |layer: usize, term: &Term| Both::new(&region, &matrices[term.propagation()], term.source(), layer);
+        let hop =
+            |layer: usize, term: &Term| BothWays::new(&region, &matrices[term.propagation()], term.source(), layer);
         let layer = |(i, layer): (usize, &Layer)| layer.terms().iter().map(|term| hop(i, term)).collect();
         let inputs = region.level(0).nodes();
         let attribute_pairs: Vec<(u32, u32)> = inputs
@@ -71,7 +72,6 @@ impl CrossEntropy {
             .zip(0u32..)
             .flat_map(|(&node, place)| graph.attributes().row(node as usize).iter().map(move |&d| (place, d)))
             .collect();
-        let turned: Vec<_> = attribute_pairs.iter().map(|&(place, attribute)| (attribute, place)).collect();
         let mut labels = vec![ClassId(0); region.targets().nodes().len()];
         for &(node, label) in targets {
             labels[region.targets().place(node.0)] = label;
@@ -79,7 +79,7 @@ impl CrossEntropy {
         Self {
             hops: model.layers().iter().enumerate().map(layer).collect(),
             rows: Pattern::from_pairs(inputs.len(), graph.attribute_count(), &attribute_pairs),
-            columns: Pattern::from_pairs(graph.attribute_count(), inputs.len(), &turned),
+            columns: graph.attributes().turned(inputs),
             labels,
         }
     }
@@ -189,7 +189,7 @@ impl CrossEntropy {
     }
 
     /// The derivative by the weight of a term that reads the attributes, `Xᵀ Pᵀ errors`.
-    fn by_attribute_weight(&self, hop: &Both, errors: &Matrix) -> Matrix {
+    fn by_attribute_weight(&self, hop: &BothWays, errors: &Matrix) -> Matrix {
         let by_sums = forward::gathered(&hop.back, errors);
         par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
             add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
