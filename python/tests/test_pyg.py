@@ -223,17 +223,6 @@ def test_large_imports_say_how_far_they_are() -> None:
     assert steps == [(done, 7) for done in range(1, 8)]
 
 
-def test_imports_are_fast(bundled: nodeproof.Graph) -> None:
-    """Two seconds of the processor on the bundled graph; here four, as machines that test are busy."""
-    of = bundled.to_pyg()
-    for module in (GCN(2048, 64, 2, 6), GraphSAGE(2048, 64, 2, 6)):
-        from_pyg(GCN(6, 5, 2, 3), data())
-        begin = time.process_time()
-        _, model = from_pyg(module, of)
-        assert time.process_time() - begin < 4.0
-        assert model.attributes == 2048 and len(model.layers) == 2
-
-
 def test_one_layer_called_twice_is_two() -> None:
     class Twice(torch.nn.Module):
         def __init__(self) -> None:

@@ -19,6 +19,7 @@ use crate::search::AttributeTables;
 use crate::slice::Region;
 
 pub(crate) use shard::{Order, Shard};
+#[cfg(test)]
 pub(crate) use step_error::StepError;
 
 /// What does not depend on the budget: the pre-activations of all nodes that some target sees, and tables about attributes.

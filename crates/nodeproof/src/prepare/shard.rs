@@ -8,7 +8,7 @@ use crate::budget::Limits;
 use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
-use crate::search::{AttributeTables, PairTables, Search, Table};
+use crate::search::{AttributeTables, NormTable, PairTables, Search};
 use crate::slice::{Region, Slice, SlicedFlip};
 
 /// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
@@ -20,6 +20,8 @@ pub(crate) struct Shard<'a> {
     pub(crate) bounds: Bounds,
     pub(crate) lines: Vec<Lines>,
     pub(crate) order: Order,
+    /// What rounding costs on the way back through each layer; nothing where [`Order::Pairs`] makes that way superfluous.
+    pub(crate) step_errors: Vec<StepError>,
     pub(crate) tables: &'a AttributeTables,
     /// Added to every error: infinite where numbers may overflow.
     pub(crate) overflow_error: f64,
@@ -30,8 +32,8 @@ pub(crate) struct Shard<'a> {
 pub(crate) enum Order {
     /// One table for each ordered pair of classes, for one hidden layer with default slopes.
     Pairs(PairTables),
-    /// One table for everything, and what rounding costs on the way back through each layer.
-    Common(Table, Vec<StepError>),
+    /// One table for everything, by the norms of the attributes' weights.
+    Norms(NormTable),
 }
 
 impl<'a> Shard<'a> {
@@ -59,13 +61,14 @@ impl<'a> Shard<'a> {
                 let (logits, slopes) = (&bounds.clean.layers[1], &lines[0].upper);
                 Order::Pairs(PairTables::new(network, limits, &region, logits, slopes, (&tables.rough, norms)))
             }
-            None => {
-                let table = Table::by_norm(network.attribute_weight(), limits);
-                Order::Common(table, StepError::of_layers(network, &region, &bounds.layers))
-            }
+            None => Order::Norms(NormTable::new(&tables.rough, limits)),
+        };
+        let step_errors = match order {
+            Order::Pairs(_) => Vec::new(),
+            Order::Norms(_) => StepError::of_layers(network, &region, &bounds.layers),
         };
         let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
-        Self { network, limits, region, bounds, lines, order, tables, overflow_error }
+        Self { network, limits, region, bounds, lines, order, step_errors, tables, overflow_error }
     }
 
     /// The logits of a target on the graph as it is.

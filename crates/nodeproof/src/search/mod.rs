@@ -12,6 +12,7 @@
 //! selection any more. What is left is looked at in single precision first, and in double precision only if that leaves open
 //! whether the gain can enter. The result is that of looking at every flip.
 
+mod by_norm;
 mod pair_tables;
 mod rough;
 mod table;
@@ -25,11 +26,10 @@ use crate::selection::Selection;
 use crate::slice::SlicedFlip;
 use crate::sparse::Pattern;
 
+pub(crate) use by_norm::{ByNorm, NormTable};
 pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
 use rough::{SAFE_SQUARE, norm_above, round_up};
-pub(crate) use table::Table;
-use table::{Order, Reaches, unordered};
 
 /// Additions that are looked at together.
 const CHUNK: usize = 16;
@@ -72,7 +72,7 @@ impl Row {
         Self { position, norm, along: 0.0, off: norm }
     }
 
-    /// A row whose query is compared with a mean of length 1, both ≥ 0.
+    /// A row whose query is compared with a mean of length 1.
     pub(crate) fn with_mean(position: u32, query: &[f64], mean: &[f64]) -> Self {
         let norm = norm_above(query);
         // Where the query is so short that squares may underflow, nothing is said of its direction.
@@ -80,6 +80,10 @@ impl Row {
             return Self::without_mean(position, query);
         }
         let along = dot(query, mean);
+        // An upper bound of a gain bounds no gain of the opposite direction.
+        if along <= 0.0 {
+            return Self::without_mean(position, query);
+        }
         let squares: f64 = query.iter().zip(mean).map(|(z, mean)| (z - along * mean) * (z - along * mean)).sum();
         // Far more than rounding can do to `along`, the rest and the means of a table.
         Self { position, norm, along, off: squares.sqrt() * (1.0 + SLACK) + norm * SLACK }
@@ -98,6 +102,18 @@ const SLACK: f64 = 1e-11;
 /// Sorts rows by decreasing query norm.
 pub(crate) fn sort_rows(rows: &mut [Row]) {
     rows.sort_unstable_by(|a, b| b.norm.total_cmp(&a.norm).then(a.position.cmp(&b.position)));
+}
+
+/// An order in which rows visit the attributes, and what it says of the gains beforehand.
+pub(crate) trait VisitingOrder {
+    /// At least the norm of the weights of every attribute.
+    fn largest_norm(&self) -> f64;
+
+    /// At least the gain of every flip of the row.
+    fn largest_gain(&self, row: &Row) -> f64;
+
+    /// Offers all flips of the row that can enter the selection.
+    fn visit(&mut self, row: &mut RowSearch, inner_product: impl InnerProduct);
 }
 
 /// Searches the best flips of a slice.
@@ -127,7 +143,7 @@ impl<'a> Search<'a> {
     /// `query(position, z)` writes the query of a row.
     pub(crate) fn run(
         &mut self,
-        table: &Table,
+        mut order: impl VisitingOrder,
         nodes: &[u32],
         rows: &[Row],
         mut query: impl FnMut(usize, &mut [f64]),
@@ -136,10 +152,10 @@ impl<'a> Search<'a> {
     ) {
         selection.reset(self.limits.global());
         for &row in rows {
-            if row.norm * table.largest_norm <= selection.threshold() {
+            if row.norm * order.largest_norm() <= selection.threshold() {
                 break;
             }
-            if row.bound(table.largest_mean, table.largest_norm) <= selection.threshold() {
+            if order.largest_gain(&row) <= selection.threshold() {
                 continue;
             }
             let node = nodes[row.position as usize];
@@ -157,13 +173,13 @@ impl<'a> Search<'a> {
             for (rough, &z) in self.rough_z.iter_mut().zip(z.iter()) {
                 *rough = (z / length) as f32;
             }
-            dispatch(RowSearch {
-                table,
+            let row = RowSearch {
                 weight: self.weight,
                 rough: self.rough,
                 attributes,
                 row,
                 z,
+                length,
                 rough_z: &self.rough_z,
                 rough_unit: length * self.rough.unit,
                 floor,
@@ -172,7 +188,8 @@ impl<'a> Search<'a> {
                 threshold: 0.0,
                 single_threshold: 0.0,
                 limit: 0.0,
-            });
+            };
+            dispatch(Visit { order: &mut order, row });
             if !whole {
                 self.row_best.settle();
                 self.row_best.best().iter().for_each(|&(gain, flip)| selection.offer(gain, flip));
@@ -182,14 +199,28 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The visit of one row.
+struct Visit<'a, O> {
+    order: &'a mut O,
+    row: RowSearch<'a>,
+}
+
+impl<O: VisitingOrder> Work for Visit<'_, O> {
+    #[inline(always)]
+    fn run(mut self, inner_product: impl InnerProduct) {
+        self.row.set_threshold();
+        self.order.visit(&mut self.row, inner_product);
+    }
+}
+
 /// One row of the slice's attributes, and what is needed to offer its flips.
-struct RowSearch<'a> {
-    table: &'a Table,
+pub(crate) struct RowSearch<'a> {
     weight: &'a Matrix,
     rough: &'a RoughWeights,
     attributes: &'a [u32],
     row: Row,
     z: &'a [f64],
+    length: f64,
     /// The query, scaled to length 1, and what an inner product with it stands for.
     rough_z: &'a [f32],
     rough_unit: f64,
@@ -202,51 +233,6 @@ struct RowSearch<'a> {
     single_threshold: f32,
     /// The threshold for rough inner products.
     limit: f32,
-}
-
-impl Work for RowSearch<'_> {
-    /// Offers all flips of the row that can enter the selection.
-    #[inline(always)]
-    fn run(mut self, inner_product: impl InnerProduct) {
-        self.set_threshold();
-        let (table, row) = (self.table, self.row);
-        let Reaches { additions, deletions, norms } = &table.reaches;
-        if table.deletions && self.may_enter(row.bound(table.largest_deletion, table.largest_norm)) {
-            for &attribute in self.attributes {
-                let d = attribute as usize;
-                if norms[d] >= 0.0 && self.may_enter(row.bound(deletions[d].into(), norms[d].into())) {
-                    self.offer(inner_product, attribute, -1.0);
-                }
-            }
-        }
-        if !table.additions {
-            return;
-        }
-        let Order { head, cut, tail_norm } = &table.order;
-        for &(attribute, rest) in head {
-            let mean = f64::from(additions[attribute as usize]);
-            if !self.may_enter(row.bound(mean, rest.into())) {
-                return;
-            }
-            if self.may_enter(row.bound(mean, norms[attribute as usize].into())) {
-                self.offer(inner_product, attribute, 1.0);
-            }
-        }
-        if !self.may_enter(row.bound(unordered(*cut).into(), f64::from(*tail_norm))) {
-            return;
-        }
-        let (means, norms) = (additions.chunks(CHUNK), norms.chunks(CHUNK));
-        for ((means, norms), first) in means.zip(norms).zip((0..).step_by(CHUNK)) {
-            if !self.any_may_enter(means, norms) {
-                continue;
-            }
-            for ((&mean, &norm), d) in means.iter().zip(norms).zip(first..) {
-                if self.may_enter(row.bound(mean.into(), norm.into())) && table.is_in_tail(d) {
-                    self.offer(inner_product, d as u32, 1.0);
-                }
-            }
-        }
-    }
 }
 
 impl RowSearch<'_> {
@@ -279,10 +265,28 @@ impl RowSearch<'_> {
         !all_below
     }
 
+    /// The query, scaled to length 1.
+    fn direction(&self) -> Vec<f64> {
+        self.z.iter().map(|z| z / self.length).collect()
+    }
+
+    /// From now on the query is compared with this mean.
+    fn compare_with(&mut self, mean: &[f64]) {
+        self.row = Row::with_mean(self.row.position, self.z, mean);
+        self.single = SingleRow::new(self.row);
+    }
+
     /// Offers the flip of an attribute that adds (sign 1) or removes it (sign −1), unless its gain is too small.
     #[inline(always)]
     fn offer(&mut self, inner_product: impl InnerProduct, attribute: u32, sign: f64) {
-        if sign as f32 * inner_product.rough(self.rough_z, self.rough.row(attribute)) <= self.limit {
+        let score = inner_product.rough(self.rough_z, self.rough.row(attribute));
+        self.offer_scored(inner_product, attribute, sign, score);
+    }
+
+    /// The same, given the inner product of the scaled query with the weights of the attribute in single precision.
+    #[inline(always)]
+    fn offer_scored(&mut self, inner_product: impl InnerProduct, attribute: u32, sign: f64, score: f32) {
+        if sign as f32 * score <= self.limit {
             return;
         }
         let gain = sign * inner_product.of(self.z, self.weight.row(attribute as usize));

@@ -42,6 +42,7 @@ const SAFE_LENGTHS: std::ops::Range<f64> = 1e-30..1e30;
 #[derive(Debug)]
 pub(crate) struct RoughWeights {
     attributes: usize,
+    units: usize,
     /// Length of a row, padded with zeros.
     pub(super) width: usize,
     rows: Vec<f32>,
@@ -73,7 +74,7 @@ impl RoughWeights {
             }
         }
         let slack = if unit > 0.0 { slack_of(units) * longest / unit } else { 0.0 };
-        Self { attributes, width, rows, columns, unit, slack }
+        Self { attributes, units, width, rows, columns, unit, slack }
     }
 
     /// The row of an attribute.
@@ -90,11 +91,20 @@ impl RoughWeights {
 
     /// For each attribute d upper bounds of `x · W⁰_d` and of `−x · W⁰_d`.
     pub(super) fn products(&self, x: &[f64]) -> [Vec<f32>; 2] {
-        let Some((x, scale)) = self.scaled(x) else {
-            return [vec![f32::INFINITY; self.attributes], vec![f32::INFINITY; self.attributes]];
-        };
-        let mut above = self.inner_products(&x, |w| w);
-        let mut below = vec![0.0; self.attributes];
+        match self.scaled(x) {
+            Some((x, scale)) => self.bounds_of(self.inner_products(&x, |w| w), scale),
+            None => self.no_bounds(),
+        }
+    }
+
+    /// The same for a vector of length 1, of which the rough inner products with all attributes are known.
+    pub(super) fn products_from(&self, scores: Vec<f32>) -> [Vec<f32>; 2] {
+        if SAFE_LENGTHS.contains(&self.unit) { self.bounds_of(scores, round_up(self.unit)) } else { self.no_bounds() }
+    }
+
+    /// Upper bounds of what rough inner products stand for, and of its negative, if `scale` is what 1 stands for.
+    fn bounds_of(&self, mut above: Vec<f32>, scale: f32) -> [Vec<f32>; 2] {
+        let mut below = vec![0.0; above.len()];
         let slack = round_up(self.slack);
         vectorised(|| {
             for (above, below) in above.iter_mut().zip(&mut below) {
@@ -103,6 +113,15 @@ impl RoughWeights {
             }
         });
         [above, below]
+    }
+
+    fn no_bounds(&self) -> [Vec<f32>; 2] {
+        [vec![f32::INFINITY; self.attributes], vec![f32::INFINITY; self.attributes]]
+    }
+
+    /// For each attribute d an upper bound of `‖W⁰_d‖`.
+    pub(super) fn lengths(&self) -> Vec<f32> {
+        self.norms(&vec![1.0; self.units])
     }
 
     /// For each attribute d an upper bound of `‖x ∘ W⁰_d‖`, above that of every `±(x ∘ y) · W⁰_d` with y of length 1.

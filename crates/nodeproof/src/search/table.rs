@@ -3,11 +3,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::rough::{norm_above, round_up};
+use super::{CHUNK, Row, RowSearch, VisitingOrder};
 use crate::budget::Limits;
-use crate::dense::Matrix;
-use crate::ids::AttributeId;
-use crate::kernels::vectorised;
+use crate::kernels::{InnerProduct, vectorised};
 
 /// One in this many attributes is in the head of a table.
 const HEAD_SHARE: usize = 8;
@@ -58,22 +56,60 @@ impl Table {
         }
     }
 
-    /// The table for queries that are compared with no mean: attributes by the norm of their weights,
-    /// `|z · W_d| ≤ ‖z‖ ‖W_d‖`.
-    pub(crate) fn by_norm(weight: &Matrix, limits: &Limits) -> Self {
-        let norm = |attribute: usize| {
-            let flippable = limits.flippable(AttributeId(attribute as u32));
-            if flippable { round_up(norm_above(weight.row(attribute))) } else { Reaches::NOT_ALLOWED }
-        };
-        let norms = Arc::new((0..weight.rows()).map(norm).collect());
-        let zeros = || vec![0.0; weight.rows()];
-        Self::new(limits, Reaches { additions: zeros(), deletions: zeros(), norms })
-    }
-
     /// Whether the addition comes after the head.
     #[inline(always)]
-    pub(super) fn is_in_tail(&self, attribute: usize) -> bool {
+    fn is_in_tail(&self, attribute: usize) -> bool {
         ordered(self.reaches.additions[attribute]) < self.order.cut && self.reaches.norms[attribute] >= 0.0
+    }
+}
+
+impl VisitingOrder for &Table {
+    fn largest_norm(&self) -> f64 {
+        self.largest_norm
+    }
+
+    fn largest_gain(&self, row: &Row) -> f64 {
+        row.bound(self.largest_mean, self.largest_norm)
+    }
+
+    #[inline(always)]
+    fn visit(&mut self, row: &mut RowSearch, inner_product: impl InnerProduct) {
+        let Reaches { additions, deletions, norms } = &self.reaches;
+        if self.deletions && row.may_enter(row.row.bound(self.largest_deletion, self.largest_norm)) {
+            for &attribute in row.attributes {
+                let d = attribute as usize;
+                if norms[d] >= 0.0 && row.may_enter(row.row.bound(deletions[d].into(), norms[d].into())) {
+                    row.offer(inner_product, attribute, -1.0);
+                }
+            }
+        }
+        if !self.additions {
+            return;
+        }
+        let Order { head, cut, tail_norm } = &self.order;
+        for &(attribute, rest) in head {
+            let mean = f64::from(additions[attribute as usize]);
+            if !row.may_enter(row.row.bound(mean, rest.into())) {
+                return;
+            }
+            if row.may_enter(row.row.bound(mean, norms[attribute as usize].into())) {
+                row.offer(inner_product, attribute, 1.0);
+            }
+        }
+        if !row.may_enter(row.row.bound(unordered(*cut).into(), f64::from(*tail_norm))) {
+            return;
+        }
+        let (means, norms) = (additions.chunks(CHUNK), norms.chunks(CHUNK));
+        for ((means, norms), first) in means.zip(norms).zip((0..).step_by(CHUNK)) {
+            if !row.any_may_enter(means, norms) {
+                continue;
+            }
+            for ((&mean, &norm), d) in means.iter().zip(norms).zip(first..) {
+                if row.may_enter(row.row.bound(mean.into(), norm.into())) && self.is_in_tail(d) {
+                    row.offer(inner_product, d as u32, 1.0);
+                }
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 //! most `γ |P|ᵀ |λ| |W|ᵀ`, which costs that times `|h| + ε` (see `StepError`); an upper line may miss by twice the error ε of its
 //! bounds, which costs `2 |α| ε`; rounding λ costs `γ |λ| max(|lo|, |hi|)`. The flips' gains and their sum are off by γ times Q
 //! times the largest magnitude `Σ_j |w_nj| max_d |W_dj|`; so is what the search leaves out, since it leaves out only what
-//! the rounded product of norms puts below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
+//! the rounded bounds of Lemma 13 put below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 
 use super::{TargetDerivative, Term};
 use crate::backward::{self, Coefficients};
@@ -23,17 +23,16 @@ use crate::dense::{Matrix, add_scaled, dot};
 use crate::forward::{Carried, Values};
 use crate::ids::ClassId;
 use crate::model::{Activation, Source};
-use crate::prepare::{Shard, StepError};
+use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{Row, Search, Table, sort_rows};
+use crate::search::{ByNorm, NormTable, Row, Search, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
 /// The dual of one target after the other.
 pub(crate) struct AnyDepth<'a> {
     shared: &'a Shard<'a>,
-    table: &'a Table,
-    step_errors: &'a [StepError],
+    table: &'a NormTable,
     search: Search<'a>,
     selection: Selection<SlicedFlip>,
     /// For each layer α, and λ once the lines are applied; a row for each node of its level.
@@ -74,7 +73,7 @@ impl Constant {
 }
 
 impl<'a> AnyDepth<'a> {
-    pub(super) fn new(shared: &'a Shard<'a>, table: &'a Table, step_errors: &'a [StepError]) -> Self {
+    pub(super) fn new(shared: &'a Shard<'a>, table: &'a NormTable) -> Self {
         let network = shared.network;
         let width = network.attribute_weight().columns();
         let mut largest_weights = vec![0.0; width];
@@ -86,7 +85,6 @@ impl<'a> AnyDepth<'a> {
         Self {
             shared,
             table,
-            step_errors,
             search: shared.search(),
             selection: Selection::new(0),
             coefficients: network.layers().iter().map(|_| Matrix::default()).collect(),
@@ -184,7 +182,7 @@ impl<'a> AnyDepth<'a> {
         }
         let error = |(row, &node): (usize, &u32)| {
             let place = self.shared.region.level(layer + 1).place(node);
-            self.step_errors[layer].of(place, self.coefficients[layer].row(row))
+            self.shared.step_errors[layer].of(place, self.coefficients[layer].row(row))
         };
         constant.error += gamma * slice.level(layer + 1).iter().enumerate().map(error).sum::<f64>();
     }
@@ -269,7 +267,7 @@ impl<'a> AnyDepth<'a> {
                 *z = -w;
             }
         };
-        self.search.run(self.table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+        self.search.run(ByNorm::new(self.table), slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
         let gains = flips as f64 * largest_gain;
         let floor = flips as f64 * FLOOR * (1.0 + self.largest_weights.iter().sum::<f64>());
         constant.add(-self.selection.total(), gains, 3.0 * gamma * gains + floor);
@@ -325,21 +323,18 @@ impl<'a> AnyDepth<'a> {
         let changes = self.changes(slice, term);
         let mut activations: Vec<Matrix> = Vec::with_capacity(self.coefficients.len());
         for (layer, lambda) in self.coefficients.iter().enumerate() {
-            let of = &network.layers()[layer];
+            let (of, reads_attributes) = (&network.layers()[layer], network.reads_attributes(layer));
             let mut values = Matrix::zeros(lambda.rows(), lambda.columns());
             for row in 0..lambda.rows() {
                 let lambda = lambda.row(row);
                 let values = values.row_mut(row);
-                match by.by_parts[layer].rows() {
-                    0 => {
-                        values.copy_from_slice(of.bias());
-                        add_scaled(&mut by.gradient.biases[layer], scale, lambda);
-                    }
-                    _ => {
-                        let place = by.places[layer][row] as usize;
-                        values.copy_from_slice(self.shared.bounds.clean.part(layer).row(place));
-                        add_scaled(by.by_parts[layer].row_mut(row), scale, lambda);
-                    }
+                if reads_attributes {
+                    let place = by.places[layer][row] as usize;
+                    values.copy_from_slice(self.shared.bounds.clean.part(layer).row(place));
+                    add_scaled(by.by_parts[layer].row_mut(row), scale, lambda);
+                } else {
+                    values.copy_from_slice(of.bias());
+                    add_scaled(&mut by.gradient.biases[layer], scale, lambda);
                 }
                 for (k, term) in of.terms().iter().enumerate() {
                     let hop = slice.hop(layer, k).row(row);
@@ -351,7 +346,7 @@ impl<'a> AnyDepth<'a> {
                             continue;
                         }
                         // They are in the parts, and their derivative follows from that by these.
-                        Source::Ones if by.by_parts[layer].rows() > 0 => continue,
+                        Source::Ones if reads_attributes => continue,
                         Source::Ones => vec![hop.map(|(_, p)| p).sum()],
                         Source::Layer(source) => {
                             let below = &activations[source];

@@ -32,7 +32,7 @@ impl<'a> Dual<'a> {
     pub(crate) fn new(shard: &'a Shard<'a>) -> Self {
         match &shard.order {
             Order::Pairs(tables) => Self::OneHidden(OneHidden::new(shard, tables)),
-            Order::Common(table, errors) => Self::AnyDepth(AnyDepth::new(shard, table, errors)),
+            Order::Norms(table) => Self::AnyDepth(AnyDepth::new(shard, table)),
         }
     }
 

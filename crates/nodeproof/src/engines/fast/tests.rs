@@ -14,7 +14,7 @@ use crate::model::{Model, Propagation};
 use crate::network::Network;
 use crate::prepare::{Prepared, StepError};
 use crate::relax::Slopes;
-use crate::search::Table;
+use crate::search::NormTable;
 
 fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model) {
     let (nodes, attributes, hidden, classes) = (60, 80, random.random_range(1..20), 4);
@@ -44,8 +44,8 @@ fn the_fast_path_equals_the_general_one() {
         let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
         let shard = || prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
         let (fast, mut general) = (shard(), shard());
-        let table = Table::by_norm(network.attribute_weight(), &limits);
-        general.order = Order::Common(table, StepError::of_layers(&network, &general.region, &general.bounds.layers));
+        general.order = Order::Norms(NormTable::new(&general.tables.rough, &limits));
+        general.step_errors = StepError::of_layers(&network, &general.region, &general.bounds.layers);
         let (mut fast, mut general) = (Dual::new(&fast), Dual::new(&general));
         assert!(matches!((&fast, &general), (Dual::OneHidden(_), Dual::AnyDepth(_))));
         let mut slicer = network.slicer();
