@@ -126,6 +126,9 @@ pub struct SparseMatrix {
     values: Vec<f64>,
 }
 
+/// Where more than one column in so many has an entry, looking at all of them is faster than sorting those.
+const SORTED_SHARE: usize = 16;
+
 impl SparseMatrix {
     /// Gives each entry of `pattern` the value `value(row, column)`.
     pub fn from_pattern(pattern: Pattern, value: impl Fn(u32, u32) -> f64) -> Self {
@@ -173,25 +176,38 @@ impl SparseMatrix {
         (&self.pattern.indices[range.clone()], &self.values[range])
     }
 
-    /// The product with another matrix, entries of a row summed in the order of the columns that they pass through.
-    pub fn times(&self, other: &Self) -> Self {
+    /// `A B + factor · I` with A this matrix and B another one, the entries of a row summed in the order of the columns that they
+    /// pass through; `None` if it has more than `most` entries.
+    pub fn times_plus_diagonal(&self, other: &Self, factor: f64, most: usize) -> Option<Self> {
         let columns = other.pattern.columns;
         let (mut sums, mut seen) = (vec![0.0; columns], vec![false; columns]);
         let mut product =
             Self { pattern: Pattern { columns, offsets: vec![0], indices: Vec::new() }, values: Vec::new() };
         let mut touched: Vec<u32> = Vec::new();
         for row in 0..self.rows() {
+            let mut add = |column: u32, value: f64| {
+                if !std::mem::replace(&mut seen[column as usize], true) {
+                    touched.push(column);
+                }
+                sums[column as usize] += value;
+            };
             let (through, factors) = self.row(row);
             for (&middle, &factor) in through.iter().zip(factors) {
                 let (targets, values) = other.row(middle as usize);
-                for (&column, &value) in targets.iter().zip(values) {
-                    if !std::mem::replace(&mut seen[column as usize], true) {
-                        touched.push(column);
-                    }
-                    sums[column as usize] += factor * value;
-                }
+                targets.iter().zip(values).for_each(|(&column, &value)| add(column, factor * value));
             }
-            touched.sort_unstable();
+            if factor != 0.0 {
+                add(row as u32, factor);
+            }
+            if product.pattern.indices.len() + touched.len() > most {
+                return None;
+            }
+            if touched.len() < columns / SORTED_SHARE {
+                touched.sort_unstable();
+            } else {
+                touched.clear();
+                touched.extend((0u32..).zip(&seen).filter(|&(_, &seen)| seen).map(|(column, _)| column));
+            }
             for column in touched.drain(..) {
                 product.pattern.indices.push(column);
                 product.values.push(std::mem::take(&mut sums[column as usize]));
@@ -199,15 +215,7 @@ impl SparseMatrix {
             }
             product.pattern.offsets.push(product.pattern.indices.len());
         }
-        product
-    }
-
-    /// The sum with so many times the identity.
-    pub fn plus_diagonal(&self, factor: f64) -> Self {
-        let entries = self.pattern.iter().zip(&self.values).map(|((row, column), &value)| (row, column, value));
-        let diagonal = (0..self.rows() as u32).map(|node| (node, node, factor));
-        let all: Vec<_> = entries.chain(diagonal).collect();
-        Self::from_triplets(self.rows(), self.pattern.columns, &all)
+        Some(product)
     }
 }
 
@@ -223,6 +231,46 @@ mod tests {
         assert_eq!(pattern.row(2), [1]);
         assert_eq!(pattern.entries(), 3);
         assert!(pattern.contains(0, 3) && !pattern.contains(1, 3));
+    }
+
+    /// Every `step`-th entry of a square matrix, and all of row 0.
+    fn every(step: u32, nodes: u32) -> SparseMatrix {
+        let places = (0..nodes * nodes).filter(|place| *place < nodes || place % step == 0);
+        let triplets: Vec<_> = places.map(|place| (place / nodes, place % nodes, f64::from(place % 7) - 3.0)).collect();
+        SparseMatrix::from_triplets(nodes as usize, nodes as usize, &triplets)
+    }
+
+    fn dense(matrix: &SparseMatrix) -> Vec<Vec<f64>> {
+        let mut rows = vec![vec![0.0; matrix.pattern().columns]; matrix.rows()];
+        for ((row, column), value) in matrix.pattern().iter().zip(matrix.values()) {
+            rows[row as usize][column as usize] = *value;
+        }
+        rows
+    }
+
+    #[test]
+    fn products_have_every_entry_once_and_in_order() {
+        for (nodes, steps) in [(5, [1, 3]), (40, [11, 300]), (40, [300, 300]), (64, [64, 5])] {
+            let [a, b] = steps.map(|step| every(step, nodes));
+            let product = a.times_plus_diagonal(&b, 2.0, usize::MAX).unwrap();
+            let (a, b, found) = (dense(&a), dense(&b), dense(&product));
+            for (i, j) in (0..nodes as usize).flat_map(|i| (0..nodes as usize).map(move |j| (i, j))) {
+                let sum: f64 = (0..nodes as usize).map(|k| a[i][k] * b[k][j]).sum();
+                assert_eq!(found[i][j], sum + if i == j { 2.0 } else { 0.0 });
+            }
+            for row in 0..product.rows() {
+                assert!(product.row(row).0.is_sorted_by(|a, b| a < b));
+            }
+            assert_eq!(product.pattern().offsets.len(), product.rows() + 1);
+        }
+    }
+
+    #[test]
+    fn products_that_are_too_large_are_not_made() {
+        let matrix = every(11, 40);
+        let entries = matrix.times_plus_diagonal(&matrix, 0.0, usize::MAX).unwrap().pattern().entries();
+        assert!(matrix.times_plus_diagonal(&matrix, 0.0, entries).is_some());
+        assert!(matrix.times_plus_diagonal(&matrix, 0.0, entries - 1).is_none());
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub enum Propagation {
     Custom(SparseMatrix),
 }
 
+/// A polynomial has at most this many entries, 6.4 GB of them.
+const MOST_ENTRIES: usize = 1 << 29;
+
 impl Propagation {
     /// `Pᵏ` of a propagation.
     pub fn power(of: Self, exponent: usize) -> Self {
@@ -77,7 +80,7 @@ impl Propagation {
     /// reference implementation, and once in A.
     ///
     /// # Errors
-    /// If a custom matrix does not fit the graph, or a value is not finite.
+    /// If a custom matrix does not fit the graph, a polynomial would fill the memory, or a value is not finite.
     pub fn matrix(&self, graph: &Graph) -> Result<SparseMatrix, ModelError> {
         let (nodes, adjacency) = (graph.nodes(), graph.adjacency());
         let degree = |node: u32| adjacency.row(node as usize).len() as f64;
@@ -90,7 +93,7 @@ impl Propagation {
             Self::RowMean => Ok(SparseMatrix::from_pattern(adjacency.clone(), |m, _| 1.0 / degree(m))),
             Self::Adjacency => Ok(SparseMatrix::from_pattern(adjacency.clone(), |_, _| 1.0)),
             Self::Polynomial { of, coefficients } => {
-                let matrix = polynomial(&of.matrix(graph)?, coefficients);
+                let matrix = polynomial(&of.matrix(graph)?, coefficients)?;
                 check_finite(&matrix)?;
                 Ok(matrix)
             }
@@ -161,11 +164,18 @@ fn with_self_loops(graph: &Graph, value: impl Fn(f64, u32, u32) -> f64) -> Spars
 }
 
 /// `Σ_i c_i Pⁱ` by Horner's rule.
-fn polynomial(matrix: &SparseMatrix, coefficients: &[f64]) -> SparseMatrix {
-    let Some((&last, others)) = coefficients.split_last() else { return identity(matrix.rows(), 0.0) };
-    others.iter().rev().fold(identity(matrix.rows(), last), |sum, &coefficient| {
-        let product = sum.times(matrix);
-        if coefficient == 0.0 { product } else { product.plus_diagonal(coefficient) }
+fn polynomial(matrix: &SparseMatrix, coefficients: &[f64]) -> Result<SparseMatrix, ModelError> {
+    let Some((&last, others)) = coefficients.split_last() else { return Ok(identity(matrix.rows(), 0.0)) };
+    others.iter().rev().try_fold(identity(matrix.rows(), last), |sum, &coefficient| {
+        matrix.times_plus_diagonal(&sum, coefficient, MOST_ENTRIES).ok_or_else(|| {
+            let problem = format!(
+                "a polynomial of degree {} has more than {MOST_ENTRIES} entries on this graph of {} nodes; take fewer \
+                 powers, or write them as layers without activation",
+                others.len(),
+                matrix.rows()
+            );
+            ModelError::Mismatch { problem }
+        })
     })
 }
 

@@ -21,7 +21,8 @@ pub enum Architecture {
     Gin,
     /// `P² X W + b` (Wu et al., 2019).
     Sgc,
-    /// A multilayer perceptron, whose logits h⁰ then take ten steps `h ← (1 − α) P h + α h⁰` (Gasteiger et al., 2019).
+    /// A multilayer perceptron with `Π h W + b` for its last layer, Π being ten steps `h ← (1 − α) P h + α h⁰` in one (Gasteiger et
+    /// al., 2019).
     Appnp,
     /// `h⁰ = relu(X W + b)`, then `h' = relu(S ((1 − β) I + β W) + b)` with `S = (1 − α) P h + α h⁰` and β = ln(1 + 1 / 2l) in
     /// the l-th of these layers, and a linear layer (Chen et al., 2020).

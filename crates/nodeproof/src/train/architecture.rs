@@ -29,21 +29,25 @@ pub(super) fn initial(settings: &TrainSettings, attributes: usize, classes: usiz
             vec![sum, Propagation::Identity]
         }
         Architecture::Sgc => vec![Propagation::power(propagation, POWER)],
-        Architecture::Appnp | Architecture::Gcnii => vec![propagation, Propagation::Identity],
+        Architecture::Appnp => vec![diffusion(propagation), Propagation::Identity],
+        Architecture::Gcnii => vec![propagation, Propagation::Identity],
         Architecture::Mlp => vec![Propagation::Identity],
         _ => vec![propagation],
     };
     match architecture {
         Architecture::Sage => layers.chain(&widths, |_| vec![0, 1]),
         Architecture::Gin => layers.chain(&widths, |layer| vec![layer % 2]),
-        Architecture::Appnp => {
-            layers.chain(&widths, |_| vec![1]);
-            layers.diffuse(classes);
-        }
+        Architecture::Appnp => layers.chain(&widths, |layer| vec![usize::from(layer + 2 < widths.len())]),
         Architecture::Gcnii => layers.residual(&widths),
         _ => layers.chain(&widths, |_| vec![0]),
     }
     Model::new(attributes, propagations, layers.made)
+}
+
+/// The steps `h ← (1 − α) P h + α h⁰` of APPNP in one: `Σ_{i < K} α (1 − α)ⁱ Pⁱ + (1 − α)ᴷ Pᴷ`.
+fn diffusion(of: Propagation) -> Propagation {
+    let coefficient = |i: usize| (1.0 - ALPHA).powi(i as i32) * if i < STEPS { ALPHA } else { 1.0 };
+    Propagation::Polynomial { of: Box::new(of), coefficients: (0..=STEPS).map(coefficient).collect() }
 }
 
 /// Layers in the making.
@@ -78,12 +82,6 @@ impl Layers {
     fn mix(&mut self, first: usize, units: usize) {
         let terms = vec![Term::new(self.before(), 0, 1.0 - ALPHA), Term::new(Source::Layer(first), 1, ALPHA)];
         self.made.push(Layer::new(terms, vec![0.0; units], Activation::None));
-    }
-
-    /// The steps of APPNP from the layer before on.
-    fn diffuse(&mut self, units: usize) {
-        let first = self.made.len() - 1;
-        (0..STEPS).for_each(|_| self.mix(first, units));
     }
 
     /// GCNII: a first layer, `S ((1 − β) I + W)` for each further hidden one, with β in W, and a linear layer.

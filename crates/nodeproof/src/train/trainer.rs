@@ -432,7 +432,7 @@ fn have_one_plan(a: &Model, b: &Model) -> bool {
     a.layers().len() == b.layers().len() && a.layers().iter().zip(b.layers()).all(same)
 }
 
-/// Layers without a weight to train, such as the steps of APPNP, have no bias to train either.
+/// Layers without a weight to train, such as S of GCNII, have no bias to train either.
 fn hold_fixed(model: &Model, gradient: &mut Gradient) {
     for (layer, bias) in model.layers().iter().zip(&mut gradient.biases) {
         if layer.terms().iter().all(|term| term.weight().dense().is_none()) {

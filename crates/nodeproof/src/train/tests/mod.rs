@@ -327,14 +327,12 @@ fn what_an_architecture_fixes_stays_fixed() {
         let steps = model.layers().iter().filter(|layer| layer.terms().iter().all(|t| t.weight().dense().is_none()));
         steps.map(|layer| (layer.bias().to_vec(), layer.terms().to_vec())).collect::<Vec<_>>()
     };
-    for (architecture, count) in [(Architecture::Appnp, 10), (Architecture::Gcnii, 2)] {
-        let options = changed!(options(Method::RobustHingeUnlabelled); architecture);
-        let model = run(&graph, options.clone()).unwrap();
-        let before = architecture::initial(&options, graph.attribute_count(), graph.classes()).unwrap();
-        assert_eq!(fixed(&model).len(), count);
-        assert_eq!(fixed(&model), fixed(&before));
-        assert!(model.layers()[0].bias().iter().any(|&bias| bias != 0.0), "others do not");
-    }
+    let options = changed!(options(Method::RobustHingeUnlabelled); architecture: Architecture::Gcnii);
+    let model = run(&graph, options.clone()).unwrap();
+    let before = architecture::initial(&options, graph.attribute_count(), graph.classes()).unwrap();
+    assert_eq!(fixed(&model).len(), 2);
+    assert_eq!(fixed(&model), fixed(&before));
+    assert!(model.layers()[0].bias().iter().any(|&bias| bias != 0.0), "others do not");
 }
 
 #[test]
