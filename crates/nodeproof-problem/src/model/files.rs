@@ -266,6 +266,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_the_first_version_are_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.safetensors");
+        let more = ["layers", "propagation", "method"].map(|key| (key.to_owned(), "2".to_owned()));
+        model(Propagation::SymmetricGcn).write_with(&path, &more.into()).unwrap();
+        let metadata = Model::read_metadata(&path).unwrap();
+        assert_eq!(metadata["method"], "2");
+        assert!(FIRST_KEYS.iter().all(|&key| !metadata.contains_key(key)));
+    }
+
+    #[test]
     fn written_models_read_back_to_the_last_bit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.safetensors");

@@ -134,23 +134,22 @@ impl<'a> Attack<'a> {
             }
         };
         for (i, term) in others {
+            let weight = |j| magnitude(weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs());
+            let hop = slice.hop(layer, i).row(0);
             match term.source() {
                 Source::Attributes => {}
                 Source::Ones => {
-                    let sum: f64 = slice.hop(layer, i).row(0).map(|(_, p)| p.abs()).sum();
-                    let weight = magnitude(weight_at(term.weight(), 0, y)) + magnitude(weight_at(term.weight(), 0, k));
-                    error += gamma * magnitude(weight * sum);
+                    let sum: f64 = hop.map(|(_, p)| p.abs()).sum();
+                    error += gamma * magnitude(weight(0) * sum);
                 }
                 Source::Layer(source) => {
                     let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
-                    for (n, p) in slice.hop(layer, i).row(0) {
-                        let place = region.level(source + 1).place(slice.level(source + 1)[n]);
-                        for j in 0..below.lo.columns() {
-                            let weight = weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs();
-                            let largest = magnitude(below.largest(activation, place, j));
-                            let unit = 2.0 * below.error.unit(place, j) + gamma * largest;
-                            error += magnitude(weight) * magnitude(p * unit);
-                        }
+                    let level = region.level(source + 1);
+                    let hop = hop.map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
+                    for (place, p, j) in hop.flat_map(|(place, p)| (0..below.lo.columns()).map(move |j| (place, p, j)))
+                    {
+                        let largest = magnitude(below.largest(activation, place, j));
+                        error += weight(j) * magnitude(p * (2.0 * below.error.unit(place, j) + gamma * largest));
                     }
                 }
             }
