@@ -27,7 +27,7 @@ from torch_geometric.nn import (  # noqa: E402
     SSGConv,
     TAGConv,
 )
-from torch_geometric.nn.models import GCN, GraphSAGE  # noqa: E402
+from torch_geometric.nn.models import GCN, GIN, GraphSAGE  # noqa: E402
 
 KINDS = ["plain", "directed", "loops", "duplicates", "weights"]
 LAYERS = {
@@ -202,6 +202,53 @@ def test_sparse_adjacencies_are_read() -> None:
     graph, model = from_pyg(OfAdjacency(), sparse)
     assert model.propagations == expected.propagations == ["row-mean", "identity", "symmetric-gcn"]
     np.testing.assert_allclose(model.logits(graph), expected.logits(graph), atol=1e-12)
+
+
+def test_a_propagation_of_several_names_has_none() -> None:
+    """On a ring, means, sums and symmetric GCNs are multiples of one another up to self-loops."""
+    nodes = torch.arange(12)
+    ring = torch.stack([nodes, (nodes + 1) % 12])
+    of = Data(x=torch.eye(12, 6), edge_index=torch.cat([ring, ring.flip(0)], dim=1))
+    for module in (GraphSAGE(6, 5, 2, 3), GIN(6, 5, 2, 3), GCN(6, 5, 2, 3)):
+        _, model = from_pyg(module, of)
+        assert not any(
+            isinstance(propagation, (str, dict)) and propagation != "identity" for propagation in model.propagations
+        )
+        assert model.metadata["edges"]
+
+
+def test_a_matrix_made_to_fit_a_name_has_none() -> None:
+    """It does to the vectors that names are found with what the identity does to them."""
+    of = data()
+    nodes = of.num_nodes
+    seen, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((nodes, 2)))
+    unseen = np.eye(nodes)[0]
+    for _ in range(3):
+        unseen = unseen - seen @ (seen.T @ unseen)
+    matrix = torch.tensor(np.eye(nodes) + np.outer(np.ones(nodes), unseen))
+
+    class Made(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(6, 3)
+
+        def forward(self, x, edge_index):
+            return self.linear(matrix.to(x.dtype) @ x)
+
+    _, model = from_pyg(Made(), of)
+    assert not any(isinstance(propagation, (str, dict)) for propagation in model.propagations)
+
+
+def test_files_keep_directions_and_loops(tmp_path) -> None:
+    of = Data(x=torch.eye(4, 6), edge_index=torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]]))
+    graph, model = from_pyg(GraphSAGE(6, 5, 2, 3), of)
+    graph.write(tmp_path / "graph.npz")
+    model.write(tmp_path / "model.safetensors")
+    back = nodeproof.Graph.read(tmp_path / "graph.npz")
+    assert back == graph
+    np.testing.assert_array_equal(
+        nodeproof.Model.read(tmp_path / "model.safetensors").logits(back), model.logits(graph)
+    )
 
 
 def test_tuples_need_somebody_to_choose() -> None:

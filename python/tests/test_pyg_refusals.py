@@ -7,7 +7,9 @@ import ctypes
 import itertools
 import pickle
 import random
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -321,6 +323,27 @@ def through_a_buffer(module, x, h, edge_index):
     return module.conv2(h.relu(), edge_index)
 
 
+def into_a_wider_tensor(module, x, h, edge_index):
+    """One column of zeros stays one."""
+    wide = torch.zeros(len(h), 2, dtype=h.dtype).scatter_add(0, torch.arange(len(h))[:, None], h[:, :1])
+    return module.conv2((h + wide[:, 1:]).relu(), edge_index)
+
+
+def vector_times_matrix(module, x, h, edge_index):
+    """PyTorch takes a dimension away in place."""
+    total = h[:, :1].sum(0) @ torch.tensor([[1.0, 0.0, 0.0]], dtype=h.dtype)
+    return module.conv2((h + total[:1] - total[-1:]).relu(), edge_index)
+
+
+def bits_of_another_kind(module, x, h, edge_index):
+    return module.conv2((h.view(torch.int64).view(torch.float64) if h.dtype == torch.float64 else h).relu(), edge_index)
+
+
+def other_strides(module, x, h, edge_index):
+    turned = torch.ops.aten._reshape_alias(h, h.shape, (1, len(h)))
+    return module.conv2(turned.relu(), edge_index)
+
+
 def with_autocast(module, x, h, edge_index):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return module.conv2(h.relu(), edge_index)
@@ -374,7 +397,7 @@ ODD = {
     "relu of a part": (in_part, "a part of the nodes|a part of a tensor"),
     "sum by a view": (by_a_view, "a part of a tensor in place|into one dimension"),
     "seen by numpy": (through_numpy, "kept outside of the run"),
-    "kept in a parameter": (through_a_buffer, "kept outside of the run"),
+    "kept in a parameter": (through_a_buffer, "kept outside of the run|changes its own 'conv1.bias'"),
     "gradients": (gradients, "multiplies two values|cannot follow"),
     "an autograd function": (behind(Squared.apply), "bends them"),
     "an operator of one's own": (behind(steps), "cannot follow|cannot be run"),
@@ -426,6 +449,10 @@ ODD = {
     "dropout of channels": (behind(lambda h: F.dropout1d(h, 0.5)), "random numbers"),
     "counting": (behind(lambda h: h * next(_count)), "differ from the module's"),
     "not for onlookers": (onlookers, "differ from the module's"),
+    "a wider tensor": (into_a_wider_tensor, "a part of its values"),
+    "a vector times a matrix": (vector_times_matrix, "changes the shape of a tensor in place"),
+    "bits of another kind": (bits_of_another_kind, "whole numbers|bits"),
+    "other strides": (other_strides, "another order"),
     "half precision": (with_autocast, "differ from the module's|precision"),
     "half precision and back": (behind(lambda h: h.half().to(h.dtype)), "precision"),
     "constant": (lambda m, x, h, e: torch.ones(12, 3), "not computed from data.x"),
@@ -502,8 +529,36 @@ def test_modules_that_change_are_refused(name: str) -> None:
         from_pyg(Stateful(change), data())
 
 
+@pytest.mark.parametrize("kept", [None, SimpleNamespace(), deque(), {}])
+def test_sums_of_the_first_run_are_refused(kept) -> None:
+    """Later runs do not see what neighbours have become."""
+
+    class Remembers(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.root, self.others, self.kept, self.sums = torch.nn.Linear(6, 3), torch.nn.Linear(6, 3), kept, None
+
+        def forward(self, x, edge_index):
+            if self.sums is None:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+                if isinstance(self.kept, SimpleNamespace):
+                    self.kept.sums = sums
+                elif isinstance(self.kept, deque):
+                    self.kept.append(sums)
+                elif isinstance(self.kept, dict):
+                    self.kept["sums"] = sums
+                else:
+                    self.sums = sums
+            else:
+                sums = self.sums
+            return self.root(x) + self.others(sums)
+
+    with pytest.raises(VerificationError, match="'sums'|'kept'"):
+        from_pyg(Remembers(), data())
+
+
 def test_answers_that_are_remembered_are_refused() -> None:
-    """A module that remembers its first answer gives none that depends on the attributes."""
+    """A module that remembers its first answer has none that depends on the attributes."""
 
     class Remembering(torch.nn.Module):
         def __init__(self) -> None:
@@ -515,7 +570,7 @@ def test_answers_that_are_remembered_are_refused() -> None:
                 self.answer = self.inner(x, edge_index)
             return self.answer
 
-    with pytest.raises(VerificationError, match="not computed from data.x"):
+    with pytest.raises(VerificationError, match="changes its own 'answer'"):
         from_pyg(Remembering(), data())
 
 

@@ -272,7 +272,11 @@ def _scatter(into: Any, dim: int, index: Any, source: Any) -> Expression:
         source = _expression(source, into)
     dim = dim % len(source.shape)
     places = _line(index, dim)
-    if len(places) != source.shape[dim] or (index.dim() > 1 and tuple(index.shape) != source.shape):
+    of_all = index.dim() == 1 or tuple(index.shape) == source.shape
+    across = [
+        (own, size) for place, (own, size) in enumerate(zip(into.shape, source.shape, strict=True)) if place != dim
+    ]
+    if len(places) != source.shape[dim] or not of_all or any(own != size for own, size in across):
         raise UnfitError("adds up a part of its values only")
     added = source.linear(dim, _scattering(places, into.shape[dim]))
     return _add(into, added)
@@ -331,7 +335,19 @@ def _same(self: Expression, copy: Any = None) -> Expression:
 
 
 @rule("view", "_unsafe_view", "reshape", "_reshape_alias", "squeeze", "unsqueeze", "flatten", "unflatten")
-def _view(self: Expression, made: Any, size: Any = None, dim: Any = None, shape: Any = None) -> Expression:
+def _view(
+    self: Expression,
+    made: Any,
+    size: Any = None,
+    dim: Any = None,
+    shape: Any = None,
+    dtype: Any = None,
+    stride: Any = None,
+) -> Expression:
+    if dtype is not None:
+        raise UnfitError("takes the bits of its values for numbers of another kind")
+    if stride is not None and not made.is_contiguous():
+        raise UnfitError("reads its values in another order than they are stored in")
     return self.viewed(tuple(made.shape))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -51,7 +52,7 @@ class Propagations:
     def place(self, matrix: Any) -> tuple[int, float]:
         """Where `matrix` stands among the propagations, and how many times it is taken."""
         name, factor = self._recognised(matrix)
-        return self._interned(name, matrix if name is None else matrix / factor), factor
+        return self._interned(name, matrix if name is None or factor == 0 else matrix / factor), factor
 
     def of_row_sums(self, sums: npt.NDArray[np.float64], among: list[int]) -> tuple[int, float]:
         """A propagation that multiplies ones to these numbers, and how many times: one of `among`, or a diagonal."""
@@ -81,28 +82,48 @@ class Propagations:
         return list(itertools.accumulate(range(_DEGREE), lambda z, _: matrix @ z, initial=self._vectors))[1:]
 
     def _recognised(self, matrix: Any) -> tuple[Any, float]:
-        """A name or a polynomial, and a factor."""
+        """A name or a polynomial, and a factor; no name where several fit, as on graphs in which all degrees are equal."""
         image, scale = matrix @ self._vectors, abs(matrix) @ np.abs(self._vectors)
-        for name, powers in self._candidates():
-            columns = np.stack([power.ravel() for power in powers], axis=1)
-            coefficients = np.linalg.lstsq(columns, image.ravel(), rcond=None)[0]
-            coefficients = _tidy(coefficients)
-            rest = image.ravel() - columns @ coefficients
-            if not (np.abs(rest) <= self._tolerance * scale.ravel() + 1e-300).all():
-                continue
-            if name == "identity":
-                return name, float(coefficients[0])
-            factor = float(coefficients[-1])
-            polynomial = [float(c) for c in _tidy(coefficients / factor)]
-            return name if polynomial == [0.0, 1.0] else {"polynomial": polynomial, "of": name}, factor
+        for candidates in self._candidates():
+            fits = []
+            for name, powers in candidates:
+                columns = np.stack([power.ravel() for power in powers], axis=1)
+                coefficients = _tidy(np.linalg.lstsq(columns, image.ravel(), rcond=None)[0])
+                rest = image.ravel() - columns @ coefficients
+                if (np.abs(rest) <= self._tolerance * scale.ravel() + 1e-300).all() and self._confirmed(
+                    matrix, name, coefficients
+                ):
+                    fits.append((name, coefficients))
+            if len(fits) > 1:
+                return None, 1.0
+            for name, coefficients in fits:
+                if name == "identity":
+                    return name, float(coefficients[0])
+                factor = float(coefficients[-1])
+                if factor == 0:
+                    return None, 1.0
+                polynomial = [float(c) for c in _tidy(coefficients / factor)]
+                return name if polynomial == [0.0, 1.0] else {"polynomial": polynomial, "of": name}, factor
         return None, 1.0
 
-    def _candidates(self) -> Iterator[tuple[str, list[npt.NDArray[np.float64]]]]:
-        """Simple ones first."""
-        yield "identity", [self._vectors]
+    def _confirmed(self, matrix: Any, name: str, coefficients: npt.NDArray[np.float64]) -> bool:
+        """Whether a polynomial is the matrix on a vector, too, that depends on the matrix, so that none can be made to fit."""
+        matrix = scipy.sparse.csr_matrix(matrix)
+        digest = hashlib.sha256(matrix.data.tobytes() + matrix.indices.tobytes() + matrix.indptr.tobytes()).digest()
+        vector = np.random.default_rng(np.frombuffer(digest, dtype=np.uint32)).standard_normal(matrix.shape[1])
+        power, found = vector, coefficients[0] * vector
+        for coefficient in coefficients[1:]:
+            power = self._matrix(name) @ power
+            found = found + coefficient * power
+        return bool(
+            (np.abs(matrix @ vector - found) <= self._tolerance * (abs(matrix) @ np.abs(vector)) + 1e-300).all()
+        )
+
+    def _candidates(self) -> Iterator[list[tuple[str, list[npt.NDArray[np.float64]]]]]:
+        """Names that are tried together, simple ones first."""
+        yield [("identity", [self._vectors])]
         for degree in range(1, _DEGREE + 1):
-            for name, powers in self._powers.items():
-                yield name, [self._vectors, *powers[:degree]]
+            yield [(name, [self._vectors, *powers[:degree]]) for name, powers in self._powers.items()]
 
 
 def _tidy(coefficients: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

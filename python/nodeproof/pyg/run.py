@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ from .trace import Trace, is_of_a_trace
 Forward = Callable[[Any, Any], Any]
 #: What a user could write where a module is called in another way.
 _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0], or whatever returns the logits"
+
+
+#: What modules have besides attributes of their own: their parts, and propagations that PyTorch Geometric keeps of edges.
+_NO_STATE = {"_parameters", "_buffers", "_modules", "_cached_edge_index", "_cached_adj_t"}
 
 
 class NotRunnableError(InputError):
@@ -86,6 +92,7 @@ class Subject:
         torch = optional("torch", "pyg", "from_pyg()")
         self._forget()
         given = self._given(torch.from_numpy(x.astype(np.float64)).to(self.dtype))
+        before = _state(self.module)
         try:
             with torch.no_grad(), _uncompiled():
                 output = (self.forward or _forward)(self.module, given)
@@ -95,6 +102,7 @@ class Subject:
             raise NotRunnableError(_unrunnable(error)) from error
         _check_logits(output, len(x))
         self._forget()
+        _check_state(before, _state(self.module))
         return np.asarray(output.detach().double().numpy())
 
     def _forget(self) -> None:
@@ -135,7 +143,7 @@ def _state(module: Any) -> dict[str, str]:
         for path, part in module.named_modules()
         for values in (vars(part), part._parameters, part._buffers)
         for name, value in values.items()
-        if name not in ("_parameters", "_buffers", "_modules")
+        if name not in _NO_STATE
     }
 
 
@@ -163,11 +171,13 @@ def _hash(value: Any) -> str:
             digest.update(np.ascontiguousarray(value).tobytes())
         elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
             digest.update(repr(value).encode())
-        elif depth and isinstance(value, dict):
+        elif depth and isinstance(value, SimpleNamespace):
+            add(vars(value), depth - 1)
+        elif depth and isinstance(value, Mapping):
             for key, part in value.items():
                 add(key, 0)
                 add(part, depth - 1)
-        elif depth and isinstance(value, (list, tuple, set, frozenset)):
+        elif depth and isinstance(value, (Sequence, Set, deque)):
             for part in value:
                 add(part, depth - 1)
 

@@ -308,7 +308,9 @@ class Trace:
         for value in sources:
             self._check_precision(value.dtype, target.dtype)
         result = self._rule(name, function, arguments, keywords, shape)
-        if result.shape != tuple(target.shape):
+        blank = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
+        changed = function(*blank[0], **blank[1]).shape
+        if result.shape != tuple(target.shape) or changed != target.shape:
             raise self.refuse("changes the shape of a tensor in place; make a new one")
         target._nodeproof_is = result
         target._nodeproof_hidden = shape

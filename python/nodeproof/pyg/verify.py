@@ -131,7 +131,7 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
     in_double = inputs[1:] if what.x.size > _LARGE else inputs
     try:
         double = Subject.of(what.module, what.data, what.forward, torch.float64)
-        network, doubled = _followed(what, double, _DOUBLE_TOLERANCE, 1e-12, in_double)
+        network, doubled = _followed(what, double, _DOUBLE_TOLERANCE, 2e-14, in_double)
     except (NotRunnableError, PrecisionError) as error:
         network, held = _followed(what, own, tolerance, 4 * float(torch.finfo(own.dtype).eps), inputs)
         _log.warning(
