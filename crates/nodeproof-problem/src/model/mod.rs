@@ -332,7 +332,9 @@ impl Model {
             |tensor: String, found: String, expected: String| Err(ModelError::Shape { tensor, found, expected });
         let Weight::Dense(weight) = &term.weight else {
             if inputs != units {
-                let expected = format!("it multiplies {inputs} inputs by a number, so b{i} must have {inputs} entries");
+                let expected = format!(
+                    "a term of layer {i} multiplies {inputs} inputs by a number, so b{i} must have {inputs} entries"
+                );
                 return shape(format!("b{i}"), units.to_string(), expected);
             }
             return check_finite(name, term.weight.values());
@@ -353,7 +355,10 @@ impl Model {
             return shape(name, found, expected);
         }
         if weight.columns() != units {
-            let expected = format!("{name} has {} outputs, so b{i} must have {0} entries", weight.columns());
+            let expected = format!(
+                "{name} has {} outputs, so b{i} and every other weight of the layer must have as many",
+                weight.columns()
+            );
             return shape(format!("b{i}"), units.to_string(), expected);
         }
         check_finite(name, weight.values())
@@ -363,7 +368,7 @@ impl Model {
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         // Models that the first version of the format knew keep their fingerprints.
-        match self.as_gcn() {
+        match self.as_gcn().filter(|(_, propagation)| !matches!(propagation, Propagation::Polynomial { .. })) {
             Some((_, propagation)) => {
                 hash.update(b"nodeproof model 1\n");
                 hash.update(propagation.name().as_bytes());
@@ -411,6 +416,22 @@ mod tests {
     }
 
     #[test]
+    fn fingerprints_tell_polynomials_apart() {
+        let polynomial = |of, coefficients| Propagation::Polynomial { of: Box::new(of), coefficients };
+        let propagations = [
+            Propagation::SymmetricGcn,
+            polynomial(Propagation::SymmetricGcn, vec![0.0, 1.0]),
+            polynomial(Propagation::SymmetricGcn, vec![0.0, 0.0, 1.0]),
+            polynomial(Propagation::SymmetricGcn, vec![0.0, 0.0, 2.0]),
+            polynomial(Propagation::Adjacency, vec![0.0, 0.0, 1.0]),
+        ];
+        let fingerprint = |propagation| Model::gcn(vec![layer(3, 2)], propagation).unwrap().fingerprint();
+        let mut fingerprints: Vec<String> = propagations.map(fingerprint).into();
+        fingerprints.sort_unstable();
+        assert!(fingerprints.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
     fn every_wrong_dimension_is_named() {
         let make = |layers| Model::gcn(layers, Propagation::SymmetricGcn).unwrap_err().to_string();
         assert!(make(vec![]).contains("no layers"));
@@ -442,7 +463,7 @@ mod tests {
         assert!(make(vec![first(), last(several)]).contains("W1.1 has shape 2 × 2, but it multiplies the constant 1"));
         assert!(
             make(vec![last(vec![Term::new(Source::Attributes, 0, 1.0)])])
-                .contains("b0 has shape 2, but it multiplies 3")
+                .contains("b0 has shape 2, but a term of layer 0 multiplies 3")
         );
         for slope in [1.0, -0.1, f64::NAN] {
             let leaky = Layer::new(vec![dense(Source::Attributes, 3, 2)], vec![0.0; 2], Activation::LeakyRelu(slope));
