@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
@@ -241,10 +240,7 @@ class Graph:
     @property
     def edges_fingerprint(self) -> str:
         """SHA-256 of the adjacency alone: the same for every graph with the same nodes and edges."""
-        digest = hashlib.sha256()
-        for part in self._core.adjacency():
-            digest.update(part.astype("<i8").tobytes())
-        return digest.hexdigest()
+        return self._core.edges_fingerprint
 
     def _all_names(self) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
         if self._names is None:

@@ -55,9 +55,10 @@ class Layer(NamedTuple):
 
 
 class Model:
-    """A network: `Z⁰ = P X W⁰ + b⁰`, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`; row t of the last one has the logits of node t.
+    """A network of layers of terms, `Zⁱ = Σ_k P_k h_k W_k + bⁱ`; row t of the last one has the logits of node t.
 
-    Other networks of layers of terms (GraphSAGE, GIN, APPNP, …) come from `nodeproof.from_pyg`, `Model.of_layers` and files.
+    `Model(weights, biases, propagation)` is a graph convolutional network, `Z⁰ = P X W⁰ + b⁰`, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`.
+    Others (GraphSAGE, GIN, APPNP, …) come from `nodeproof.from_pyg`, `Model.of_layers` and files.
 
     Args:
         weights: W⁰, W¹, …, each inputs × outputs (note that `torch.nn.Linear` stores outputs × inputs).
@@ -331,7 +332,9 @@ def _given_layer(place: int, layer: Any) -> tuple[list[Any], Floats, Any]:
     made = []
     for number, (source, propagation, weight) in enumerate(parts):
         where = f"term {number} of layer {place}"
-        if source not in ("attributes", "ones"):
+        if isinstance(source, str) and source not in ("attributes", "ones"):
+            raise InputError(f'{where} reads {source!r}; give "attributes", "ones", or the place of an earlier layer')
+        if not isinstance(source, str):
             source = whole(f"source of {where}", source)
         is_number = np.ndim(weight) == 0
         made.append(
@@ -341,7 +344,20 @@ def _given_layer(place: int, layer: Any) -> tuple[list[Any], Floats, Any]:
                 finite(f"weight of {where}", weight) if is_number else _floats(f"weight of {where}", weight, 2),
             )
         )
-    return made, _floats(f"b{place}", bias, 1), activation
+    return made, _floats(f"b{place}", bias, 1), _given_activation(place, activation)
+
+
+def _given_activation(place: int, activation: Any) -> str | tuple[str, float]:
+    """An activation as the compiled half takes it."""
+    if isinstance(activation, str):
+        return activation
+    try:
+        name, slope = activation
+        return str(name), finite(f"slope of layer {place}", slope)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f'the activation of layer {place} is {activation!r}; give "none", "relu" or ("leaky-relu", slope)'
+        ) from error
 
 
 def _shown_propagation(given: Any) -> Any:

@@ -200,11 +200,17 @@ fn in_file(path: &Path, error: impl Error + Send + Sync + 'static) -> anyhow::Er
     anyhow::Error::new(error).context(named)
 }
 
-/// Notes if the model at `path` says that it was trained on another graph.
+/// Notes if the model at `path` says that it was trained on another graph, or imported with other edges.
 fn note_other_graph(path: &Path, graph: &Graph, quiet: bool) -> anyhow::Result<()> {
     let metadata = Model::read_metadata(path)?;
     if metadata.get("graph").is_some_and(|trained_on| *trained_on != graph.fingerprint()) {
         let note = "the model was trained on another graph, or on this one read with other options (--binarise, \
+                    --keep-self-loops, …)";
+        terminal::note(quiet, note);
+    }
+    if metadata.get("edges").is_some_and(|imported_with| *imported_with != graph.edges_fingerprint()) {
+        let note = "the model was imported with a graph of other edges, and its propagation is that graph's, whatever edges \
+                    this one has; import the module for this graph, or give the graph it was imported with (--directed, \
                     --keep-self-loops, …)";
         terminal::note(quiet, note);
     }
@@ -216,6 +222,10 @@ fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
     if cleaning.self_loops_removed > 0 {
         let loops = counted(cleaning.self_loops_removed, "self-loop");
         terminal::note(quiet, &format!("left out {loops} of the graph; --keep-self-loops keeps them"));
+    }
+    if cleaning.directed_edges > 0 {
+        let edges = counted(cleaning.directed_edges, "edge");
+        terminal::note(quiet, &format!("made {edges} undirected that had one direction; --directed keeps it"));
     }
     if cleaning.weights_ignored > 0 {
         let edges = counted(cleaning.weights_ignored, "edge");

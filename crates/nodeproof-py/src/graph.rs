@@ -127,6 +127,11 @@ impl PyGraph {
         py.detach(|| self.0.fingerprint())
     }
 
+    #[getter]
+    fn edges_fingerprint(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.edges_fingerprint())
+    }
+
     /// Column ids and row starts of the adjacency, the latter first.
     fn adjacency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         arrays::pattern(py, self.0.adjacency())

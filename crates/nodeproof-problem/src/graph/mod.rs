@@ -242,6 +242,23 @@ impl Graph {
         hex(&hash.finalize())
     }
 
+    /// SHA-256 of the edges alone, the same for every graph with the same nodes and edges.
+    pub fn edges_fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(b"nodeproof edges 1\n");
+        hash.update((self.nodes() as u64).to_le_bytes());
+        for (from, to) in self.adjacency.iter() {
+            hash.update(from.to_le_bytes());
+            hash.update(to.to_le_bytes());
+        }
+        hex(&hash.finalize())
+    }
+
+    /// Whether it has a self-loop, or an edge in one direction only: what [`Graph::read`] leaves out or adds by default.
+    pub(crate) fn has_unusual_edges(&self) -> bool {
+        self.adjacency.iter().any(|(a, b)| a == b || !self.adjacency.contains(b as usize, a))
+    }
+
     /// The component of each node and the number of nodes in each component, direction of edges ignored.
     pub fn components(&self) -> (Vec<u32>, Vec<usize>) {
         let reverse: Vec<_> = self.adjacency.iter().map(|(a, b)| (b, a)).collect();
@@ -380,6 +397,23 @@ mod tests {
         assert!(labelled.with_labels(labels).unwrap().with_names(names).is_err(), "in either order");
         let graph = Graph::new(2, 1, &[], &[]).unwrap();
         assert!(matches!(graph.with_labels(vec![None]), Err(GraphError::Mismatch { .. })));
+    }
+
+    #[test]
+    fn edges_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.npz");
+        let options = GraphOptions::new().directed(true).keep_self_loops(true);
+        for edges in [&[(0, 1), (1, 0)][..], &[(0, 1)], &[(0, 0)], &[(0, 1), (1, 0), (1, 1), (2, 0)]] {
+            let graph = Graph::with_options(3, 2, edges, &[(0, 1)], options).unwrap();
+            graph.write(&path).unwrap();
+            let (back, cleaning) = Graph::read(&path, GraphOptions::new()).unwrap();
+            assert_eq!(back.fingerprint(), graph.fingerprint());
+            assert_eq!(cleaning, Cleaning { edges_on_file: edges.len(), ..Cleaning::default() });
+            assert_eq!(back.edges_fingerprint(), graph.edges_fingerprint());
+        }
+        let [one, other] = [(0, 1), (1, 0)].map(|edge| Graph::with_options(3, 2, &[edge], &[], options).unwrap());
+        assert_ne!(one.edges_fingerprint(), other.edges_fingerprint());
     }
 
     #[test]

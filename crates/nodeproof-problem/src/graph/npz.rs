@@ -13,6 +13,9 @@ use crate::sparse::Pattern;
 const LAYOUT: &str = "a graph needs adj_data, adj_indices, adj_indptr, adj_shape, the same four as attr_*, and may \
                       have labels, node_names, attr_names and class_names";
 
+/// A member of files whose edges are read as they are, self-loops and directions included.
+const EDGES_AS_THEY_ARE: &str = "edges_as_they_are";
+
 impl Graph {
     /// Reads a graph from an `.npz` file in the sparse-graph layout, and says what was cleaned.
     ///
@@ -23,7 +26,13 @@ impl Graph {
         Self::from_archive(Archive::open(path.as_ref())?, options)
     }
 
-    pub(super) fn from_archive(mut archive: Archive, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
+    pub(super) fn from_archive(
+        mut archive: Archive,
+        mut options: GraphOptions,
+    ) -> Result<(Self, Cleaning), GraphError> {
+        if archive.contains(EDGES_AS_THEY_ARE) {
+            (options.directed, options.keep_self_loops) = (true, true);
+        }
         let mut cleaning = Cleaning::default();
 
         let adjacency = read_csr(&mut archive, "adj", "adjacency")?;
@@ -55,7 +64,8 @@ impl Graph {
         Ok((graph, cleaning))
     }
 
-    /// Writes the graph in the layout that [`Graph::read`] reads. The same graph gives the same bytes.
+    /// Writes the graph in the layout that [`Graph::read`] reads, with a mark if it has self-loops or edges in one direction
+    /// only, so that they are read as they are. The same graph gives the same bytes.
     ///
     /// # Errors
     /// If the file cannot be written; an existing file is then left as it was.
@@ -69,6 +79,9 @@ impl Graph {
         let mut archive = ArchiveWriter::new(BufWriter::new(file));
         write_csr(&mut archive, "adj", &self.adjacency)?;
         write_csr(&mut archive, "attr", &self.attributes)?;
+        if self.has_unusual_edges() {
+            archive.integers(EDGES_AS_THEY_ARE, &[1i64])?;
+        }
         if let Some(labels) = &self.labels {
             let labels: Vec<i64> = labels.iter().map(|label| label.map_or(-1, |class| class.0.into())).collect();
             archive.integers("labels", &labels)?;
@@ -283,7 +296,7 @@ fn skipped_members(archive: &Archive, names: &Names) -> Vec<String> {
         "node_names" => names.nodes.is_some(),
         "attr_names" => names.attributes.is_some(),
         "class_names" => names.classes.is_some(),
-        "labels" => true,
+        "labels" | EDGES_AS_THEY_ARE => true,
         _ => ["adj_", "attr_"].iter().any(|prefix| {
             member.strip_prefix(prefix).is_some_and(|rest| matches!(rest, "data" | "indices" | "indptr" | "shape"))
         }),
