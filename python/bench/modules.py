@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch_geometric.nn import APPNP, GCN, GIN, MLP, BatchNorm, ChebConv, GraphSAGE, Sequential, SGConv, TAGConv
@@ -51,23 +53,27 @@ def main() -> None:
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    given = nodeproof.Graph.bundled() if options.graph is None else nodeproof.Graph.read(options.graph, binarise=options.binarise)
+    given = (
+        nodeproof.Graph.bundled()
+        if options.graph is None
+        else nodeproof.Graph.read(options.graph, binarise=options.binarise)
+    )
     data = given.to_pyg()
     nodes = torch.as_tensor(nodeproof.Split.stratified(given, seed=0).train.astype("int64"))
     nodeproof.from_pyg(trained(MODULES["GCN"](data.num_features, given.classes), data, nodes, 1), data, progress=False)
     print(f"{'module':<20} {'import':>7} {'fast':>7}   CPU-s, the smallest of {options.runs}")
     for name in options.modules:
         module = trained(MODULES[name](data.num_features, given.classes), data, nodes, options.epochs)
-        (graph, model), imported = least(options.runs, lambda: nodeproof.from_pyg(module, data, progress=False))
+        (graph, model), imported = least(options.runs, partial(nodeproof.from_pyg, module, data, progress=False))
         if options.import_only:
             print(f"{name:<20} {imported:7.2f}")
             continue
         budget = {"global_budget": options.global_budget, "engine": "fast", "threads": 1, "progress": False}
-        certificates, certified = least(options.runs, lambda: nodeproof.certify(graph, model, **budget))
+        certificates, certified = least(options.runs, partial(nodeproof.certify, graph, model, **budget))
         print(f"{name:<20} {imported:7.2f} {certified:7.2f}   {certificates}")
 
 
-def trained(module: torch.nn.Module, data, nodes: torch.Tensor, epochs: int) -> torch.nn.Module:
+def trained(module: torch.nn.Module, data: Any, nodes: torch.Tensor, epochs: int) -> torch.nn.Module:
     """Cross entropy on these nodes, by Adam."""
     optimiser = torch.optim.Adam(module.parameters(), lr=0.01, weight_decay=5e-4)
     for _ in range(epochs):
@@ -78,7 +84,7 @@ def trained(module: torch.nn.Module, data, nodes: torch.Tensor, epochs: int) -> 
     return module.eval()
 
 
-def least(runs: int, work: Callable[[], object]) -> tuple:
+def least(runs: int, work: Callable[[], Any]) -> tuple[Any, float]:
     """What the work gives, and the CPU seconds of the quickest run."""
     result, seconds = None, []
     for _ in range(runs):

@@ -190,7 +190,15 @@ class TestLayers:
             (lambda: Model.of_layers(attributes, ["gat"], layers), "`gat` is not a propagation"),
             (
                 lambda: Model.of_layers(attributes, propagations, [Layer([Term("x", 0, 1.0)], np.zeros(2), "none")]),
-                "source of term 0",
+                "term 0 of layer 0 reads 'x'",
+            ),
+            (
+                lambda: Model.of_layers(attributes, propagations, [layers[0]._replace(activation=None)]),
+                "the activation of layer 0 is None",
+            ),
+            (
+                lambda: Model.of_layers(attributes, propagations, [layers[0]._replace(activation=("leaky-relu", "x"))]),
+                "the activation of layer 0 is .*leaky-relu",
             ),
             (
                 lambda: Model.of_layers(attributes, propagations, layers).propagation_on(

@@ -38,7 +38,7 @@ id! {
     NodeId
 }
 id! {
-    /// An attribute: column of the attributes, row of the first layer's weight.
+    /// An attribute: column of the attributes, row of the weights that multiply them.
     AttributeId
 }
 id! {

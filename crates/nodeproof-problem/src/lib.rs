@@ -2,12 +2,14 @@
 //!
 //! # The problem
 //!
-//! A network with layers `W⁰, b⁰, …, Wᴸ, bᴸ` and propagation `P ≥ 0` reads binary attributes `X` (nodes × attributes) and
-//! computes
+//! A network is a sequence of layers. Each adds up *terms*, which read the binary attributes `X` (nodes × attributes), an
+//! earlier layer or the constant 1 through a propagation P (nodes × nodes) and a weight W:
 //!
 //! ```text
-//! Z⁰ = P X W⁰ + b⁰,     Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ,     logits of node t = row t of Zᴸ.
+//! Zⁱ = Σ_k P_k h_k W_k + bⁱ,     hⁱ = activation(Zⁱ),     logits of node t = row t of the last Z.
 //! ```
+//!
+//! A graph convolutional network has one term a layer, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`.
 //!
 //! An attacker flips entries of `X`: at most Q in total and q_n in the row of node n ([`Budget`]). Node t with class y is
 //! **robust** when for every admissible set of flips and every other class k

@@ -124,7 +124,7 @@ pub(crate) fn compare_margin(
     }
 }
 
-/// `X_n W⁰` under the flips for each node of level 0.
+/// `X_n W` under the flips for each node of level 0, W being the attributes' weights side by side.
 fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> Matrix<Dyadic> {
     let (weight, nodes) = (network.attribute_weight(), region.level(0).nodes());
     let mut all: Matrix<Dyadic> = Matrix::zeros(nodes.len(), weight.columns());

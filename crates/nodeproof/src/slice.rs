@@ -245,7 +245,7 @@ impl NodeSet {
         self.places.get(node as usize).is_some_and(|&place| place != u32::MAX)
     }
 
-    /// The position of a member.
+    /// The place of a member.
     #[inline]
     pub(crate) fn place(&self, node: u32) -> usize {
         self.places[node as usize] as usize

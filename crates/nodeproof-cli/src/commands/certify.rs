@@ -254,19 +254,25 @@ fn hint(summary: &Summary, model: &Model, settings: &CertifySettings) -> Option<
         let nodes = counted(settled.unknown, "node");
         return Some(format!("numbers overflow at {nodes}, of which nothing is known; check the weights"));
     }
-    if undecided > 0 && settings.engine != Engine::Fast && !model.is_plain() {
+    if undecided > 0 && !model.is_plain() {
         let nodes = counted(undecided, "undecided node");
         return Some(format!(
             "no stronger engine tries the {nodes}: `tight` and `complete` know plain chains of layers only"
         ));
     }
-    let untried = settled.untried;
-    if settings.engine != Engine::Fast && untried > 0 && untried == undecided && !engine::may_have_no_time(settings) {
-        let nodes = counted(untried, "undecided node");
-        return Some(format!("no stronger engine tries the {nodes}: too many flips for that depth"));
+    let untried =
+        if settings.engine == Engine::Fast || engine::may_have_no_time(settings) { 0 } else { settled.untried };
+    let not_tried = || format!("no stronger engine tries the {}", counted(untried, "undecided node"));
+    let remedy = engine::remedy(model, settings).filter(|_| undecided > untried);
+    match (remedy, untried) {
+        (Some(remedy), 0) => Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node"))),
+        (Some(remedy), _) => Some(format!(
+            "{remedy} may settle {} of the {undecided} undecided nodes; the others have too many flips for that depth",
+            undecided - untried
+        )),
+        (None, 0) => None,
+        (None, _) => Some(format!("{}: too many flips for that depth", not_tried())),
     }
-    let remedy = engine::remedy(model, settings).filter(|_| undecided > 0)?;
-    Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node")))
 }
 
 /// Whether enough nodes are robust.

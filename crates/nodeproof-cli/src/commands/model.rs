@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use nodeproof::files::Lock;
-use nodeproof::{Layer, Model, Source, Term, Weight, provenance};
+use nodeproof::{Layer, Model, Propagation, Source, Term, Weight, provenance};
 use nodeproof_report::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -47,6 +47,12 @@ pub(crate) fn convert(arguments: &ModelConvertArguments) -> anyhow::Result<Outco
             bail!(
                 "--propagation: the model has {} propagations, and one cannot take the place of all; leave the option out",
                 model.propagations().len()
+            );
+        }
+        if let [propagation @ (Propagation::Polynomial { .. } | Propagation::Custom(_))] = model.propagations() {
+            bail!(
+                "--propagation: the model's own is {propagation}, which is more than a name; leave the option out, or import or \
+                 train the network with the other one"
             );
         }
         let converted = model.clone().with_propagations(vec![choice.into()])?;
@@ -159,9 +165,14 @@ impl LayerFacts {
             let [layer, activation] = if k == 0 { of_layer.clone() } else { Default::default() };
             let weight = match term.factor {
                 None => format!("{} × {}", term.inputs, self.outputs),
-                Some(factor) => format!("{factor}"),
+                Some(factor) => short(factor).to_string(),
             };
             vec![layer, term.reads.clone(), term.propagation.clone(), weight, activation]
         })
     }
+}
+
+/// The number with four digits.
+fn short(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
 }

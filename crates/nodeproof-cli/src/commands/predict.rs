@@ -3,8 +3,9 @@
 use std::io;
 
 use nodeproof::files::{AtomicFile, Destination, FileError};
+use nodeproof::results::plain_name;
 use nodeproof::{ClassId, Graph, Network, NodeId};
-use nodeproof_report::text::{self, percentage};
+use nodeproof_report::text::{self, counted, percentage};
 use serde::Serialize;
 
 use crate::cli::PredictArguments;
@@ -31,7 +32,7 @@ pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<Outcome> {
     let nodes = lists::nodes(&nodes.nodes, &graph, split.as_ref(), "--nodes")?;
     let network = Network::new(&graph, &model).map_err(|error| words::certifying(error.into()))?;
     let predictions = predictions(&network, &nodes);
-    Output::begin(csv.as_ref(), |destination| Ok(destination.clone()))?.end(|to| write(&to, &predictions))?;
+    Output::begin(csv.as_ref(), |destination| Ok(destination.clone()))?.end(|to| write(&to, &graph, &predictions))?;
     if csv == Some(Destination::Stdout) {
         return Ok(Outcome::Done);
     }
@@ -69,16 +70,20 @@ fn predictions(network: &Network, nodes: &[NodeId]) -> Vec<Prediction> {
 }
 
 /// Writes a table of all of them.
-fn write(to: &Destination, predictions: &[Prediction]) -> Result<(), FileError> {
+fn write(to: &Destination, graph: &Graph, predictions: &[Prediction]) -> Result<(), FileError> {
+    let names = graph.names().nodes.as_deref();
     let written = || -> io::Result<()> {
         let mut table = csv::Writer::from_writer(AtomicFile::create(to)?);
         let classes = predictions.first().map_or(0, |prediction| prediction.logits.len());
         let logits = (0..classes).map(|class| format!("logit_{class}"));
-        table.write_record(["node", "label", "predicted"].map(str::to_owned).into_iter().chain(logits))?;
+        let name = names.map(|_| "name".to_owned());
+        let first = ["node".to_owned()].into_iter().chain(name).chain(["label", "predicted"].map(str::to_owned));
+        table.write_record(first.chain(logits))?;
         for Prediction { node, label, predicted, logits } in predictions {
             let label = label.map(|label| label.to_string()).unwrap_or_default();
-            let first = [node.to_string(), label, predicted.to_string()];
-            table.write_record(first.into_iter().chain(logits.iter().map(f64::to_string)))?;
+            let name = names.map(|names| plain_name(&names[node.index()]));
+            let first = [node.to_string()].into_iter().chain(name).chain([label, predicted.to_string()]);
+            table.write_record(first.chain(logits.iter().map(f64::to_string)))?;
         }
         table.into_inner().map_err(csv::IntoInnerError::into_error)?.commit()
     };
@@ -106,11 +111,17 @@ fn in_words(graph: &Graph, predictions: &[Prediction]) -> String {
         0 => String::new(),
         more => format!("… and {more} more; --csv FILE keeps them all\n"),
     };
+    let overflowed =
+        predictions.iter().filter(|prediction| prediction.logits.iter().any(|logit| !logit.is_finite())).count();
     let labelled = predictions.iter().filter(|prediction| prediction.label.is_some()).count();
     let right = predictions.iter().filter(|prediction| prediction.label == Some(prediction.predicted)).count();
     let mut facts = vec![("nodes", predictions.len().to_string())];
     if labelled > 0 {
         facts.push(("accuracy", format!("{} ({right} of {labelled} with a label)", percentage(right, labelled))));
+    }
+    if overflowed > 0 {
+        let nodes = counted(overflowed, "node");
+        facts.push(("hint", format!("numbers overflow at {nodes}, whose class means nothing; check the weights")));
     }
     format!("{table}{more}\n{}", terminal::facts(&facts))
 }

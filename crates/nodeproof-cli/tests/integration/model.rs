@@ -46,12 +46,16 @@ fn convert_keeps_the_weights_and_sets_the_propagation() {
 fn convert_refuses_what_it_cannot_do() {
     let fixture = Fixture::new();
     weights(&fixture);
+    let squared = Propagation::power(Propagation::SymmetricGcn, 2);
+    let model = Model::read(fixture.path("weights.npz")).unwrap().with_propagations(vec![squared]).unwrap();
+    model.write(fixture.path("squared.safetensors")).unwrap();
     for (line, words) in [
         ("model convert weights.npz out.npz", "written as .safetensors"),
         ("model convert weights.npz no/out.safetensors", "make it first"),
         ("model convert missing.npz out.safetensors", "check the path"),
         ("model convert graph.npz out.safetensors", "is a graph, not a model"),
         ("model convert weights.npz out.safetensors --propagation magic", "row-normalised"),
+        ("model convert squared.safetensors out.safetensors --propagation row-normalised", "own is symmetric-gcn^2"),
     ] {
         let run = fixture.run(line);
         assert!(run.code == 2 && run.stderr.contains(words), "{line}: {}", run.stderr);

@@ -64,7 +64,7 @@ fn a_table_has_all_nodes_and_the_screen_a_few() {
     assert!(text.contains("predicted") && text.contains("accuracy"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let table = fs::read_to_string(fixture.path("logits.csv")).unwrap();
-    assert!(table.starts_with("node,label,predicted,logit_0,logit_1,logit_2\n"), "{table}");
+    assert!(table.starts_with("node,name,label,predicted,logit_0,logit_1,logit_2\n"), "{table}");
     assert_eq!(table.lines().count(), 1 + graph.nodes());
     assert_eq!(fixture.run(&format!("{LINE} --csv -")).succeeded().stdout, table);
 }

@@ -151,7 +151,7 @@ fn parse_safetensors(bytes: &[u8]) -> Result<Model, Problem> {
         None if is_ours => Err(format!("it has no version of format {FORMAT}; write it again").into()),
         None | Some(FIRST_VERSION) => first_version(&tensors, &metadata),
         Some(version) => {
-            Err(format!("it has version {version} of format {FORMAT}, this nodeproof reads {VERSION}").into())
+            Err(format!("it has version {version} of format {FORMAT}, this nodeproof reads {FIRST_VERSION} and {VERSION}; use a newer one").into())
         }
     }
 }

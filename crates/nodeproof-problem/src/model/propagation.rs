@@ -29,6 +29,8 @@ pub enum Propagation {
     Custom(SparseMatrix),
 }
 
+/// Powers of a polynomial that are shown.
+const MOST_SHOWN: usize = 4;
 /// A polynomial has at most this many entries, 6.4 GB of them.
 const MOST_ENTRIES: usize = 1 << 29;
 
@@ -121,28 +123,34 @@ impl Propagation {
     }
 }
 
+/// In words: coefficients with four digits, and of many powers the first two and the last.
 impl std::fmt::Display for Propagation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self::Polynomial { of, coefficients } = self else { return f.write_str(self.name()) };
-        let powers = coefficients.iter().enumerate().filter(|&(_, &coefficient)| coefficient != 0.0);
-        let mut first = true;
-        for (power, &coefficient) in powers {
-            let sign = match (first, coefficient < 0.0) {
-                (true, false) => "",
-                (true, true) => "−",
-                (false, false) => " + ",
-                (false, true) => " − ",
+        let powers: Vec<_> = coefficients.iter().enumerate().filter(|&(_, &coefficient)| coefficient != 0.0).collect();
+        for (i, &(power, &coefficient)) in powers.iter().enumerate() {
+            if powers.len() > MOST_SHOWN && (2..powers.len() - 1).contains(&i) {
+                if i == 2 {
+                    f.write_str(" + …")?;
+                }
+                continue;
+            }
+            let sign = match (i, coefficient < 0.0) {
+                (0, false) => "",
+                (0, true) => "−",
+                (_, false) => " + ",
+                (_, true) => " − ",
             };
-            let factor = if coefficient.abs() == 1.0 { String::new() } else { format!("{}·", coefficient.abs()) };
+            let magnitude: f64 = format!("{:.3e}", coefficient.abs()).parse().unwrap_or(coefficient.abs());
+            let factor = if coefficient.abs() == 1.0 { String::new() } else { format!("{magnitude}·") };
             let base = match power {
                 0 => "identity".to_owned(),
                 1 => of.to_string(),
                 _ => format!("{of}^{power}"),
             };
             write!(f, "{sign}{factor}{base}")?;
-            first = false;
         }
-        if first { f.write_str("0") } else { Ok(()) }
+        if powers.is_empty() { f.write_str("0") } else { Ok(()) }
     }
 }
 
@@ -207,6 +215,15 @@ fn check_finite(matrix: &SparseMatrix) -> Result<(), ModelError> {
 mod tests {
     use super::*;
     use crate::graph::GraphOptions;
+
+    #[test]
+    fn words_are_short() {
+        let polynomial = |coefficients| Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients };
+        assert_eq!(polynomial(vec![1.0, 0.0, -1.0 / 3.0]).to_string(), "identity − 0.3333·adjacency^2");
+        let many = polynomial(vec![0.1, 0.09000000000000001, 0.0, 0.3, -0.2, 12345.678]);
+        assert_eq!(many.to_string(), "0.1·identity + 0.09·adjacency + … + 12350·adjacency^5");
+        assert_eq!(polynomial(vec![0.0]).to_string(), "0");
+    }
 
     #[test]
     fn symmetric_gcn_by_hand() {

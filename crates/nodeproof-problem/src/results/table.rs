@@ -31,7 +31,7 @@ impl<W: Write> TableWriter<W> {
     /// If it cannot be written.
     pub fn record<R: Record>(&mut self, record: &R) -> io::Result<()> {
         let node = record.node();
-        let name = self.names.as_ref().map(|names| plain(names.get(node.index()).map_or("", String::as_str)));
+        let name = self.names.as_ref().map(|names| plain_name(names.get(node.index()).map_or("", String::as_str)));
         let cells = std::iter::once(node.to_string()).chain(name).chain(record.cells());
         self.writer.write_record(cells).map_err(as_written)
     }
@@ -55,7 +55,7 @@ impl<W: Write> TableWriter<W> {
 
 /// A name that no spreadsheet takes for a formula, and without control characters: `'` comes before a name that begins with
 /// `=`, `+`, `-` or `@`, and `\u{…}` stands for a control character.
-fn plain(name: &str) -> String {
+pub fn plain_name(name: &str) -> String {
     let mut text = String::new();
     if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         text.push('\'');

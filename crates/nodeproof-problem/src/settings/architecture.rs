@@ -93,10 +93,15 @@ impl Architecture {
         let fail = |remedy: &str| Err(SettingsError::value("hidden", sizes.join(","), remedy));
         match (self, hidden) {
             (Self::Sgc, [_, ..]) => fail("sgc has no hidden layer, so leave it out"),
-            (Self::Gin | Self::Gcnii, []) => Err(SettingsError::value(
+            (Self::Gin, []) => Err(SettingsError::value(
                 "hidden",
-                "empty",
-                format!("{self} needs at least one hidden layer, such as one of 32 units"),
+                "none",
+                "gin needs at least one hidden layer, such as one of 32 units",
+            )),
+            (Self::Gcnii, [] | [_]) => Err(SettingsError::value(
+                "hidden",
+                if hidden.is_empty() { "none".to_owned() } else { sizes.join(",") },
+                "gcnii needs a first hidden layer and one for each convolution, such as 32,32,32",
             )),
             (Self::Gcnii, [first, rest @ ..]) if rest.iter().any(|units| units != first) => {
                 fail("gcnii adds its first hidden layer to the others, so give all of them the same size")
@@ -167,7 +172,8 @@ mod tests {
         let wrong =
             |architecture: Architecture, hidden: &[usize]| architecture.check_hidden(hidden).unwrap_err().to_string();
         assert_eq!(wrong(Architecture::Sgc, &[64, 32]), "hidden is 64,32; sgc has no hidden layer, so leave it out");
-        assert!(wrong(Architecture::Gin, &[]).starts_with("hidden is empty; gin needs at least one"));
+        assert!(wrong(Architecture::Gin, &[]).starts_with("hidden is none; gin needs at least one"));
+        assert!(wrong(Architecture::Gcnii, &[8]).starts_with("hidden is 8; gcnii needs a first hidden layer"));
         assert!(wrong(Architecture::Gcnii, &[8, 4]).contains("the same size"));
         assert!(Architecture::Mlp.check_hidden(&[]).is_ok() && Architecture::Gcnii.check_hidden(&[8, 8]).is_ok());
     }

@@ -289,7 +289,7 @@ impl<T: Copy> Lists<T> {
     }
 }
 
-/// How far one unit can be moved, for each node of level 1.
+/// How far one unit can be moved, for each node of its layer.
 #[derive(Default)]
 struct UnitMoves {
     up: Vec<f64>,

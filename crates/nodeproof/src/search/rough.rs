@@ -38,7 +38,7 @@ const BLOCK: usize = 32;
 /// Lengths in this range are far from where singles overflow or underflow.
 const SAFE_LENGTHS: std::ops::Range<f64> = 1e-30..1e30;
 
-/// The weight W⁰ in single precision.
+/// The attributes' weights W, side by side, in single precision.
 #[derive(Debug)]
 pub(crate) struct RoughWeights {
     attributes: usize,
@@ -89,7 +89,7 @@ impl RoughWeights {
         &self.columns[unit * self.attributes..][..self.attributes]
     }
 
-    /// For each attribute d upper bounds of `x · W⁰_d` and of `−x · W⁰_d`.
+    /// For each attribute d upper bounds of `x · W_d` and of `−x · W_d`.
     pub(super) fn products(&self, x: &[f64]) -> [Vec<f32>; 2] {
         match self.scaled(x) {
             Some((x, scale)) => self.bounds_of(self.inner_products(&x, |w| w), scale),
@@ -119,12 +119,12 @@ impl RoughWeights {
         [vec![f32::INFINITY; self.attributes], vec![f32::INFINITY; self.attributes]]
     }
 
-    /// For each attribute d an upper bound of `‖W⁰_d‖`.
+    /// For each attribute d an upper bound of `‖W_d‖`.
     pub(super) fn lengths(&self) -> Vec<f32> {
         self.norms(&vec![1.0; self.units])
     }
 
-    /// For each attribute d an upper bound of `‖x ∘ W⁰_d‖`, above that of every `±(x ∘ y) · W⁰_d` with y of length 1.
+    /// For each attribute d an upper bound of `‖x ∘ W_d‖`, above that of every `±(x ∘ y) · W_d` with y of length 1.
     pub(super) fn norms(&self, x: &[f64]) -> Vec<f32> {
         let Some((mut x, scale)) = self.scaled(x) else { return vec![f32::INFINITY; self.attributes] };
         x.iter_mut().for_each(|x| *x *= *x);

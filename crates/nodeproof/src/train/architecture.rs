@@ -78,9 +78,9 @@ impl Layers {
         }
     }
 
-    /// `(1 − α) P h + α h⁰` of the layer before and layer `first`; propagation 0 is P, 1 the identity.
-    fn mix(&mut self, first: usize, units: usize) {
-        let terms = vec![Term::new(self.before(), 0, 1.0 - ALPHA), Term::new(Source::Layer(first), 1, ALPHA)];
+    /// `(1 − α) P h + α h⁰` of the layer before and the first; propagation 0 is P, 1 the identity.
+    fn mix(&mut self, units: usize) {
+        let terms = vec![Term::new(self.before(), 0, 1.0 - ALPHA), Term::new(Source::Layer(0), 1, ALPHA)];
         self.made.push(Layer::new(terms, vec![0.0; units], Activation::None));
     }
 
@@ -89,7 +89,7 @@ impl Layers {
         let (units, convolutions) = (widths[1], widths.len() - 3);
         self.dense(widths[0], units, &[1], Activation::Relu);
         for l in 1..=convolutions {
-            self.mix(0, units);
+            self.mix(units);
             let beta = (LAMBDA / l as f64 + 1.0).ln();
             let mut weight = xavier::weight(units, units, (self.made.len(), 1), self.seed);
             weight.values_mut().iter_mut().for_each(|value| *value *= beta);

@@ -41,7 +41,7 @@ pub(crate) struct AnyDepth<'a> {
     /// cancellation.
     queries: Matrix,
     reaches: Vec<f64>,
-    /// The largest `|W_dj|` of each column of the attributes' weights.
+    /// For each column of the attributes' weights the largest `|W_dj|` of that unit, over all terms of its layer.
     largest_weights: Vec<f64>,
     back: Vec<f64>,
     rows: Vec<Row>,

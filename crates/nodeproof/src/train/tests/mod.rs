@@ -87,7 +87,7 @@ fn small_models(propagation: &Propagation, seed: u64) -> Vec<(String, Model)> {
         let hidden: &[&[usize]] = match architecture {
             Architecture::Gcn => &[&[], &[5], &[4, 3]],
             Architecture::Sgc => &[&[]],
-            Architecture::Gcnii => &[&[4], &[3, 3, 3]],
+            Architecture::Gcnii => &[&[4, 4], &[3, 3, 3]],
             Architecture::Gin => &[&[3]],
             _ => &[&[4], &[4, 3]],
         };
