@@ -239,6 +239,10 @@ def test_a_matrix_made_to_fit_a_name_has_none() -> None:
     assert not any(isinstance(propagation, (str, dict)) for propagation in model.propagations)
 
 
+def test_no_dimension_is_not_every_dimension() -> None:
+    from_pyg(Network(GCNConv(6, 5), GCNConv(5, 3), between=lambda h: h.relu().flip([])), data())
+
+
 def test_files_keep_directions_and_loops(tmp_path) -> None:
     of = Data(x=torch.eye(4, 6), edge_index=torch.tensor([[0, 1, 2, 2], [1, 2, 0, 2]]))
     graph, model = from_pyg(GraphSAGE(6, 5, 2, 3), of)

@@ -339,6 +339,24 @@ def bits_of_another_kind(module, x, h, edge_index):
     return module.conv2((h.view(torch.int64).view(torch.float64) if h.dtype == torch.float64 else h).relu(), edge_index)
 
 
+def by_another_part(module, x, h, edge_index):
+    """PyTorch adds up entry by entry, and what it has added already counts."""
+    h = h.clone()
+    h[:, 1:] += h[:, :-1]
+    return module.conv2(h.relu(), edge_index)
+
+
+def in_another_layout(module, x, h, edge_index):
+    h = torch.stack([h, h], dim=1)
+    h.transpose_(1, 2)
+    return module.conv2(h[:, :, 0].relu(), edge_index)
+
+
+def through_an_unsaid_view(module, x, h, edge_index):
+    torch.ops.aten._unsafe_view(h, h.shape).add_(1.0)
+    return module.conv2(h.relu(), edge_index)
+
+
 def other_strides(module, x, h, edge_index):
     turned = torch.ops.aten._reshape_alias(h, h.shape, (1, len(h)))
     return module.conv2(turned.relu(), edge_index)
@@ -453,6 +471,9 @@ ODD = {
     "a vector times a matrix": (vector_times_matrix, "changes the shape of a tensor in place"),
     "bits of another kind": (bits_of_another_kind, "whole numbers|bits"),
     "other strides": (other_strides, "another order"),
+    "one part by another": (by_another_part, "another part of it"),
+    "another layout": (in_another_layout, "shape of a tensor in place"),
+    "a view that is not called one": (through_an_unsaid_view, "in place"),
     "half precision": (with_autocast, "differ from the module's|precision"),
     "half precision and back": (behind(lambda h: h.half().to(h.dtype)), "precision"),
     "constant": (lambda m, x, h, e: torch.ones(12, 3), "not computed from data.x"),

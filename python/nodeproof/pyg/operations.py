@@ -429,8 +429,8 @@ def _gather(self: Any, dim: int, index: Any) -> Expression:
 
 @rule("flip")
 def _flip(self: Expression, dims: list[int]) -> Expression:
-    for dimension in _dimensions(self, dims):
-        self = self.take(dimension, np.arange(self.shape[dimension])[::-1])
+    for dimension in dims:
+        self = self.take(dimension % len(self.shape), np.arange(self.shape[dimension])[::-1])
     return self
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,10 @@ Forward = Callable[[Any, Any], Any]
 _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0], or whatever returns the logits"
 
 
-#: What modules have besides attributes of their own: their parts, and propagations that PyTorch Geometric keeps of edges.
-_NO_STATE = {"_parameters", "_buffers", "_modules", "_cached_edge_index", "_cached_adj_t"}
+#: Where modules of PyTorch Geometric keep propagations of the edges of their first run.
+_KEPT_OF_EDGES = ("_cached_edge_index", "_cached_adj_t")
+#: How deep objects are looked into.
+_DEPTH = 8
 
 
 class NotRunnableError(InputError):
@@ -143,14 +145,15 @@ def _state(module: Any) -> dict[str, str]:
         for path, part in module.named_modules()
         for values in (vars(part), part._parameters, part._buffers)
         for name, value in values.items()
-        if name not in _NO_STATE
+        if name not in ("_parameters", "_buffers", "_modules")
     }
 
 
 def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
     """Refuses modules that change when they are run."""
     for name in before | after:
-        if before.get(name) != after.get(name):
+        is_first = name.endswith(_KEPT_OF_EDGES) and before.get(name) == _hash(None)
+        if before.get(name) != after.get(name) and not is_first:
             raise VerificationError(
                 f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
                 "certificates need a module that does the same every time"
@@ -158,21 +161,26 @@ def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
 
 
 def _hash(value: Any) -> str:
-    """A hash of tensors, arrays, numbers and texts, and of containers of these; of others just the class."""
+    """A hash of tensors, arrays, numbers and texts, and of objects and containers of these; of others just the class."""
     torch = optional("torch", "pyg", "from_pyg()")
     digest = hashlib.sha256()
+    seen: set[int] = set()
 
     def add(value: Any, depth: int) -> None:
         digest.update(type(value).__name__.encode())
         if isinstance(value, torch.Tensor) and not is_of_a_trace(value):
             dense = value.detach() if value.layout is torch.strided else value.detach().to_dense()
-            digest.update(np.ascontiguousarray(dense.double().numpy()).tobytes())
+            dense = torch.view_as_real(dense) if dense.is_complex() else dense
+            dense = dense.double() if dense.is_floating_point() else dense.to(torch.int64)
+            digest.update(f"{value.dtype} {tuple(value.shape)}".encode())
+            digest.update(np.ascontiguousarray(dense.numpy()).tobytes())
         elif isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype} {value.shape}".encode())
             digest.update(np.ascontiguousarray(value).tobytes())
         elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
             digest.update(repr(value).encode())
-        elif depth and isinstance(value, SimpleNamespace):
-            add(vars(value), depth - 1)
+        elif id(value) in seen:
+            return
         elif depth and isinstance(value, Mapping):
             for key, part in value.items():
                 add(key, 0)
@@ -180,9 +188,19 @@ def _hash(value: Any) -> str:
         elif depth and isinstance(value, (Sequence, Set, deque)):
             for part in value:
                 add(part, depth - 1)
+        elif depth and hasattr(value, "__dict__") and not _is_of_others(value):
+            seen.add(id(value))
+            add(vars(value), depth - 1)
 
-    add(value, 4)
+    add(value, _DEPTH)
     return digest.hexdigest()
+
+
+def _is_of_others(value: Any) -> bool:
+    """Whether it is code, a module, or an object of PyTorch's own, which change without being anybody's state."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    of_torch = type(value).__module__.partition(".")[0] in ("torch", "torch_geometric")
+    return of_torch or isinstance(value, (type, ModuleType, torch.nn.Module)) or callable(value)
 
 
 def _copied(module: Any, dtype: Any) -> Any:

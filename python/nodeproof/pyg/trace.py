@@ -46,6 +46,10 @@ _DEPARTURES = {
 _TENSORS_THAT_ARE_MADE = {"empty", "full", "ones", "zeros", "eye", "scalar_tensor", "empty_strided"}
 
 
+#: Operations that, in place, change how a tensor is laid out.
+_OF_THE_LAYOUT = {"squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze"}
+#: Operations that do not say that what they give is a view.
+_VIEWS_UNSAID = {"_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"}
 #: Products with sparse matrices, which have the shapes of dense ones.
 _SPARSE_PRODUCTS = {"_sparse_mm", "_sparse_mm_reduce_impl"}
 
@@ -216,6 +220,8 @@ class Trace:
         )
         output = function(*arguments_, **keywords_)
         if _writes(function):
+            for value in followed:
+                self._check_current(value)
             return arguments[0] if isinstance(arguments[0], self._class) else output
         shared = next((v for v in followed), None) if _is_view(function) else None
         if any(isinstance(v, torch.Tensor) and v.layout is not torch.strided for v in _flat(output)):
@@ -236,6 +242,8 @@ class Trace:
         torch = optional("torch", "pyg", "from_pyg()")
         first = next(value for value in _flat((arguments, keywords)) if self.is_followed(value))
         end = self._end(name, arguments)
+        if name == "_reshape_alias" and not first.is_contiguous():
+            raise self.refuse("reads its values in another order than they are stored in")
         if not end and not is_known(name):
             raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
         shapes = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
@@ -301,6 +309,11 @@ class Trace:
             )
         if not is_known(name):
             raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
+        if name in _OF_THE_LAYOUT:
+            raise self.refuse("changes the shape of a tensor in place; make a new one")
+        others = [value for value in _flat((arguments[1:], keywords)) if isinstance(value, self._class)]
+        if any(value is not target and value._nodeproof_memory is target._nodeproof_memory for value in others):
+            raise self.refuse("changes a part of a tensor in place by another part of it; make a new tensor")
         if any(self.is_followed(value) and value._nodeproof_end for value in _flat(arguments)):
             self._end(name, arguments)
         shape = _blank(target, "meta")
@@ -319,7 +332,10 @@ class Trace:
         return target
 
     def _check_current(self, value: Any) -> None:
-        """Refuses tensors that share memory with one that was changed since."""
+        """Refuses tensors that share memory with one that was changed since, or that have another shape by now."""
+        hidden = value._nodeproof_hidden
+        if value._nodeproof_is is None and (hidden.shape, hidden.stride()) != (value.shape, value.stride()):
+            raise self.refuse("changes the shape of a tensor in place; make a new one")
         if value._nodeproof_seen != value._nodeproof_memory.changes:
             raise self.refuse(
                 "changes a part of a tensor in place, or one that it uses under another name; make a new tensor"
@@ -372,7 +388,8 @@ def _writes(function: Any) -> list[int]:
 
 def _is_view(function: Any) -> bool:
     """Whether what an operation gives may share memory with what it is given."""
-    return any(result.alias_info is not None for result in function._schema.returns)
+    said = any(result.alias_info is not None for result in function._schema.returns)
+    return said or _name(function)[0] in _VIEWS_UNSAID
 
 
 def _name(function: Any) -> tuple[str, bool]:
