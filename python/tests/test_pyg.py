@@ -218,7 +218,7 @@ def test_a_propagation_of_several_names_has_none() -> None:
 
 
 def test_a_matrix_made_to_fit_a_name_has_none() -> None:
-    """It does to the vectors that names are found with what the identity does to them."""
+    """It does to two known vectors what the identity does to them: names must be found with others."""
     of = data()
     nodes = of.num_nodes
     seen, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((nodes, 2)))

@@ -82,16 +82,16 @@ impl Inputs {
     /// If a file is unreadable.
     pub(crate) fn read(
         graph: &GraphArguments,
-        model: &ModelArguments,
-        flips: &FlipArguments,
+        model: &Path,
+        split: Option<&Path>,
         quiet: bool,
     ) -> anyhow::Result<Self> {
         graph.graph.check_readable("--graph")?;
-        check_readable(&model.model, "--model")?;
+        check_readable(model, "--model")?;
         let graph = read_noted(graph, quiet)?;
-        let (path, model) = (&model.model, read_model(&model.model)?);
+        let (path, model) = (model, read_model(model)?);
         note_other_graph(path, &graph, quiet)?;
-        let split = flips.split.as_deref().map(|path| read_split(path, &graph)).transpose()?;
+        let split = split.map(|path| read_split(path, &graph)).transpose()?;
         Ok(Self { graph, model, split })
     }
 

@@ -277,7 +277,9 @@ def _scatter(into: Any, dim: int, index: Any, source: Any) -> Expression:
         (own, size) for place, (own, size) in enumerate(zip(into.shape, source.shape, strict=True)) if place != dim
     ]
     if len(places) != source.shape[dim] or not of_all or any(own != size for own, size in across):
-        raise UnfitError("adds up a part of its values only")
+        raise UnfitError(
+            "adds up a part of its values only; select what is added first, and give it the width of the sums"
+        )
     added = source.linear(dim, _scattering(places, into.shape[dim]))
     return _add(into, added)
 
@@ -345,9 +347,9 @@ def _view(
     stride: Any = None,
 ) -> Expression:
     if dtype is not None:
-        raise UnfitError("takes the bits of its values for numbers of another kind")
+        raise UnfitError("takes the bits of its values for numbers of another kind; convert them with to(dtype)")
     if stride is not None and not made.is_contiguous():
-        raise UnfitError("reads its values in another order than they are stored in")
+        raise UnfitError("reads its values in another order than they are stored in; use reshape and transpose")
     return self.viewed(tuple(made.shape))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import scipy.sparse
 
 from .expression import same
 
+Floats = npt.NDArray[np.float64]
 #: Powers up to which polynomials of a named propagation are looked for.
 _DEGREE = 3
 
@@ -45,16 +45,13 @@ class Propagations:
         #: Names, polynomials `{"polynomial": [c₀, c₁, …], "of": name}`, and matrices.
         self.given: list[Any] = []
         self._matrices: list[Any] = []
-        # Two matrices that agree on random vectors are the same.
-        self._vectors = np.random.default_rng(0).standard_normal((adjacency.shape[0], 2))
-        self._powers = {name: self._images(matrix) for name, matrix in self._named.items()}
 
     def place(self, matrix: Any) -> tuple[int, float]:
         """Where `matrix` stands among the propagations, and how many times it is taken."""
         name, factor = self._recognised(matrix)
         return self._interned(name, matrix if name is None or factor == 0 else matrix / factor), factor
 
-    def of_row_sums(self, sums: npt.NDArray[np.float64], among: list[int]) -> tuple[int, float]:
+    def of_row_sums(self, sums: Floats, among: list[int]) -> tuple[int, float]:
         """A propagation that multiplies ones to these numbers, and how many times: one of `among`, or a diagonal."""
         for place in among:
             found = np.asarray(self._matrices[place].sum(axis=1)).ravel()
@@ -75,58 +72,59 @@ class Propagations:
         return len(self.given) - 1
 
     def _matrix(self, name: str) -> Any:
-        return self._named[name] if name in self._named else scipy.sparse.identity(len(self._vectors), format="csr")
-
-    def _images(self, matrix: Any) -> list[npt.NDArray[np.float64]]:
-        """P z, P² z, … for the random vectors z."""
-        return list(itertools.accumulate(range(_DEGREE), lambda z, _: matrix @ z, initial=self._vectors))[1:]
+        return (
+            self._named[name]
+            if name in self._named
+            else scipy.sparse.identity(self._named["adjacency"].shape[0], format="csr")
+        )
 
     def _recognised(self, matrix: Any) -> tuple[Any, float]:
         """A name or a polynomial, and a factor; no name where several fit, as on graphs in which all degrees are equal."""
-        image, scale = matrix @ self._vectors, abs(matrix) @ np.abs(self._vectors)
-        for candidates in self._candidates():
+        vectors = _vectors_for(matrix)
+        image, scale = (matrix @ vectors).ravel(), (abs(matrix) @ np.abs(vectors)).ravel()
+        for candidates in self._candidates(vectors):
             fits = []
             for name, powers in candidates:
                 columns = np.stack([power.ravel() for power in powers], axis=1)
-                coefficients = _tidy(np.linalg.lstsq(columns, image.ravel(), rcond=None)[0])
-                rest = image.ravel() - columns @ coefficients
-                if (np.abs(rest) <= self._tolerance * scale.ravel() + 1e-300).all() and self._confirmed(
-                    matrix, name, coefficients
-                ):
+                coefficients = _tidy(np.linalg.lstsq(columns, image, rcond=None)[0])
+                if (np.abs(image - columns @ coefficients) <= self._tolerance * scale + 1e-300).all():
                     fits.append((name, coefficients))
-            if len(fits) > 1:
-                return None, 1.0
-            for name, coefficients in fits:
-                if name == "identity":
-                    return name, float(coefficients[0])
-                factor = float(coefficients[-1])
-                if factor == 0:
-                    return None, 1.0
-                polynomial = [float(c) for c in _tidy(coefficients / factor)]
-                return name if polynomial == [0.0, 1.0] else {"polynomial": polynomial, "of": name}, factor
+            if fits:
+                return _named(*fits[0]) if len(fits) == 1 else (None, 1.0)
         return None, 1.0
 
-    def _confirmed(self, matrix: Any, name: str, coefficients: npt.NDArray[np.float64]) -> bool:
-        """Whether a polynomial is the matrix on a vector, too, that depends on the matrix, so that none can be made to fit."""
-        matrix = scipy.sparse.csr_matrix(matrix)
-        digest = hashlib.sha256(matrix.data.tobytes() + matrix.indices.tobytes() + matrix.indptr.tobytes()).digest()
-        vector = np.random.default_rng(np.frombuffer(digest, dtype=np.uint32)).standard_normal(matrix.shape[1])
-        power, found = vector, coefficients[0] * vector
-        for coefficient in coefficients[1:]:
-            power = self._matrix(name) @ power
-            found = found + coefficient * power
-        return bool(
-            (np.abs(matrix @ vector - found) <= self._tolerance * (abs(matrix) @ np.abs(vector)) + 1e-300).all()
-        )
-
-    def _candidates(self) -> Iterator[list[tuple[str, list[npt.NDArray[np.float64]]]]]:
-        """Names that are tried together, simple ones first."""
-        yield [("identity", [self._vectors])]
-        for degree in range(1, _DEGREE + 1):
-            yield [(name, [self._vectors, *powers[:degree]]) for name, powers in self._powers.items()]
+    def _candidates(self, vectors: Floats) -> Iterator[list[tuple[str, list[Floats]]]]:
+        """Names that are tried together, simple ones first, each with z, P z, P² z, … for the vectors z."""
+        yield [("identity", [vectors])]
+        powers = {name: [vectors] for name in self._named}
+        for _ in range(_DEGREE):
+            for name, matrix in self._named.items():
+                powers[name].append(matrix @ powers[name][-1])
+            yield list(powers.items())
 
 
-def _tidy(coefficients: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _vectors_for(matrix: Any) -> Floats:
+    """Random vectors, on which two matrices agree only if they are the same; they depend on the matrix, so that none can be
+    made to agree with another on them."""
+    matrix = scipy.sparse.csr_matrix(matrix)
+    digest = hashlib.sha256()
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        digest.update(part.tobytes())
+    return np.random.default_rng(np.frombuffer(digest.digest(), np.uint32)).standard_normal((matrix.shape[1], 2))
+
+
+def _named(name: str, coefficients: Floats) -> tuple[Any, float]:
+    """A polynomial of the propagation of that name, by the name itself if it can be, and a factor."""
+    factor = float(coefficients[-1])
+    if name == "identity":
+        return name, factor
+    if factor == 0:
+        return None, 1.0
+    polynomial = [float(c) for c in _tidy(coefficients / factor)]
+    return name if polynomial == [0.0, 1.0] else {"polynomial": polynomial, "of": name}, factor
+
+
+def _tidy(coefficients: Floats) -> Floats:
     """Coefficients without what rounding has left: numbers with few digits are meant to have few."""
     largest = np.abs(coefficients).max(initial=0.0)
     short = np.round(coefficients, 6)
@@ -141,6 +139,6 @@ def _is(known: Any, name: Any) -> bool:
     return isinstance(known, str) and bool(known == name)
 
 
-def _ratio(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+def _ratio(one: Floats, other: Floats) -> float:
     place = int(np.abs(other).argmax())
     return float(one[place] / other[place]) if other[place] else 0.0

@@ -25,8 +25,6 @@ from .trace import Trace, is_of_a_trace
 Forward = Callable[[Any, Any], Any]
 #: What a user could write where a module is called in another way.
 _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0], or whatever returns the logits"
-
-
 #: Where modules of PyTorch Geometric keep propagations of the edges of their first run.
 _KEPT_OF_EDGES = ("_cached_edge_index", "_cached_adj_t")
 #: How deep objects are looked into.
@@ -188,7 +186,7 @@ def _hash(value: Any) -> str:
         elif depth and isinstance(value, (Sequence, Set, deque)):
             for part in value:
                 add(part, depth - 1)
-        elif depth and hasattr(value, "__dict__") and not _is_of_others(value):
+        elif depth and hasattr(value, "__dict__") and not _is_no_state(value):
             seen.add(id(value))
             add(vars(value), depth - 1)
 
@@ -196,8 +194,8 @@ def _hash(value: Any) -> str:
     return digest.hexdigest()
 
 
-def _is_of_others(value: Any) -> bool:
-    """Whether it is code, a module, or an object of PyTorch's own, which change without being anybody's state."""
+def _is_no_state(value: Any) -> bool:
+    """Whether it is code, a module, whose parts are looked at by themselves, or an object of PyTorch's own."""
     torch = optional("torch", "pyg", "from_pyg()")
     of_torch = type(value).__module__.partition(".")[0] in ("torch", "torch_geometric")
     return of_torch or isinstance(value, (type, ModuleType, torch.nn.Module)) or callable(value)

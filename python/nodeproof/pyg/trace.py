@@ -243,7 +243,7 @@ class Trace:
         first = next(value for value in _flat((arguments, keywords)) if self.is_followed(value))
         end = self._end(name, arguments)
         if name == "_reshape_alias" and not first.is_contiguous():
-            raise self.refuse("reads its values in another order than they are stored in")
+            raise self.refuse("reads its values in another order than they are stored in; use reshape and transpose")
         if not end and not is_known(name):
             raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
         shapes = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))

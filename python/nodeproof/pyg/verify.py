@@ -31,6 +31,8 @@ _TOLERANCE = 1e-4
 _UNITS = 32
 #: The same in double precision: far above rounding, far below any other formula.
 _DOUBLE_TOLERANCE = 1e-9
+#: Relative difference up to which entries of two propagations are the same in double precision.
+_DOUBLE_ROUNDING = 2e-14
 #: Attribute matrices with more entries are large.
 _LARGE = 1_000_000
 
@@ -131,7 +133,7 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
     in_double = inputs[1:] if what.x.size > _LARGE else inputs
     try:
         double = Subject.of(what.module, what.data, what.forward, torch.float64)
-        network, doubled = _followed(what, double, _DOUBLE_TOLERANCE, 2e-14, in_double)
+        network, doubled = _followed(what, double, _DOUBLE_TOLERANCE, _DOUBLE_ROUNDING, in_double)
     except (NotRunnableError, PrecisionError) as error:
         network, held = _followed(what, own, tolerance, 4 * float(torch.finfo(own.dtype).eps), inputs)
         _log.warning(

@@ -15,7 +15,7 @@ use crate::{budget, terminal, words};
 /// If the input is bad.
 pub(super) fn certify(arguments: &BenchCertifyArguments) -> anyhow::Result<Outcome> {
     let BenchCertifyArguments { graph, model, budget, print, .. } = arguments;
-    let inputs = Inputs::read(graph, model, &budget.flips, print.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), print.quiet)?;
     let settings = bench::certify::Settings {
         budget: budget::read(budget.global_budget, &budget.flips, &inputs.graph, inputs.split.as_ref())?,
         target_class: model.class.into(),
@@ -33,7 +33,7 @@ pub(super) fn certify(arguments: &BenchCertifyArguments) -> anyhow::Result<Outco
 /// If the input is bad.
 pub(super) fn engines(arguments: &BenchEnginesArguments) -> anyhow::Result<Outcome> {
     let BenchEnginesArguments { graph, model, budget, print, .. } = arguments;
-    let inputs = Inputs::read(graph, model, &budget.flips, print.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), print.quiet)?;
     let global_budgets = budget.budgets.0.clone();
     let most = global_budgets.iter().copied().max().unwrap_or(1);
     let settings = bench::engines::Settings {

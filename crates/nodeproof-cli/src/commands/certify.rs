@@ -47,7 +47,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file());
     let files = ResultFiles::check(results, &taken)?;
-    let inputs = Inputs::read(graph, model, flips, results.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
     let budget = budget::read(budget.global_budget, flips, &inputs.graph, split)?;
@@ -262,7 +262,6 @@ fn hint(summary: &Summary, model: &Model, settings: &CertifySettings) -> Option<
     }
     let untried =
         if settings.engine == Engine::Fast || engine::may_have_no_time(settings) { 0 } else { settled.untried };
-    let not_tried = || format!("no stronger engine tries the {}", counted(untried, "undecided node"));
     let remedy = engine::remedy(model, settings).filter(|_| undecided > untried);
     match (remedy, untried) {
         (Some(remedy), 0) => Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node"))),
@@ -271,7 +270,10 @@ fn hint(summary: &Summary, model: &Model, settings: &CertifySettings) -> Option<
             undecided - untried
         )),
         (None, 0) => None,
-        (None, _) => Some(format!("{}: too many flips for that depth", not_tried())),
+        (None, _) => {
+            let nodes = counted(untried, "undecided node");
+            Some(format!("no stronger engine tries the {nodes}: too many flips for that depth"))
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
 /// What the arguments ask.
 fn read(arguments: &ExplainArguments) -> anyhow::Result<Question> {
     let ExplainArguments { graph, model, budget, print, .. } = arguments;
-    let inputs = Inputs::read(graph, model, &budget.flips, print.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), print.quiet)?;
     let node = lists::node(&arguments.node, &inputs.graph)?;
     let budget = budget::read(budget.global_budget, &budget.flips, &inputs.graph, inputs.split.as_ref())?;
     let settings = engine::settings(budget, model, &arguments.engine);

@@ -101,6 +101,8 @@ struct TermFacts {
     /// The factor of a multiple of the identity.
     #[serde(skip_serializing_if = "Option::is_none")]
     factor: Option<f64>,
+    #[serde(skip)]
+    weight: String,
 }
 
 impl ModelFacts {
@@ -147,6 +149,7 @@ impl LayerFacts {
                 Weight::Dense(_) => None,
                 Weight::Scalar(factor) => Some(*factor),
             },
+            weight: term.weight().to_string(),
         };
         let weights = layer.terms().iter().filter_map(|term| term.weight().dense());
         Self {
@@ -163,16 +166,7 @@ impl LayerFacts {
         let of_layer = [i.to_string(), activation.to_owned()];
         self.terms.iter().enumerate().map(move |(k, term)| {
             let [layer, activation] = if k == 0 { of_layer.clone() } else { Default::default() };
-            let weight = match term.factor {
-                None => format!("{} × {}", term.inputs, self.outputs),
-                Some(factor) => short(factor).to_string(),
-            };
-            vec![layer, term.reads.clone(), term.propagation.clone(), weight, activation]
+            vec![layer, term.reads.clone(), term.propagation.clone(), term.weight.clone(), activation]
         })
     }
-}
-
-/// The number with four digits.
-fn short(number: f64) -> f64 {
-    format!("{number:.3e}").parse().unwrap_or(number)
 }

@@ -3,15 +3,16 @@
 use std::io;
 
 use nodeproof::files::{AtomicFile, Destination, FileError};
-use nodeproof::results::plain_name;
+use nodeproof::results::TableWriter;
 use nodeproof::{ClassId, Graph, Network, NodeId};
 use nodeproof_report::text::{self, counted, percentage};
 use serde::Serialize;
 
 use crate::cli::PredictArguments;
+use crate::inputs::Inputs;
 use crate::outcome::Outcome;
 use crate::outputs::{self, Output};
-use crate::{inputs, lists, terminal, words};
+use crate::{lists, terminal, words};
 
 /// Nodes that the table shows.
 const SHOWN: usize = 20;
@@ -22,13 +23,9 @@ const SHOWN: usize = 20;
 /// If the input is bad, or the table cannot be written.
 pub(crate) fn run(arguments: &PredictArguments) -> anyhow::Result<Outcome> {
     let PredictArguments { graph, model, nodes, split, csv, print } = arguments;
-    graph.graph.check_readable("--graph")?;
-    inputs::check_readable(model, "--model")?;
     let files: Vec<_> = graph.graph.file().into_iter().chain([model.as_path()]).chain(split.as_deref()).collect();
     let csv = csv.as_deref().map(|path| outputs::destination(path, "--csv", &files)).transpose()?;
-    let graph = inputs::read_noted(graph, print.quiet)?;
-    let model = inputs::read_model(model)?;
-    let split = split.as_deref().map(|path| inputs::read_split(path, &graph)).transpose()?;
+    let Inputs { graph, model, split } = Inputs::read(graph, model, split.as_deref(), print.quiet)?;
     let nodes = lists::nodes(&nodes.nodes, &graph, split.as_ref(), "--nodes")?;
     let network = Network::new(&graph, &model).map_err(|error| words::certifying(error.into()))?;
     let predictions = predictions(&network, &nodes);
@@ -71,21 +68,16 @@ fn predictions(network: &Network, nodes: &[NodeId]) -> Vec<Prediction> {
 
 /// Writes a table of all of them.
 fn write(to: &Destination, graph: &Graph, predictions: &[Prediction]) -> Result<(), FileError> {
-    let names = graph.names().nodes.as_deref();
     let written = || -> io::Result<()> {
-        let mut table = csv::Writer::from_writer(AtomicFile::create(to)?);
         let classes = predictions.first().map_or(0, |prediction| prediction.logits.len());
-        let logits = (0..classes).map(|class| format!("logit_{class}"));
-        let name = names.map(|_| "name".to_owned());
-        let first = ["node".to_owned()].into_iter().chain(name).chain(["label", "predicted"].map(str::to_owned));
-        table.write_record(first.chain(logits))?;
+        let logits: Vec<String> = (0..classes).map(|class| format!("logit_{class}")).collect();
+        let columns = ["label", "predicted"].into_iter().chain(logits.iter().map(String::as_str));
+        let mut table = TableWriter::with_columns(AtomicFile::create(to)?, graph, columns)?;
         for Prediction { node, label, predicted, logits } in predictions {
-            let label = label.map(|label| label.to_string()).unwrap_or_default();
-            let name = names.map(|names| plain_name(&names[node.index()]));
-            let first = [node.to_string()].into_iter().chain(name).chain([label, predicted.to_string()]);
-            table.write_record(first.chain(logits.iter().map(f64::to_string)))?;
+            let first = [label.map(|label| label.to_string()).unwrap_or_default(), predicted.to_string()];
+            table.row(*node, first.into_iter().chain(logits.iter().map(f64::to_string)))?;
         }
-        table.into_inner().map_err(csv::IntoInnerError::into_error)?.commit()
+        table.into_inner()?.commit()
     };
     written().map_err(|error| to.failure(error))
 }

@@ -50,7 +50,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file());
     let files = ResultFiles::check(results, &taken)?;
-    let inputs = Inputs::read(graph, model, flips, results.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
     let budget = budget::read(budget.max_budget, flips, &inputs.graph, split)?.capped(&inputs.graph);

@@ -114,6 +114,21 @@ impl Weight {
     }
 }
 
+/// In words: the size of a matrix, or the number.
+impl std::fmt::Display for Weight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Dense(matrix) => write!(f, "{} × {}", matrix.rows(), matrix.columns()),
+            Self::Scalar(factor) => write!(f, "{}", four_digits(*factor)),
+        }
+    }
+}
+
+/// The number as words have it.
+pub(super) fn four_digits(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
+}
+
 impl From<Matrix> for Weight {
     fn from(matrix: Matrix) -> Self {
         Self::Dense(matrix)

@@ -1,6 +1,7 @@
 //! The message-passing matrix P: row m lists the nodes that m aggregates.
 
 use super::ModelError;
+use super::layer::four_digits;
 use crate::graph::Graph;
 use crate::sparse::{Pattern, SparseMatrix};
 
@@ -138,7 +139,7 @@ impl std::fmt::Display for Propagation {
                 (_, false) => " + ",
                 (_, true) => " − ",
             };
-            let magnitude: f64 = format!("{:.3e}", coefficient.abs()).parse().unwrap_or(coefficient.abs());
+            let magnitude = four_digits(coefficient.abs());
             let factor = if coefficient.abs() == 1.0 { String::new() } else { format!("{magnitude}·") };
             let base = match power {
                 0 => "identity".to_owned(),

@@ -27,7 +27,7 @@ pub use error::ResultsError;
 pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, SplitFields};
 pub use lines::{Chain, LineReader, LineWriter};
 pub use radii::Radii;
-pub use table::{TableWriter, plain_name};
+pub use table::TableWriter;
 pub use training_log::{Phase, StepRecord, TrainingLog, TrainingLogHeader};
 pub use trial::Trial;
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::Record;
 use crate::graph::Graph;
+use crate::ids::NodeId;
 
 /// Writes a table.
 #[derive(Debug)]
@@ -18,10 +19,17 @@ impl<W: Write> TableWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn begin<R: Record>(out: W, graph: &Graph) -> io::Result<Self> {
+        Self::with_columns(out, graph, R::COLUMNS.iter().copied())
+    }
+
+    /// Begins a table with these columns after those of nodes and their names.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn with_columns<'a>(out: W, graph: &Graph, columns: impl Iterator<Item = &'a str>) -> io::Result<Self> {
         let mut table = Self { writer: csv::Writer::from_writer(out), names: graph.names().nodes.clone() };
         let name = table.names.is_some().then_some("name");
-        let columns = std::iter::once("node").chain(name).chain(R::COLUMNS.iter().copied());
-        table.writer.write_record(columns).map_err(as_written)?;
+        table.writer.write_record(std::iter::once("node").chain(name).chain(columns)).map_err(as_written)?;
         Ok(table)
     }
 
@@ -30,9 +38,16 @@ impl<W: Write> TableWriter<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn record<R: Record>(&mut self, record: &R) -> io::Result<()> {
-        let node = record.node();
-        let name = self.names.as_ref().map(|names| plain_name(names.get(node.index()).map_or("", String::as_str)));
-        let cells = std::iter::once(node.to_string()).chain(name).chain(record.cells());
+        self.row(record.node(), record.cells())
+    }
+
+    /// Writes the row of a node.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn row(&mut self, node: NodeId, cells: impl IntoIterator<Item = String>) -> io::Result<()> {
+        let name = self.names.as_ref().map(|names| plain(names.get(node.index()).map_or("", String::as_str)));
+        let cells = std::iter::once(node.to_string()).chain(name).chain(cells);
         self.writer.write_record(cells).map_err(as_written)
     }
 
@@ -55,7 +70,7 @@ impl<W: Write> TableWriter<W> {
 
 /// A name that no spreadsheet takes for a formula, and without control characters: `'` comes before a name that begins with
 /// `=`, `+`, `-` or `@`, and `\u{…}` stands for a control character.
-pub fn plain_name(name: &str) -> String {
+fn plain(name: &str) -> String {
     let mut text = String::new();
     if name.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         text.push('\'');

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &PlotGapArguments) -> anyhow::Result<Outcome> {
     let mut taken = inputs::files(graph, model, &budget.flips);
     taken.extend(arguments.nodes.nodes.file());
     let output = Output::check(figure, &taken)?;
-    let inputs = Inputs::read(graph, model, &budget.flips, figure.quiet)?;
+    let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), figure.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
     let mut settings = CertifySettings::new(budget::read(budget.global_budget, &budget.flips, &inputs.graph, split)?);
