@@ -346,6 +346,20 @@ def by_another_part(module, x, h, edge_index):
     return module.conv2(h.relu(), edge_index)
 
 
+def by_setting_data(module, x, h, edge_index):
+    scale = torch.ones(1, 5)
+    scale.data = torch.full((1, 5), 2.0)
+    return module.conv2((h * scale).relu(), edge_index)
+
+
+def behind_a_norm_of_layers(module, x, h, edge_index):
+    """Whether `reshape` copies depends on how the norm lays out its result."""
+    norm = torch.nn.BatchNorm1d(5, dtype=h.dtype).eval()
+    normed = norm(torch.stack([h, h]).permute(1, 2, 0))
+    normed.reshape(12, 10).mul_(2)
+    return module.conv2(normed[:, :, 0].relu(), edge_index)
+
+
 def in_another_layout(module, x, h, edge_index):
     h = torch.stack([h, h], dim=1)
     h.transpose_(1, 2)
@@ -472,6 +486,8 @@ ODD = {
     "bits of another kind": (bits_of_another_kind, "whole numbers|bits"),
     "other strides": (other_strides, "another order"),
     "one part by another": (by_another_part, "another part of it"),
+    "other data": (by_setting_data, "setting `data`"),
+    "a norm of permuted values": (behind_a_norm_of_layers, "writes values|in place"),
     "another layout": (in_another_layout, "shape of a tensor in place"),
     "a view that is not called one": (through_an_unsaid_view, "in place"),
     "half precision": (with_autocast, "differ from the module's|precision"),
@@ -495,12 +511,22 @@ def test_whatever_is_no_sum_of_terms_is_refused(name: str) -> None:
         from_pyg(Odd(between), data())
 
 
+class Slots:
+    """An object without a dictionary."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
 #: Modules with state, by what they do with it when they are called.
 class Stateful(torch.nn.Module):
     def __init__(self, change) -> None:
         super().__init__()
         self.inner, self.change, self.calls, self.kept = gcn(), change, 0, []
-        self.space, self.queue = SimpleNamespace(calls=0), deque()
+        self.space, self.queue, self.counter = SimpleNamespace(calls=0), deque(), itertools.count()
+        self.slots = Slots()
         self.register_buffer("memory", torch.zeros(3))
 
     def forward(self, x, edge_index):
@@ -529,6 +555,14 @@ def keep_in_a_queue(module, x, logits):
     module.queue.append(1)
 
 
+def count_on(module, x, logits):
+    next(module.counter)
+
+
+def keep_in_slots(module, x, logits):
+    module.slots.calls += 1
+
+
 def add_to_a_buffer(module, x, logits):
     module.memory += 1
 
@@ -547,6 +581,8 @@ STATE = {
     "a list": (keep_in_a_list, "'kept'"),
     "an object": (keep_in_an_object, "'space'"),
     "a queue": (keep_in_a_queue, "'queue'"),
+    "an iterator": (count_on, "'counter'"),
+    "slots": (keep_in_slots, "'slots'"),
     "a buffer": (add_to_a_buffer, "'memory'"),
     "a weight": (change_a_weight, "'inner.conv2.bias'"),
     "a hook": (set_a_hook, "_forward_hooks|cuts values off"),
@@ -559,6 +595,22 @@ def test_modules_that_change_are_refused(name: str) -> None:
     change, words = STATE[name]
     with pytest.raises(VerificationError, match=words):
         from_pyg(Stateful(change), data())
+
+
+def test_modules_do_not_see_that_they_are_followed() -> None:
+    """As hooks would show them."""
+
+    class Looking(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, x, edge_index):
+            hooks = [part._forward_hooks or part._forward_pre_hooks for part in self.modules()]
+            return self.inner(x, edge_index) if any(hooks) else torch.nn.functional.relu6(self.inner(x, edge_index))
+
+    with pytest.raises(VerificationError, match="cuts values off"):
+        from_pyg(Looking(), data())
 
 
 def test_sums_that_are_remembered_are_refused() -> None:

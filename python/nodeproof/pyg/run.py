@@ -6,7 +6,7 @@ import copy
 import hashlib
 import inspect
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import ModuleType
@@ -91,7 +91,7 @@ class Subject:
         """What the module returns for the numbers `x` when nobody watches."""
         torch = optional("torch", "pyg", "from_pyg()")
         self._forget()
-        given = self._given(torch.from_numpy(x.astype(np.float64)).to(self.dtype))
+        given = self._given(torch.tensor(x, dtype=self.dtype))
         before = _state(self.module)
         try:
             with torch.no_grad(), _uncompiled():
@@ -167,11 +167,9 @@ def _hash(value: Any) -> str:
     def add(value: Any, depth: int) -> None:
         digest.update(type(value).__name__.encode())
         if isinstance(value, torch.Tensor) and not is_of_a_trace(value):
-            dense = value.detach() if value.layout is torch.strided else value.detach().to_dense()
-            dense = torch.view_as_real(dense) if dense.is_complex() else dense
-            dense = dense.double() if dense.is_floating_point() else dense.to(torch.int64)
             digest.update(f"{value.dtype} {tuple(value.shape)}".encode())
-            digest.update(np.ascontiguousarray(dense.numpy()).tobytes())
+            for part in _strided(value.detach()):
+                digest.update(part.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).numpy())
         elif isinstance(value, np.ndarray):
             digest.update(f"{value.dtype} {value.shape}".encode())
             digest.update(np.ascontiguousarray(value).tobytes())
@@ -186,12 +184,30 @@ def _hash(value: Any) -> str:
         elif depth and isinstance(value, (Sequence, Set, deque)):
             for part in value:
                 add(part, depth - 1)
-        elif depth and hasattr(value, "__dict__") and not _is_no_state(value):
+        elif depth and not _is_no_state(value):
             seen.add(id(value))
-            add(vars(value), depth - 1)
+            add(_inside(value), depth - 1)
 
     add(value, _DEPTH)
     return digest.hexdigest()
+
+
+def _strided(value: Any) -> list[Any]:
+    """A tensor, or the parts of a sparse one."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    if value.layout is torch.strided:
+        return [value]
+    entries = value.to_sparse_coo().coalesce()
+    return [entries.indices(), entries.values()]
+
+
+def _inside(value: Any) -> Any:
+    """What an object would be made of anew, as far as it tells."""
+    try:
+        _, *parts = value.__reduce_ex__(2)
+        return [list(part) if isinstance(part, Iterator) else part for part in parts]
+    except Exception:  # of threads, files and the like
+        return getattr(value, "__dict__", None) or repr(value)
 
 
 def _is_no_state(value: Any) -> bool:

@@ -8,8 +8,8 @@ module computes for *all* attributes, whatever parts, patches, hooks and threads
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,10 @@ _OF_THE_LAYOUT = {"squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueez
 _VIEWS_UNSAID = {"_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"}
 #: Products with sparse matrices, which have the shapes of dense ones.
 _SPARSE_PRODUCTS = {"_sparse_mm", "_sparse_mm_reduce_impl"}
+#: Operations whose result may be laid out in another way with values than without, if what they are given is not contiguous.
+_OF_ANY_LAYOUT = _SPARSE_PRODUCTS | {
+    "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_sparse_addmm",
+}  # fmt: skip
 
 
 class PrecisionError(VerificationError):
@@ -75,8 +79,8 @@ class Trace:
         #: What was refused, or failed; a module that continues all the same does not get away with it.
         self._refused: list[VerificationError] = []
         self._failed: list[BaseException] = []
-        #: Path and class of the modules that are running, outermost first.
-        self._modules: list[tuple[str, str]] = []
+        #: Path and class of the parts of the module, by their `id`.
+        self._paths: dict[int, tuple[str, str]] = {}
         #: Functions of PyTorch that are running, as the module called them.
         self._called: list[Any] = []
         self._class = _followed_class(self)
@@ -100,36 +104,31 @@ class Trace:
         self._check_current(output)
         return output._nodeproof_is, output._nodeproof_end
 
-    @contextmanager
-    def watching(self, module: Any) -> Iterator[None]:
-        """Follows what the module does, part by part."""
-        handles = []
-        for path, part in module.named_modules():
-            entry = (path, _kind(part))
-            handles.append(
-                part.register_forward_pre_hook(lambda *_, entry=entry: self._modules.append(entry), prepend=True)
-            )
-            handles.append(part.register_forward_hook(lambda *_: (self._modules.pop(), None)[1], always_call=True))
-        try:
-            with _watcher(self):
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+    def watching(self, module: Any) -> Any:
+        """A context in which every operation goes through the trace."""
+        self._paths = {id(part): (path, _kind(part)) for path, part in module.named_modules()}
+        return _watcher(self)
 
     def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
         """Takes note of something that must not be, and where."""
-        problem = (words.of_module(self._modules[-1][1]) if self._modules else None) or problem
-        error = kind(f"{self._place()}: {problem}")
+        running = self._running()
+        problem = (words.of_module(running[-1][1]) if running else None) or problem
+        # How a layer aggregates is one of its options.
+        while len(running) > 1 and running[-1][1].endswith("Aggregation") and running[-1][0]:
+            running.pop()
+        error = kind(f"{words.place(*(running[-1] if running else ('', 'the module')))}: {problem}")
         self._refused.append(error)
         return error
 
-    def _place(self) -> str:
-        modules = list(self._modules)
-        # How a layer aggregates is one of its options.
-        while len(modules) > 1 and modules[-1][1].endswith("Aggregation") and modules[-1][0]:
-            modules.pop()
-        return words.place(*(modules[-1] if modules else ("", "the module")))
+    def _running(self) -> list[tuple[str, str]]:
+        """Path and class of the modules that this thread is in, outermost first; found without a hook that they could see."""
+        running: list[tuple[str, str]] = []
+        frame = inspect.currentframe()
+        while frame is not None:
+            part = id(frame.f_locals.get("self")) if frame.f_code.co_name == "_call_impl" else None
+            running += [self._paths[part]] if part in self._paths else []
+            frame = frame.f_back
+        return running[::-1]
 
     def fail(self, error: BaseException) -> None:
         """Takes note of an operation that failed; the module may go on without it."""
@@ -153,6 +152,8 @@ class Trace:
         """A function of PyTorch, called with tensors that are followed."""
         torch = optional("torch", "pyg", "from_pyg()")
         name = getattr(function, "__name__", "")
+        if getattr(function, "__self__", None) is torch.Tensor.data and name == "__set__":
+            raise self.refuse("gives a tensor other values by setting `data`; make a new tensor")
         if name in _DEPARTURES:
             arguments = self._departing(arguments, words.readable(function) or name)
             return function(*arguments, **self._departing(keywords, name))
@@ -255,11 +256,14 @@ class Trace:
             if isinstance(part, torch.Tensor):
                 self._check_precision(first.dtype, part.dtype)
         result = self._rule(name, function, arguments, keywords, made)
-        share = first if _is_view(function) else None
+        # Whether what is reshaped is a copy is not always known; neither must be written to then.
+        unknown = name in _OF_ANY_LAYOUT and not first.is_contiguous()
+        unknown |= name == "clone" and first._nodeproof_memory.has_left
+        shared = first._nodeproof_memory if _is_view(function) else _Memory(has_left=True) if unknown else None
         if isinstance(result, list):
-            parts = [self._made(*pair, share) for pair in zip(result, made, strict=True)]
+            parts = [self._made(*pair, shared) for pair in zip(result, made, strict=True)]
             return type(made)(parts) if isinstance(made, list) else tuple(parts)
-        return self._made(result, made, share, first._nodeproof_end)
+        return self._made(result, made, shared, first._nodeproof_end)
 
     def _rule(self, name: str, function: Any, arguments: Any, keywords: Any, made: Any) -> Any:
         """The expressions of what an operation gives."""
@@ -275,13 +279,13 @@ class Trace:
         except UnfitError as error:
             raise self.refuse(str(error) + words.instead(str(error))) from None
 
-    def _made(self, result: Expression | None, made: Any, share: Any, end: str = "") -> Any:
+    def _made(self, result: Expression | None, made: Any, shared: _Memory | None, end: str = "") -> Any:
         torch = optional("torch", "pyg", "from_pyg()")
         if result is None:
             return self._constant(torch.zeros(made.shape, dtype=made.dtype))
         if result.shape != tuple(made.shape):
             raise AssertionError(f"shape {result.shape} instead of {tuple(made.shape)}")
-        return self._class(made, result, _Memory() if share is None else share._nodeproof_memory, end)
+        return self._class(made, result, shared or _Memory(), end)
 
     def _end(self, name: str, arguments: Any) -> str:
         """Whether an operation is the softmax over the classes that may stand at the end; refuses what stands behind one."""
