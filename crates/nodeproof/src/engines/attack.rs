@@ -112,12 +112,17 @@ impl<'a> Attack<'a> {
         }
     }
 
+    /// `Z` of each layer under the flips that were tried last, a row for each node of its level.
+    pub(super) fn pre_activations(&self) -> &[Matrix] {
+        &self.layers
+    }
+
     /// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
     ///
     /// With h and ε the bounds and errors of what terms of the last layer read,
     /// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
     /// of the attributes.
-    fn error(&self, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
+    pub(super) fn error(&self, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
         let Shard { network, region, bounds, .. } = self.shared;
         let (y, k) = (y.index(), k.index());
         let layer = network.layers().len() - 1;

@@ -4,4 +4,5 @@ pub(crate) mod attack;
 pub(crate) mod best;
 pub(crate) mod complete;
 pub(crate) mod fast;
+pub(crate) mod first_order;
 mod tight;

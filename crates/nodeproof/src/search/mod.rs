@@ -17,8 +17,11 @@ mod pair_tables;
 mod rough;
 mod table;
 
+use std::sync::OnceLock;
+
 use crate::budget::Limits;
 use crate::dense::{Matrix, dot};
+use crate::engines::first_order;
 use crate::ids::NodeId;
 use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::network::Network;
@@ -29,7 +32,8 @@ use crate::sparse::Pattern;
 pub(crate) use by_norm::{ByNorm, NormTable};
 pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
-use rough::{SAFE_SQUARE, norm_above, round_up};
+pub(crate) use rough::norm_above;
+use rough::{SAFE_SQUARE, round_up};
 
 /// Additions that are looked at together.
 const CHUNK: usize = 16;
@@ -42,6 +46,7 @@ pub(crate) struct AttributeTables {
     pub(crate) rough: RoughWeights,
     /// For each pair of classes the norms of [`PairTables`], where these are used.
     pub(crate) pair_norms: Option<PairNorms>,
+    first_order: OnceLock<first_order::Tables>,
 }
 
 impl AttributeTables {
@@ -49,7 +54,12 @@ impl AttributeTables {
     pub(crate) fn new(network: &Network, pairs: bool) -> Self {
         let rough = RoughWeights::new(network.attribute_weight());
         let pair_norms = if pairs { PairNorms::new(network, &rough) } else { None };
-        Self { rough, pair_norms }
+        Self { rough, pair_norms, first_order: OnceLock::new() }
+    }
+
+    /// The tables of bounds of first order, made when they are asked for.
+    pub(crate) fn first_order(&self, network: &Network) -> &first_order::Tables {
+        self.first_order.get_or_init(|| first_order::Tables::new(network))
     }
 }
 

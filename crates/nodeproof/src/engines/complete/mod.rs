@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::attack::Attack;
 use super::best::BestAttack;
+use super::first_order;
 use super::tight::{self, Listing, Surroundings};
 use crate::certificate::Bound;
 use crate::exact::compare_logits;
@@ -39,7 +40,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    fn is_spent(&self) -> bool {
+    pub(super) fn is_spent(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 }
@@ -70,7 +71,7 @@ pub(crate) struct Attacks<'b, 'a> {
 
 impl Attacks<'_, '_> {
     /// Tries flips; true if they are a witness.
-    fn attempt(&mut self, flips: impl Iterator<Item = SlicedFlip> + Clone) -> bool {
+    pub(super) fn attempt(&mut self, flips: impl Iterator<Item = SlicedFlip> + Clone) -> bool {
         let found = self.attack.margin(self.slice, self.y, flips.clone());
         self.best.improve(found, flips);
         self.best.succeeds()
@@ -78,7 +79,7 @@ impl Attacks<'_, '_> {
 
     /// Whether the margin of y over k under flips is positive, in exact arithmetic; otherwise remembers them, without
     /// those that it does not take.
-    fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {
+    pub(super) fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {
         let mut flips: Vec<SlicedFlip> = flips.collect();
         if self.exactly(k, &flips) == Ordering::Greater {
             return true;
@@ -136,6 +137,9 @@ impl<'a> Decider<'a> {
         let mut decision = Decision { engine: Engine::Fast, branches: 0 };
         if !self.shared.overflow_error.is_finite() {
             return decision;
+        }
+        if !self.shared.network.has_one_hidden_layer() {
+            return first_order::decide(margins, &mut attacks, patience);
         }
         let y = attacks.y;
         let Some(around) = Surroundings::new(self.shared, slice) else { return decision };

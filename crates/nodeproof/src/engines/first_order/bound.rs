@@ -1,0 +1,341 @@
+//! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
+
+use super::base::Base;
+use super::cones::Cones;
+use super::linearisation::{Linearisation, UnitSlopes};
+use super::screening::Screening;
+use super::target::Target;
+use crate::dense::Matrix;
+use crate::engines::attack::Attack;
+use crate::engines::complete::Patience;
+use crate::forward::{self, Link, Values};
+use crate::ids::ClassId;
+use crate::model::{Activation, Source};
+use crate::slice::SlicedFlip;
+
+/// By what the threshold of screening falls from one look to the next.
+const FALL: f64 = 0.75;
+/// Of the constant's share that each flip may take, what the first threshold is at least.
+const FIRST_SHARE: f64 = 0.98;
+/// Steps of climbing.
+const STEPS: usize = 12;
+
+/// A bound, and the flips behind it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bounded {
+    /// A lower bound of the margin, up to `error`.
+    pub(super) value: f64,
+    pub(super) error: f64,
+    pub(super) constant: f64,
+    /// Flips with their gains, the largest first; all others gain at most `threshold`.
+    pub(super) gains: Vec<(f64, SlicedFlip)>,
+    pub(super) threshold: f64,
+    /// The flips that attain the bound; perhaps fewer than are left.
+    pub(super) selected: Vec<SlicedFlip>,
+    /// The gain of the last of the flips that are left.
+    pub(super) last: f64,
+    /// Whether a limit was reached before the bound was as good as it gets.
+    pub(super) cut: bool,
+}
+
+impl Bounded {
+    /// Whether the margin is positive for all sets.
+    pub(super) fn is_positive(&self) -> bool {
+        self.value > self.error
+    }
+}
+
+/// Bounds one pair of classes around one base point after the other.
+#[derive(Default)]
+pub(super) struct Bounding {
+    pub(super) linear: Linearisation,
+    screening: Screening,
+    pub(super) cones: Cones,
+    /// For the relaxed forward pass: changes of pre-activations and activations.
+    changes: Vec<Matrix>,
+    sums: Vec<f64>,
+}
+
+/// Most numbers that cones may take.
+const MOST_NUMBERS: usize = 20_000_000;
+
+impl Bounding {
+    /// Lists flips by screening until the bound is positive, as good as it gets, or `try_flips` says that a witness was found.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn by_screening(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        attack: &mut Attack,
+        pair: (ClassId, ClassId),
+        slopes: Option<&UnitSlopes>,
+        excluded: &[SlicedFlip],
+        patience: &Patience,
+        mut try_flips: impl FnMut(&mut Attack, &[SlicedFlip]) -> bool,
+    ) -> Bounded {
+        self.linear.compute(target, base, attack, pair, slopes);
+        self.screening.compute(target, base, &self.linear);
+        let (constant, error) = (self.linear.constant, self.linear.error);
+        let largest = self.screening.largest(base, target.tables.by_length.longest());
+        let mut threshold = (FIRST_SHARE * constant / base.left.max(1) as f64).max(0.5 * largest);
+        let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
+        if base.left == 0 {
+            return bounded;
+        }
+        if !(threshold > 0.0) {
+            // Nothing moves anything, or numbers are too small to tell.
+            bounded.threshold = largest;
+            bounded.last = largest;
+            bounded.value = constant - base.left as f64 * largest;
+            return bounded;
+        }
+        loop {
+            let mut listed: Vec<SlicedFlip> = Vec::new();
+            self.screening.above(target, base, threshold, |flip| listed.push(flip));
+            if !excluded.is_empty() {
+                listed.retain(|flip| excluded.binary_search(flip).is_err());
+            }
+            let complete = self.gains(target, base, &listed, patience, &mut bounded.gains);
+            if !complete {
+                bounded.cut = true;
+                return bounded;
+            }
+            bounded.threshold = threshold;
+            select(base, &mut bounded, threshold);
+            if bounded.is_positive() {
+                return bounded;
+            }
+            if !bounded.selected.is_empty() && try_flips(attack, &bounded.selected) {
+                return bounded;
+            }
+            if bounded.selected.len() == base.left {
+                return bounded;
+            }
+            threshold *= FALL;
+            if threshold < 1e-9 * largest {
+                return bounded;
+            }
+        }
+    }
+
+    /// The bound over sets of listed flips alone.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn of_list(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        attack: &Attack,
+        pair: (ClassId, ClassId),
+        slopes: Option<&UnitSlopes>,
+        listed: &[SlicedFlip],
+        patience: &Patience,
+    ) -> Bounded {
+        self.linear.compute(target, base, attack, pair, slopes);
+        let (constant, error) = (self.linear.constant, self.linear.error);
+        let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
+        bounded.cut = !self.gains(target, base, listed, patience, &mut bounded.gains);
+        bounded.threshold = f64::NEG_INFINITY;
+        if !bounded.cut {
+            select(base, &mut bounded, 0.0);
+        } else {
+            bounded.value = f64::NEG_INFINITY;
+        }
+        bounded
+    }
+
+    /// The gains of flips, the largest first; false if a limit was reached on the way.
+    fn gains(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        listed: &[SlicedFlip],
+        patience: &Patience,
+        gains: &mut Vec<(f64, SlicedFlip)>,
+    ) -> bool {
+        gains.clear();
+        for (i, &flip) in listed.iter().enumerate() {
+            if i % 16 == 0 && (patience.is_spent() || self.cones.size() > MOST_NUMBERS) {
+                return false;
+            }
+            let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
+            gains.push((self.linear.linear_gain(target, flip) + excess, flip));
+        }
+        gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        true
+    }
+
+    /// Raises the bound by other slopes than the tangents where α > 0, for the flips that are listed in `bounded`; the rest is
+    /// taken to gain no more than before, which is to be checked. The slopes, if they help.
+    pub(super) fn climb(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        attack: &Attack,
+        pair: (ClassId, ClassId),
+        bounded: &Bounded,
+        goal: f64,
+    ) -> Option<UnitSlopes> {
+        let mut slopes = self.tangents(target, base);
+        let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
+        let threshold = bounded.threshold.max(0.0);
+        let mut best: Option<(f64, UnitSlopes)> = None;
+        let mut at = bounded.clone();
+        self.linear.compute(target, base, attack, pair, Some(&slopes));
+        for _ in 0..STEPS {
+            let Some(direction) = self.direction(target, base, &slopes, &at.selected) else { break };
+            let squares: f64 = direction.iter().flat_map(|direction| direction.values()).map(|d| d * d).sum();
+            let step = (goal - at.value) / squares;
+            if !(step > 0.0 && step.is_finite()) {
+                break;
+            }
+            for (layer, (slopes, direction)) in slopes.iter_mut().zip(&direction).enumerate() {
+                let least = target.shared.network.layers()[layer].activation().slope();
+                for (slope, direction) in slopes.values_mut().iter_mut().zip(direction.values()) {
+                    *slope = (*slope + step * direction).clamp(least, 1.0);
+                }
+            }
+            self.linear.compute(target, base, attack, pair, Some(&slopes));
+            at.constant = self.linear.constant;
+            at.error = self.linear.error;
+            let gain = |&flip: &SlicedFlip| {
+                let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
+                (self.linear.linear_gain(target, flip) + excess, flip)
+            };
+            at.gains = listed.iter().map(gain).collect();
+            at.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            select(base, &mut at, threshold);
+            if best.as_ref().map_or(bounded.value, |best| best.0) < at.value {
+                best = Some((at.value, slopes.clone()));
+            }
+            if at.is_positive() {
+                break;
+            }
+        }
+        best.map(|(_, slopes)| slopes)
+    }
+
+    /// The slopes of the tangents.
+    fn tangents(&self, target: &Target, base: &Base) -> UnitSlopes {
+        let of_layer = |layer: usize| {
+            let activation = target.shared.network.layers()[layer].activation();
+            let units = &base.units[layer];
+            let values = units.values().iter().map(|unit| unit.tangent(activation)).collect();
+            Matrix::from_values(units.rows(), units.columns(), values)
+        };
+        (0..target.hidden()).map(of_layer).collect()
+    }
+
+    /// The derivative of the bound by the slopes: α times the pre-activation of the relaxed network under the selected flips.
+    fn direction(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        slopes: &UnitSlopes,
+        selected: &[SlicedFlip],
+    ) -> Option<Vec<Matrix>> {
+        let network = target.shared.network;
+        let mut excess = vec![0.0; self.linear.against.len()];
+        for &flip in selected {
+            self.cones.of(target, base, flip).iter().for_each(|&(unit, e)| excess[unit as usize] += e);
+        }
+        let mut direction = Vec::with_capacity(target.hidden());
+        self.changes.clear();
+        for layer in 0..target.hidden() {
+            let mut change = Matrix::default();
+            let rows = target.slice.level(layer + 1).len();
+            let links: Vec<_> = network.layers()[layer]
+                .terms()
+                .iter()
+                .enumerate()
+                .filter_map(|(k, term)| match term.source() {
+                    Source::Layer(source) => Some(Link {
+                        hop: target.slice.hop(layer, k),
+                        below: &self.changes[source],
+                        columns: 0..self.changes[source].columns(),
+                        activation: Activation::None,
+                        weight: Some(term.weight()),
+                    }),
+                    _ => None,
+                })
+                .collect();
+            let units = network.layers()[layer].units();
+            forward::layer_into::<Values>(rows, &vec![0.0; units], &links, &mut self.sums, &mut change);
+            add_flips(target, layer, selected, &mut change);
+            direction.push(self.bend(target, base, slopes, layer, &excess, &mut change));
+            self.changes.push(change);
+        }
+        let any = direction.iter().flat_map(|direction| direction.values()).any(|&d| d != 0.0);
+        any.then_some(direction)
+    }
+
+    /// From changes of pre-activations to those of relaxed activations; the result is α times the pre-activation where α > 0.
+    fn bend(
+        &self,
+        target: &Target,
+        base: &Base,
+        slopes: &UnitSlopes,
+        layer: usize,
+        excess: &[f64],
+        change: &mut Matrix,
+    ) -> Matrix {
+        let activation = target.shared.network.layers()[layer].activation();
+        let mut direction = Matrix::zeros(change.rows(), change.columns());
+        if activation == Activation::None {
+            return direction;
+        }
+        for row in 0..change.rows() {
+            let first = target.first_unit[layer] + row * change.columns();
+            let (z, units, alpha) =
+                (base.z[layer].row(row), base.units[layer].row(row), self.linear.alpha[layer].row(row));
+            let slopes = slopes[layer].row(row);
+            for (j, change) in change.row_mut(row).iter_mut().enumerate() {
+                if alpha[j] > 0.0 {
+                    let relaxed = z[j] + *change;
+                    direction.row_mut(row)[j] = alpha[j] * relaxed;
+                    *change = slopes[j] * relaxed - activation.of(z[j]);
+                } else {
+                    *change = units[j].tangent(activation) * *change + excess[first + j];
+                }
+            }
+        }
+        direction
+    }
+}
+
+/// Adds what flips do to a layer directly.
+fn add_flips(target: &Target, layer: usize, flips: &[SlicedFlip], change: &mut Matrix) {
+    let network = target.shared.network;
+    for &flip in flips {
+        let sign = target.shared.sign(target.slice, flip);
+        for term in network.attribute_terms_of(layer) {
+            let weight = &network.attribute_weight().row(flip.1 as usize)[term.columns.clone()];
+            for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
+                crate::dense::add_scaled(change.row_mut(m as usize), p * sign, weight);
+            }
+        }
+    }
+}
+
+/// Selects the admissible flips that gain most; whatever is not listed gains at most `threshold`.
+pub(super) fn select(base: &Base, bounded: &mut Bounded, threshold: f64) {
+    let mut capacities = base.capacities.clone();
+    bounded.selected.clear();
+    let mut total = 0.0;
+    bounded.last = threshold;
+    for &(gain, flip) in &bounded.gains {
+        if gain <= threshold || bounded.selected.len() == base.left {
+            break;
+        }
+        if capacities[flip.0 as usize] > 0 {
+            capacities[flip.0 as usize] -= 1;
+            bounded.selected.push(flip);
+            total += gain;
+            bounded.last = gain;
+        }
+    }
+    let others = base.left - bounded.selected.len();
+    if others > 0 {
+        bounded.last = threshold;
+    }
+    bounded.value = bounded.constant - total - others as f64 * threshold;
+}

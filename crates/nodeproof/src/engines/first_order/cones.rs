@@ -1,0 +1,257 @@
+//! What one flip can do to the units above it, beyond what is linear.
+//!
+//! Under any r flips a pre-activation stays within `z + [Σ_f L_f, Σ_f U_f]` (Lemma 38 of `docs/maths.md`). A move is kept as
+//! `U = ℓ + u`, `L = ℓ − v` with ℓ what passes through linear units, and u, v ≥ 0, which are sparse:
+//!
+//! ```text
+//! through σ     z ≤ 0:   ℓ' = β ℓ,   u' = β u + (1 − β) relu(U − θ),   v' = β v
+//!               z > 0:   ℓ' = ℓ,     u' = u + (1 − β) relu(−U − θ),    v' = v
+//!               not sure ℓ' = β ℓ,   u' = β u + (1 − β) relu(U),       v' = β v + (1 − β) relu(−L)
+//! next layer    ℓ = P ℓ' W,   u = P₊ (u' W₊ + v' W₋) + P₋ (v' W₊ + u' W₋),   v likewise
+//! ```
+//!
+//! with β the slope of σ below 0. The *excess* of the flip at a unit is `(1 − β) relu(U − θ)` where z ≤ 0, and
+//! `(1 − β) relu(−L − θ)` where z > 0.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::base::{Base, Unit};
+use super::target::Target;
+use crate::dense::{add_scaled, relu};
+use crate::kernels::vectorised;
+use crate::model::{Activation, Source, Weight};
+use crate::slice::SlicedFlip;
+
+/// Excesses of flips at a base point, computed once each.
+#[derive(Default)]
+pub(super) struct Cones {
+    known: HashMap<SlicedFlip, Range<usize>>,
+    /// Units, numbered through all layers, and excesses.
+    entries: Vec<(u32, f64)>,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    layers: Vec<Moves>,
+    sums: [Vec<f64>; 3],
+}
+
+/// Moves of the nodes of one level.
+#[derive(Default)]
+struct Moves {
+    /// For each node of the level 1 + its place among those that are moved, or 0.
+    place: Vec<u32>,
+    moved: Vec<u32>,
+    /// ℓ, u and v, a row for each node that is moved.
+    linear: Vec<f64>,
+    up: Vec<f64>,
+    down: Vec<f64>,
+}
+
+impl Moves {
+    fn reset(&mut self, nodes: usize) {
+        if self.place.len() != nodes {
+            self.place.clear();
+            self.place.resize(nodes, 0);
+        } else {
+            self.moved.iter().for_each(|&row| self.place[row as usize] = 0);
+        }
+        self.moved.clear();
+        [&mut self.linear, &mut self.up, &mut self.down].into_iter().for_each(Vec::clear);
+    }
+
+    /// The place of a node among those that are moved.
+    #[inline]
+    fn touch(&mut self, row: u32) -> usize {
+        let place = &mut self.place[row as usize];
+        if *place == 0 {
+            self.moved.push(row);
+            *place = self.moved.len() as u32;
+        }
+        *place as usize - 1
+    }
+}
+
+impl Cones {
+    /// Forgets all flips: the base point is another one.
+    pub(super) fn clear(&mut self) {
+        self.known.clear();
+        self.entries.clear();
+    }
+
+    /// Numbers that are kept.
+    pub(super) fn size(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The units at which a flip has an excess.
+    pub(super) fn of(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> &[(u32, f64)] {
+        let range = match self.known.get(&flip) {
+            Some(range) => range.clone(),
+            None => {
+                let start = self.entries.len();
+                self.compute(target, base, flip);
+                self.known.insert(flip, start..self.entries.len());
+                start..self.entries.len()
+            }
+        };
+        &self.entries[range]
+    }
+
+    fn compute(&mut self, target: &Target, base: &Base, flip: SlicedFlip) {
+        let Self { entries, scratch, .. } = self;
+        let layers = target.shared.network.layers();
+        scratch.layers.resize_with(target.hidden(), Moves::default);
+        for layer in 0..target.hidden() {
+            let (below, above) = scratch.layers.split_at_mut(layer);
+            let moves = &mut above[0];
+            moves.reset(target.slice.level(layer + 1).len());
+            touch_all(target, layer, flip.0, below, moves);
+            let units = layers[layer].units();
+            [&mut moves.linear, &mut moves.up, &mut moves.down]
+                .into_iter()
+                .for_each(|m| m.resize(units * moves.moved.len(), 0.0));
+            add_flip(target, layer, flip, moves);
+            add_layers(target, layer, below, moves, &mut scratch.sums);
+            let activation = layers[layer].activation();
+            if activation != Activation::None {
+                bend(moves, base, layer, units, activation, |row, j, excess| {
+                    entries.push(((target.first_unit[layer] + row as usize * units + j) as u32, excess));
+                });
+            }
+        }
+    }
+}
+
+/// Finds the nodes of a layer that are moved.
+fn touch_all(target: &Target, layer: usize, position: u32, below: &[Moves], moves: &mut Moves) {
+    for (k, term) in target.shared.network.layers()[layer].terms().iter().enumerate() {
+        let readers = &target.readers[layer][k];
+        match term.source() {
+            Source::Ones => {}
+            Source::Attributes => readers.of(position as usize).iter().for_each(|&(m, _)| _ = moves.touch(m)),
+            Source::Layer(source) => {
+                let rows = below[source].moved.iter().flat_map(|&row| readers.of(row as usize));
+                rows.for_each(|&(m, _)| _ = moves.touch(m));
+            }
+        }
+    }
+}
+
+/// Adds what the flip itself does: `P_mn σ W_d`.
+fn add_flip(target: &Target, layer: usize, flip: SlicedFlip, moves: &mut Moves) {
+    let network = target.shared.network;
+    let (units, sign) = (network.layers()[layer].units(), target.shared.sign(target.slice, flip));
+    for term in network.attribute_terms_of(layer) {
+        let weight = &network.attribute_weight().row(flip.1 as usize)[term.columns.clone()];
+        for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
+            let place = moves.place[m as usize] as usize - 1;
+            add_scaled(&mut moves.linear[place * units..][..units], p * sign, weight);
+        }
+    }
+}
+
+/// Adds what it does through other layers.
+fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves, sums: &mut [Vec<f64>; 3]) {
+    let network = target.shared.network;
+    let units = network.layers()[layer].units();
+    for (k, term) in network.layers()[layer].terms().iter().enumerate() {
+        let Source::Layer(source) = term.source() else { continue };
+        let (below, readers, width) = (&below[source], &target.readers[layer][k], network.layers()[source].units());
+        let size = moves.moved.len() * width;
+        sums.iter_mut().for_each(|sums| {
+            sums.clear();
+            sums.resize(size, 0.0);
+        });
+        let [linear, up, down] = sums;
+        for (place, &row) in below.moved.iter().enumerate() {
+            let range = place * width..(place + 1) * width;
+            let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
+            for &(m, p) in readers.of(row as usize) {
+                let at = (moves.place[m as usize] as usize - 1) * width..;
+                let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
+                add_scaled(&mut linear[at.clone()][..width], p, l);
+                add_scaled(&mut up[at.clone()][..width], p.abs(), u);
+                add_scaled(&mut down[at][..width], p.abs(), v);
+            }
+        }
+        for place in 0..moves.moved.len() {
+            let (from, to) = (place * width..(place + 1) * width, place * units..(place + 1) * units);
+            let sums = (&linear[from.clone()], &up[from.clone()], &down[from]);
+            let out = (&mut moves.linear[to.clone()], &mut moves.up[to.clone()], &mut moves.down[to]);
+            vectorised(|| add_product(term.weight(), sums, out));
+        }
+    }
+}
+
+/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
+#[inline(always)]
+fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64], &mut [f64], &mut [f64])) {
+    let ((linear, up, down), (l, u, v)) = (sums, out);
+    match weight {
+        Weight::Scalar(w) => {
+            add_scaled(l, *w, linear);
+            let (up, down) = if *w > 0.0 { (up, down) } else { (down, up) };
+            add_scaled(u, w.abs(), up);
+            add_scaled(v, w.abs(), down);
+        }
+        Weight::Dense(weight) => {
+            for (input, ((&linear, &up), &down)) in linear.iter().zip(up).zip(down).enumerate() {
+                let row = weight.row(input);
+                if linear != 0.0 {
+                    add_scaled(l, linear, row);
+                }
+                if up != 0.0 || down != 0.0 {
+                    for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(row) {
+                        let positive = if w > 0.0 { w } else { 0.0 };
+                        let negative = positive - w;
+                        *u += up * positive + down * negative;
+                        *v += down * positive + up * negative;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Through the activation; `excess` hears of every one.
+fn bend(
+    moves: &mut Moves,
+    base: &Base,
+    layer: usize,
+    units: usize,
+    activation: Activation,
+    mut excess: impl FnMut(u32, usize, f64),
+) {
+    let slope = activation.slope();
+    let rest = 1.0 - slope;
+    for (place, &row) in moves.moved.iter().enumerate() {
+        let at = place * units..(place + 1) * units;
+        let moves = moves.linear[at.clone()].iter_mut().zip(&mut moves.up[at.clone()]).zip(&mut moves.down[at]);
+        for (j, (((l, u), v), &unit)) in moves.zip(base.units[layer].row(row as usize)).enumerate() {
+            let (upper, lower, Unit { threshold, on }) = (*l + *u, *l - *v, unit);
+            if !unit.is_sure() {
+                let (rise, fall) = (rest * relu(upper), rest * relu(-lower));
+                (*l, *u, *v) = (slope * *l, slope * *u + rise, slope * *v + fall);
+                let beyond = if on { fall } else { rise };
+                if beyond > 0.0 {
+                    excess(row, j, beyond);
+                }
+            } else if on {
+                *u += rest * relu(-upper - threshold);
+                let beyond = rest * relu(-lower - threshold);
+                if beyond > 0.0 {
+                    excess(row, j, beyond);
+                }
+            } else {
+                let beyond = rest * relu(upper - threshold);
+                (*l, *u, *v) = (slope * *l, slope * *u + beyond, slope * *v);
+                if beyond > 0.0 {
+                    excess(row, j, beyond);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What bounds of first order need of a network, whatever the target and the budget.
+
+use super::reach::Reach;
+use crate::dense::Matrix;
+use crate::model::Weight;
+use crate::network::Network;
+use crate::search::norm_above;
+
+/// Tables of a network.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(super) reach: Reach,
+    /// |W| of each term of each layer.
+    magnitudes: Vec<Vec<Weight>>,
+    pub(super) by_length: ByLength,
+}
+
+impl Tables {
+    pub(crate) fn new(network: &Network) -> Self {
+        let layers = network.layers().iter();
+        let magnitudes = layers.map(|layer| layer.terms().iter().map(|term| magnitude(term.weight())).collect());
+        Self {
+            reach: Reach::of(network),
+            magnitudes: magnitudes.collect(),
+            by_length: ByLength::new(network.attribute_weight()),
+        }
+    }
+
+    /// |W| of a term.
+    pub(super) fn magnitude(&self, layer: usize, term: usize) -> &Weight {
+        &self.magnitudes[layer][term]
+    }
+}
+
+fn magnitude(weight: &Weight) -> Weight {
+    match weight {
+        Weight::Scalar(factor) => Weight::Scalar(factor.abs()),
+        Weight::Dense(weight) => {
+            let values = weight.values().iter().map(|w| w.abs()).collect();
+            Weight::Dense(Matrix::from_values(weight.rows(), weight.columns(), values))
+        }
+    }
+}
+
+/// The attributes by falling norm of their weights.
+#[derive(Debug)]
+pub(super) struct ByLength {
+    attributes: Vec<u32>,
+    /// Upper bounds of the norms of all attributes, and in the order of `attributes`.
+    lengths: Vec<f64>,
+    falling: Vec<f64>,
+}
+
+impl ByLength {
+    fn new(weight: &Matrix) -> Self {
+        let lengths: Vec<f64> = (0..weight.rows()).map(|d| norm_above(weight.row(d))).collect();
+        let mut attributes: Vec<u32> = (0..weight.rows() as u32).collect();
+        attributes.sort_by(|&a, &b| lengths[b as usize].total_cmp(&lengths[a as usize]));
+        let falling = attributes.iter().map(|&d| lengths[d as usize]).collect();
+        Self { attributes, lengths, falling }
+    }
+
+    /// The largest norm.
+    pub(super) fn longest(&self) -> f64 {
+        self.falling.first().copied().unwrap_or(0.0)
+    }
+
+    /// That of an attribute.
+    #[inline]
+    pub(super) fn of(&self, attribute: u32) -> f64 {
+        self.lengths[attribute as usize]
+    }
+
+    /// The attributes whose norm is at least `length`.
+    pub(super) fn down_to(&self, length: f64) -> &[u32] {
+        &self.attributes[..self.falling.partition_point(|&falling| falling >= length)]
+    }
+}

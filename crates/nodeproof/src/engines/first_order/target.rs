@@ -1,0 +1,107 @@
+//! What is around one target, the same for all classes and base points.
+
+use super::base::Base;
+use super::tables::Tables;
+use crate::ids::{AttributeId, NodeId};
+use crate::prepare::Shard;
+use crate::slice::{Hop, Slice, SlicedFlip};
+
+/// For each node of the level that a term reads, the nodes that read it, with weights.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    offsets: Vec<u32>,
+    entries: Vec<(u32, f64)>,
+}
+
+impl Readers {
+    /// Those of a term, with `columns` nodes on the level that it reads.
+    fn new(hop: &impl Hop, columns: usize) -> Self {
+        let mut offsets = vec![0u32; columns + 1];
+        let entries =
+            || (0..hop.rows()).flat_map(|m| hop.row(m).filter(|&(_, p)| p != 0.0).map(move |(n, p)| (m, n, p)));
+        entries().for_each(|(_, n, _)| offsets[n + 1] += 1);
+        (0..columns).for_each(|n| offsets[n + 1] += offsets[n]);
+        let mut next = offsets.clone();
+        let mut all = vec![(0, 0.0); offsets[columns] as usize];
+        for (m, n, p) in entries() {
+            all[next[n] as usize] = (m as u32, p);
+            next[n] += 1;
+        }
+        Self { offsets, entries: all }
+    }
+
+    #[inline]
+    pub(super) fn of(&self, n: usize) -> &[(u32, f64)] {
+        &self.entries[self.offsets[n] as usize..self.offsets[n + 1] as usize]
+    }
+}
+
+/// One target and everything in sight of it.
+pub(super) struct Target<'t> {
+    pub(super) shared: &'t Shard<'t>,
+    pub(super) slice: &'t Slice,
+    pub(super) tables: &'t Tables,
+    /// For each layer those of its terms; nothing for terms of the constant 1.
+    pub(super) readers: Vec<Vec<Readers>>,
+    /// The number of the first unit of each layer, and that of all units.
+    pub(super) first_unit: Vec<usize>,
+    /// Most flips at each node of level 0.
+    pub(super) capacities: Vec<u32>,
+    /// Most flips in total that can be made here.
+    pub(super) most: usize,
+}
+
+impl<'t> Target<'t> {
+    pub(super) fn new(shared: &'t Shard<'t>, slice: &'t Slice) -> Self {
+        let layers = shared.network.layers();
+        let readers = |(i, layer): (usize, &crate::model::Layer)| {
+            let of_term = |(k, term): (usize, &crate::model::Term)| match crate::slice::level_of(term.source()) {
+                Some(level) => Readers::new(slice.hop(i, k), slice.level(level).len()),
+                None => Readers::default(),
+            };
+            layer.terms().iter().enumerate().map(of_term).collect()
+        };
+        let mut first_unit = vec![0];
+        for (i, layer) in layers.iter().enumerate() {
+            first_unit.push(first_unit[i] + slice.level(i + 1).len() * layer.units());
+        }
+        Self {
+            shared,
+            slice,
+            tables: shared.tables.first_order(shared.network),
+            readers: layers.iter().enumerate().map(readers).collect(),
+            first_unit,
+            capacities: slice.level(0).iter().map(|&n| shared.limits.local(NodeId(n)) as u32).collect(),
+            most: shared.limits.flips_within(slice.level(0)),
+        }
+    }
+
+    /// Number of layers with a level of their own, and not the logits.
+    pub(super) fn hidden(&self) -> usize {
+        self.shared.network.layers().len() - 1
+    }
+
+    /// Every flip that is allowed, left, and moves something.
+    pub(super) fn all_flips(&self, base: &Base) -> Vec<SlicedFlip> {
+        let Shard { network, limits, .. } = self.shared;
+        let moves = |&d: &u32| network.attribute_weight().row(d as usize).iter().any(|&w| w != 0.0);
+        let flippable = |&d: &u32| limits.flippable(AttributeId(d));
+        let attributes: Vec<u32> = (0..network.model().attributes() as u32).filter(flippable).filter(moves).collect();
+        let mut flips = Vec::new();
+        for position in (0..self.slice.level(0).len() as u32).filter(|&n| base.capacities[n as usize] > 0) {
+            let allowed = |&flip: &SlicedFlip| {
+                if self.shared.sign(self.slice, flip) < 0.0 { limits.deletions() } else { limits.additions() }
+            };
+            flips.extend(attributes.iter().map(|&d| (position, d)).filter(allowed));
+        }
+        flips
+    }
+
+    /// Roundings that the sums around this target go through at most.
+    pub(super) fn roundings(&self) -> usize {
+        let layers = self.shared.network.layers().iter().enumerate();
+        let of_layers = layers.map(|(i, layer)| layer.terms().len() * (self.slice.level(i + 1).len() + layer.units()));
+        let width = self.shared.network.attribute_weight().columns();
+        2 * (of_layers.sum::<usize>() + self.slice.level(0).len() + width + self.most) + 64
+    }
+}
