@@ -112,6 +112,12 @@ impl<'a> Attack<'a> {
         }
     }
 
+    /// The margin of y over k under the flips that were tried last, as computed.
+    pub(super) fn margin_of(&self, y: ClassId, k: ClassId) -> f64 {
+        let logits = self.layers[self.layers.len() - 1].row(0);
+        logits[y.index()] - logits[k.index()]
+    }
+
     /// `Z` of each layer under the flips that were tried last, a row for each node of its level.
     pub(super) fn pre_activations(&self) -> &[Matrix] {
         &self.layers

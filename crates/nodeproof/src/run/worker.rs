@@ -4,13 +4,13 @@
 use std::time::{Duration, Instant};
 
 use super::Gap;
-use crate::certificate::{Certificate, Evidence, smallest};
+use crate::certificate::{Bound, Certificate, Evidence, smallest};
 use crate::engines::attack::Attack;
 use crate::engines::best::BestAttack;
 use crate::engines::complete::{Attacks, Decider, Patience};
 use crate::engines::fast::Dual;
 use crate::ids::{ClassId, NodeId};
-use crate::network::largest;
+use crate::network::{Network, largest};
 use crate::prepare::Shard;
 use crate::settings::{CertifySettings, Engine, TargetClass};
 use crate::slice::Slicer;
@@ -45,6 +45,12 @@ impl Effort {
             time_limit: settings.time_limit,
             deadline: settings.total_time_limit.and_then(|limit| started.checked_add(limit)),
         }
+    }
+
+    /// Whether the dual is the bound to begin with: at depth that of first order costs less, and says more.
+    fn starts_with_dual(&self, network: &Network) -> bool {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        self.engine == Engine::Fast || network.has_one_hidden_layer() || is_late
     }
 
     /// When to give up a target that was begun at `start`.
@@ -100,21 +106,27 @@ impl<'a> Worker<'a> {
         let start = Instant::now();
         let (logits, class) = (self.shard.logits(node), self.class(node));
         let slice = self.slicer.slice(node);
-        let mut best: Option<BestAttack> = None;
-        self.dual.begin(slice, class);
         let mut margins = vec![None; logits.len()];
-        for k in (0..logits.len()).filter(|&k| k != class.index()) {
-            let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();
-            margins[k] = Some(lower);
-            if !lower.is_positive() {
-                let no_flips = || BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
-                let best = best.get_or_insert_with(no_flips);
-                if !best.succeeds_without_flips() {
-                    let selection = self.dual.selection().best();
-                    let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
-                    best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+        let others = (0..logits.len()).filter(|&k| k != class.index());
+        let mut best: Option<BestAttack> = None;
+        if self.effort.starts_with_dual(self.shard.network) {
+            self.dual.begin(slice, class);
+            for k in others {
+                let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();
+                margins[k] = Some(lower);
+                if !lower.is_positive() {
+                    let no_flips = || BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
+                    let best = best.get_or_insert_with(no_flips);
+                    if !best.succeeds_without_flips() {
+                        let selection = self.dual.selection().best();
+                        let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
+                        best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+                    }
                 }
             }
+        } else {
+            others.for_each(|k| margins[k] = Some(Bound::Unknown));
+            best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
         let (mut engine, mut branches) = (Engine::Fast, 0);
         if let Some(best) = &mut best
@@ -122,7 +134,8 @@ impl<'a> Worker<'a> {
             && self.effort.engine != Engine::Fast
         {
             let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
-            let decision = self.decider.decide(slice, &mut margins, attacks, self.effort.patience(start));
+            let decision =
+                self.decider.decide(slice, &mut margins, attacks, &mut self.dual, self.effort.patience(start));
             (engine, branches) = (decision.engine, decision.branches);
         }
         let graph = self.shard.network.graph();

@@ -82,6 +82,11 @@ impl Row {
         Self { position, norm, along: 0.0, off: norm }
     }
 
+    /// A row of whose query no more is known than that it is not longer than `norm`.
+    pub(crate) fn of_norm(position: u32, norm: f64) -> Self {
+        Self { position, norm, along: 0.0, off: norm }
+    }
+
     /// A row whose query is compared with a mean of length 1.
     pub(crate) fn with_mean(position: u32, query: &[f64], mean: &[f64]) -> Self {
         let norm = norm_above(query);

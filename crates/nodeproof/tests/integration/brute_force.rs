@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use nodeproof::check::textbook::{Bounds, Textbook};
 use nodeproof::{
     Activation, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Slopes, Source,
+    Verdict,
 };
 use proptest::prelude::*;
 
@@ -197,10 +198,12 @@ proptest! {
         let fast = problem.certify(Slopes::Default);
         for (tight, fast) in check_with(&problem, &sets, Engine::Tight, Slopes::Default).iter().zip(&fast) {
             if !matches!(fast.evidence, Evidence::Open { .. }) {
-                prop_assert_eq!(&tight.evidence, &fast.evidence);
+                prop_assert_eq!(tight.verdict(), fast.verdict());
             }
-            for (tight, fast) in tight.margins.iter().flatten().zip(fast.margins.iter().flatten()) {
-                prop_assert!(!tight.is_below(*fast), "{tight:?} < {fast:?}");
+            // At depth the tight engine begins with another bound, and stops as soon as that or an attack decides.
+            let margins = tight.margins.iter().flatten().zip(fast.margins.iter().flatten());
+            for (tight, fast) in margins.filter(|_| tight.verdict() != Verdict::Nonrobust) {
+                prop_assert!(tight.is_positive() || !tight.is_below(*fast), "{tight:?} < {fast:?}");
             }
         }
     }

@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use super::attack::Attack;
 use super::best::BestAttack;
+use super::fast::Dual;
 use super::first_order;
 use super::tight::{self, Listing, Surroundings};
 use crate::certificate::Bound;
@@ -40,6 +41,15 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    /// The same with one of `parts` of the time that is left.
+    pub(super) fn share_of(self, parts: usize) -> Self {
+        let deadline = self.deadline.map(|deadline| {
+            let now = Instant::now();
+            now + deadline.saturating_duration_since(now) / parts.max(1) as u32
+        });
+        Self { deadline, ..self }
+    }
+
     pub(super) fn is_spent(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
@@ -132,6 +142,7 @@ impl<'a> Decider<'a> {
         slice: &Slice,
         margins: &mut [Option<Bound>],
         mut attacks: Attacks<'_, 'a>,
+        dual: &mut Dual<'a>,
         patience: Patience,
     ) -> Decision {
         let mut decision = Decision { engine: Engine::Fast, branches: 0 };
@@ -139,7 +150,7 @@ impl<'a> Decider<'a> {
             return decision;
         }
         if !self.shared.network.has_one_hidden_layer() {
-            return first_order::decide(margins, &mut attacks, patience);
+            return first_order::decide(margins, &mut attacks, dual, patience);
         }
         let y = attacks.y;
         let Some(around) = Surroundings::new(self.shared, slice) else { return decision };

@@ -1,36 +1,70 @@
 //! A base point: the attributes with some flips made, around which the network is linearised.
 
 use super::target::Target;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
 use crate::ids::ClassId;
 use crate::model::Activation;
 use crate::slice::SlicedFlip;
 
-/// How a unit is at a base point.
+/// How a unit is at a base point, and what its ReLU is bounded by (Lemma 36): if z ≤ 0 and no set lifts it above hi,
+///
+/// ```text
+/// relu(Z) ≤ Σ_f share · relu(U_f − threshold),   r · threshold ≤ |z| − (1 / share − 1) hi,   0 ≤ threshold,
+/// ```
+///
+/// and likewise with −Z if z > 0. A share of 1 needs no hi.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Unit {
-    /// What a flip must move it by before its ReLU bends: at most |z| / r, with r flips left; 0 where the sign of z is not sure.
     pub(super) threshold: f64,
+    pub(super) share: f64,
     /// Whether z > 0.
     pub(super) on: bool,
+    /// Whether that is sure, whatever rounding did to z.
+    pub(super) is_sure: bool,
 }
 
 impl Unit {
+    /// With a share of 1; `sure` is what is sure of |z|, and negative if nothing is.
+    fn new(z: f64, sure: f64, left: usize) -> Self {
+        let is_sure = sure > f64::MIN_POSITIVE;
+        let threshold = if is_sure { sure * (1.0 - SLACK) / left.max(1) as f64 } else { 0.0 };
+        Self { threshold, share: 1.0, on: z > 0.0, is_sure }
+    }
+
+    /// With another share, given what is sure of |z| and of how far it can get beyond 0 on the other side.
+    fn with_share(self, share: f64, sure: f64, beyond: f64, left: usize) -> Self {
+        let used = (1.0 / share - 1.0) * beyond * (1.0 + SLACK);
+        let threshold = (sure * (1.0 - SLACK) - used) * (1.0 - SLACK) / left.max(1) as f64;
+        if threshold >= 0.0 { Self { threshold, share, ..self } } else { self }
+    }
+
     /// The slope of the activation at z.
     #[inline]
     pub(super) fn tangent(self, activation: Activation) -> f64 {
         if self.on { 1.0 } else { activation.slope() }
     }
 
-    /// Whether the sign of z is known.
+    /// At most this share of a move towards 0 and beyond, which is at most `reach`, is its excess.
+    fn bent(self, activation: Activation, reach: f64) -> f64 {
+        (1.0 - activation.slope()) * self.share * (1.0 - self.threshold / reach).max(0.0)
+    }
+
+    /// The excess of a flip that moves it within `[lower, upper]`, for an activation of slope 0 below 0.
     #[inline]
-    pub(super) fn is_sure(self) -> bool {
-        self.threshold > 0.0
+    pub(super) fn excess(self, lower: f64, upper: f64) -> f64 {
+        self.share * relu(if self.on { -lower } else { upper } - self.threshold)
     }
 }
 
+/// Far above what rounding can do to a few operations.
+const SLACK: f64 = 1e-12;
+
+/// Shares that are tried.
+const SHARES: usize = 6;
+
 /// The attributes with some flips made, and what may still be flipped.
+#[derive(Clone)]
 pub(super) struct Base {
     pub(super) flips: Vec<SlicedFlip>,
     /// Most flips at each node of level 0 that are left, and in total.
@@ -38,22 +72,79 @@ pub(super) struct Base {
     pub(super) left: usize,
     /// Pre-activations of all layers.
     pub(super) z: Vec<Matrix>,
-    /// The units of all layers but the last.
+    /// The units of all layers but the last, and the slopes of their tangents.
     pub(super) units: Vec<Matrix<Unit>>,
+    pub(super) tangents: Vec<Matrix>,
+    /// At most this share of what a flip moves a unit towards 0 and beyond is its excess.
+    pub(super) bent: Vec<Matrix>,
+    /// The units of each layer whose sign is not sure, numbered within it.
+    pub(super) unsure: Vec<Vec<u32>>,
     y: ClassId,
 }
 
 impl Base {
     /// The base point of `flips`.
     pub(super) fn new(target: &Target, attack: &mut Attack, y: ClassId, flips: Vec<SlicedFlip>) -> Self {
-        let _ = attack.margin(target.slice, y, flips.iter().copied());
-        let z = attack.pre_activations().to_vec();
+        let z = if flips.is_empty() {
+            target.clean()
+        } else {
+            let _ = attack.margin(target.slice, y, flips.iter().copied());
+            attack.pre_activations().to_vec()
+        };
         let mut capacities = target.capacities.clone();
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
         let left = (target.most - flips.len()).min(still);
-        let units = (0..target.hidden()).map(|layer| units(target, layer, &z[layer], left)).collect();
-        Self { flips, capacities, left, z, units, y }
+        let units: Vec<_> = (0..target.hidden()).map(|layer| units(target, layer, &z[layer], left)).collect();
+        let of_units = |layer: usize, of: &dyn Fn(Unit, f64) -> f64| {
+            let values = units[layer].values().iter().zip(target.reach[layer].values());
+            let values = values.map(|(&unit, &reach)| of(unit, reach)).collect();
+            Matrix::from_values(units[layer].rows(), units[layer].columns(), values)
+        };
+        let activation = |layer: usize| target.shared.network.layers()[layer].activation();
+        let tangents = |layer| of_units(layer, &|unit: Unit, _| unit.tangent(activation(layer)));
+        let bent = |layer| of_units(layer, &|unit: Unit, reach| unit.bent(activation(layer), reach));
+        let tangents = (0..target.hidden()).map(tangents).collect();
+        let bent = (0..target.hidden()).map(bent).collect();
+        let unsure = |units: &Matrix<Unit>| {
+            units.values().iter().zip(0..).filter(|(unit, _)| !unit.is_sure).map(|(_, place)| place).collect()
+        };
+        let unsure = units.iter().map(unsure).collect();
+        Self { flips, capacities, left, z, units, tangents, bent, unsure, y }
+    }
+
+    /// The same with another share for a unit: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
+    /// have the least excess together.
+    pub(super) fn tune(&mut self, target: &Target, layer: usize, row: usize, j: usize, moves: &[f64]) {
+        let shared = target.shared;
+        let (bounds, node) = (&shared.bounds.layers[layer], target.slice.level(layer + 1)[row]);
+        let place = shared.region.level(layer + 1).place(node);
+        let (z, error, left) = (self.z[layer].get(row, j), bounds.error.unit(place, j), self.left);
+        let unit = &mut self.units[layer].row_mut(row)[j];
+        let (activation, reach) = (shared.network.layers()[layer].activation(), target.reach[layer].get(row, j));
+        let beyond = if unit.on { -bounds.lo.get(place, j) } else { bounds.hi.get(place, j) } + 2.0 * error;
+        let sure = z.abs() - error;
+        if !unit.is_sure {
+            return;
+        }
+        if beyond <= 0.0 {
+            *unit = Unit { threshold: f64::INFINITY, share: 0.0, ..*unit };
+            self.bent[layer].row_mut(row)[j] = 0.0;
+            return;
+        }
+        let whole = Unit::new(z, sure, left);
+        let least = beyond / (beyond + sure) * (1.0 + 8.0 * SLACK);
+        let total = |unit: &Unit| moves.iter().map(|&x| unit.share * relu(x - unit.threshold)).sum::<f64>();
+        let mut best = (total(&whole), whole);
+        for part in 0..SHARES {
+            let share = least + (1.0 - least) * part as f64 / SHARES as f64;
+            let tried = whole.with_share(share.min(1.0), sure, beyond, left);
+            if total(&tried) < best.0 {
+                best = (total(&tried), tried);
+            }
+        }
+        *unit = best.1;
+        self.bent[layer].row_mut(row)[j] = unit.bent(activation, reach);
     }
 
     /// The margin of y over `k` as computed.
@@ -66,13 +157,10 @@ impl Base {
 fn units(target: &Target, layer: usize, z: &Matrix, left: usize) -> Matrix<Unit> {
     let (region, bounds) = (&target.shared.region, &target.shared.bounds.layers[layer]);
     let mut units = Matrix::zeros(z.rows(), z.columns());
-    // A quotient that is rounded down, as far as a sum of `left` of them is concerned.
-    let share = (1.0 - 1e-12) / left.max(1) as f64;
     for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
         let place = region.level(layer + 1).place(node);
         for (j, (unit, &z)) in units.row_mut(row).iter_mut().zip(z.row(row)).enumerate() {
-            let sure = z.abs() - bounds.error.unit(place, j);
-            *unit = Unit { threshold: if sure > f64::MIN_POSITIVE { sure * share } else { 0.0 }, on: z > 0.0 };
+            *unit = Unit::new(z, z.abs() - bounds.error.unit(place, j), left);
         }
     }
     units

@@ -1,5 +1,7 @@
 //! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
 
+use std::collections::BTreeMap;
+
 use super::base::Base;
 use super::cones::Cones;
 use super::linearisation::{Linearisation, UnitSlopes};
@@ -11,7 +13,10 @@ use crate::engines::complete::Patience;
 use crate::forward::{self, Link, Values};
 use crate::ids::ClassId;
 use crate::model::{Activation, Source};
-use crate::slice::SlicedFlip;
+use crate::prepare::Order;
+use crate::search::{ByNorm, Row, norm_above, sort_rows};
+use crate::selection::Selection;
+use crate::slice::{Hop, SlicedFlip};
 
 /// By what the threshold of screening falls from one look to the next.
 const FALL: f64 = 0.75;
@@ -39,6 +44,11 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
+    /// Every flip of a counterexample gains at least this.
+    pub(super) fn needed(&self) -> f64 {
+        self.last + self.value - self.error
+    }
+
     /// Whether the margin is positive for all sets.
     pub(super) fn is_positive(&self) -> bool {
         self.value > self.error
@@ -74,14 +84,26 @@ impl Bounding {
         mut try_flips: impl FnMut(&mut Attack, &[SlicedFlip]) -> bool,
     ) -> Bounded {
         self.linear.compute(target, base, attack, pair, slopes);
-        self.screening.compute(target, base, &self.linear);
         let (constant, error) = (self.linear.constant, self.linear.error);
-        let largest = self.screening.largest(base, target.tables.by_length.longest());
-        let mut threshold = (FIRST_SHARE * constant / base.left.max(1) as f64).max(0.5 * largest);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
         if base.left == 0 {
             return bounded;
         }
+        let share = FIRST_SHARE * constant / base.left as f64;
+        let steepest = if base.flips.is_empty() { self.steepest(target) } else { None };
+        if let Some((flips, _)) = &steepest
+            && slopes.is_none()
+            && !flips.is_empty()
+            && try_flips(attack, flips)
+        {
+            bounded.cut = true;
+            return bounded;
+        }
+        self.screening.compute(target, base, &self.linear);
+        let largest = self.screening.largest(base, target.tables.by_length.longest());
+        // As many flips as are left gain at least this.
+        let least = steepest.map_or(0.0, |(_, last)| last * (1.0 - 1e-9));
+        let mut threshold = share.max(if least > 0.0 { least } else { 0.5 * largest });
         if !(threshold > 0.0) {
             // Nothing moves anything, or numbers are too small to tell.
             bounded.threshold = largest;
@@ -91,7 +113,7 @@ impl Bounding {
         }
         loop {
             let mut listed: Vec<SlicedFlip> = Vec::new();
-            self.screening.above(target, base, threshold, |flip| listed.push(flip));
+            self.screening.above(target, base, &self.linear, threshold, |flip| listed.push(flip));
             if !excluded.is_empty() {
                 listed.retain(|flip| excluded.binary_search(flip).is_err());
             }
@@ -108,14 +130,43 @@ impl Bounding {
             if !bounded.selected.is_empty() && try_flips(attack, &bounded.selected) {
                 return bounded;
             }
-            if bounded.selected.len() == base.left {
+            let lists_all = threshold < bounded.needed() || constant - base.left as f64 * threshold > error;
+            if bounded.selected.len() == base.left && (lists_all || constant <= error) {
                 return bounded;
             }
-            threshold *= FALL;
+            threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
             if threshold < 1e-9 * largest {
                 return bounded;
             }
         }
+    }
+
+    /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
+    fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
+        let Order::Norms(table) = &target.shared.order else { return None };
+        let (linear, slice) = (&self.linear, target.slice);
+        let mut norms = vec![0.0; slice.level(0).len()];
+        for term in target.shared.network.attribute_terms() {
+            let hop = slice.hop(term.layer, term.term);
+            for row in 0..hop.rows() {
+                let norm = norm_above(linear.lambda[term.layer].row(row));
+                hop.row(row).for_each(|(n, p)| norms[n] += p.abs() * norm);
+            }
+        }
+        let mut rows: Vec<Row> =
+            norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * (1.0 + 1e-9))).collect();
+        sort_rows(&mut rows);
+        let query = |position: usize, z: &mut [f64]| {
+            linear.write_gradient(target, position, z);
+            z.iter_mut().for_each(|z| *z = -*z);
+        };
+        let width = target.shared.network.attribute_weight().columns();
+        let (mut z, mut selection) = (vec![0.0; width], Selection::new(0));
+        let nodes = target.slice.level(0);
+        target.shared.search().run(ByNorm::new(table), nodes, &rows, query, &mut z, &mut selection);
+        let best = selection.best();
+        let last = best.last().map_or(0.0, |&(gain, _)| if best.len() == target.most { gain } else { 0.0 });
+        Some((best.iter().map(|&(_, flip)| flip).collect(), last))
     }
 
     /// The bound over sets of listed flips alone.
@@ -166,6 +217,7 @@ impl Bounding {
 
     /// Raises the bound by other slopes than the tangents where α > 0, for the flips that are listed in `bounded`; the rest is
     /// taken to gain no more than before, which is to be checked. The slopes, if they help.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn climb(
         &mut self,
         target: &Target,
@@ -173,18 +225,20 @@ impl Bounding {
         attack: &Attack,
         pair: (ClassId, ClassId),
         bounded: &Bounded,
+        from: &UnitSlopes,
         goal: f64,
     ) -> Option<UnitSlopes> {
-        let mut slopes = self.tangents(target, base);
+        let mut slopes = from.clone();
         let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
         let threshold = bounded.threshold.max(0.0);
         let mut best: Option<(f64, UnitSlopes)> = None;
         let mut at = bounded.clone();
         self.linear.compute(target, base, attack, pair, Some(&slopes));
+        let mut pace = 1.0;
         for _ in 0..STEPS {
             let Some(direction) = self.direction(target, base, &slopes, &at.selected) else { break };
             let squares: f64 = direction.iter().flat_map(|direction| direction.values()).map(|d| d * d).sum();
-            let step = (goal - at.value) / squares;
+            let step = pace * (goal - at.value) / squares;
             if !(step > 0.0 && step.is_finite()) {
                 break;
             }
@@ -206,6 +260,8 @@ impl Bounding {
             select(base, &mut at, threshold);
             if best.as_ref().map_or(bounded.value, |best| best.0) < at.value {
                 best = Some((at.value, slopes.clone()));
+            } else {
+                pace *= 0.5;
             }
             if at.is_positive() {
                 break;
@@ -214,15 +270,32 @@ impl Bounding {
         best.map(|(_, slopes)| slopes)
     }
 
-    /// The slopes of the tangents.
-    fn tangents(&self, target: &Target, base: &Base) -> UnitSlopes {
-        let of_layer = |layer: usize| {
-            let activation = target.shared.network.layers()[layer].activation();
-            let units = &base.units[layer];
-            let values = units.values().iter().map(|unit| unit.tangent(activation)).collect();
-            Matrix::from_values(units.rows(), units.columns(), values)
-        };
-        (0..target.hidden()).map(of_layer).collect()
+    /// `base` with the shares of units that suit the selected flips best; what is known of its flips is forgotten.
+    pub(super) fn tuned(&mut self, target: &Target, base: &Base, selected: &[SlicedFlip]) -> Base {
+        let mut moves: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for &flip in selected {
+            for &(unit, _) in self.cones.of(target, base, flip) {
+                if self.linear.against[unit as usize] > 0.0 {
+                    moves.entry(unit).or_default();
+                }
+            }
+        }
+        for &flip in selected {
+            self.cones.moves(target, base, flip, |unit, towards| {
+                if let Some(moves) = moves.get_mut(&unit) {
+                    moves.push(towards);
+                }
+            });
+        }
+        let mut tuned = base.clone();
+        for (unit, moves) in moves {
+            let unit = unit as usize;
+            let layer = target.first_unit.partition_point(|&first| first <= unit) - 1;
+            let (within, units) = (unit - target.first_unit[layer], target.shared.network.layers()[layer].units());
+            tuned.tune(target, layer, within / units, within % units, &moves);
+        }
+        self.cones.clear();
+        tuned
     }
 
     /// The derivative of the bound by the slopes: α times the pre-activation of the relaxed network under the selected flips.
@@ -268,7 +341,8 @@ impl Bounding {
         any.then_some(direction)
     }
 
-    /// From changes of pre-activations to those of relaxed activations; the result is α times the pre-activation where α > 0.
+    /// From changes of pre-activations to those of relaxed activations; the result is α times the pre-activation where
+    /// α > 0 and the slope can follow.
     fn bend(
         &self,
         target: &Target,
@@ -285,16 +359,18 @@ impl Bounding {
         }
         for row in 0..change.rows() {
             let first = target.first_unit[layer] + row * change.columns();
-            let (z, units, alpha) =
-                (base.z[layer].row(row), base.units[layer].row(row), self.linear.alpha[layer].row(row));
+            let (z, tangents, alpha) =
+                (base.z[layer].row(row), base.tangents[layer].row(row), self.linear.alpha[layer].row(row));
             let slopes = slopes[layer].row(row);
             for (j, change) in change.row_mut(row).iter_mut().enumerate() {
                 if alpha[j] > 0.0 {
                     let relaxed = z[j] + *change;
-                    direction.row_mut(row)[j] = alpha[j] * relaxed;
+                    let (least, most) = (activation.slope(), 1.0);
+                    let blocked = if relaxed > 0.0 { slopes[j] >= most } else { slopes[j] <= least };
+                    direction.row_mut(row)[j] = if blocked { 0.0 } else { alpha[j] * relaxed };
                     *change = slopes[j] * relaxed - activation.of(z[j]);
                 } else {
-                    *change = units[j].tangent(activation) * *change + excess[first + j];
+                    *change = tangents[j] * *change + excess[first + j];
                 }
             }
         }

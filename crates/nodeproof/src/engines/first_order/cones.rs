@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::base::{Base, Unit};
+use super::base::Base;
 use super::target::Target;
 use crate::dense::{add_scaled, relu};
 use crate::kernels::vectorised;
@@ -102,10 +102,26 @@ impl Cones {
 
     fn compute(&mut self, target: &Target, base: &Base, flip: SlicedFlip) {
         let Self { entries, scratch, .. } = self;
+        scratch.walk(target, base, flip, |unit, _, excess| {
+            if excess > 0.0 {
+                entries.push((unit, excess));
+            }
+        });
+    }
+
+    /// Calls `visit` with all units that a flip moves, and how far towards 0 and beyond.
+    pub(super) fn moves(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, f64)) {
+        self.scratch.walk(target, base, flip, |unit, towards, _| visit(unit, towards));
+    }
+}
+
+impl Scratch {
+    /// Carries a flip through the layers.
+    fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, f64)) {
         let layers = target.shared.network.layers();
-        scratch.layers.resize_with(target.hidden(), Moves::default);
+        self.layers.resize_with(target.hidden(), Moves::default);
         for layer in 0..target.hidden() {
-            let (below, above) = scratch.layers.split_at_mut(layer);
+            let (below, above) = self.layers.split_at_mut(layer);
             let moves = &mut above[0];
             moves.reset(target.slice.level(layer + 1).len());
             touch_all(target, layer, flip.0, below, moves);
@@ -114,11 +130,11 @@ impl Cones {
                 .into_iter()
                 .for_each(|m| m.resize(units * moves.moved.len(), 0.0));
             add_flip(target, layer, flip, moves);
-            add_layers(target, layer, below, moves, &mut scratch.sums);
+            add_layers(target, layer, below, moves, &mut self.sums);
             let activation = layers[layer].activation();
             if activation != Activation::None {
-                bend(moves, base, layer, units, activation, |row, j, excess| {
-                    entries.push(((target.first_unit[layer] + row as usize * units + j) as u32, excess));
+                bend(moves, base, layer, units, activation, |row, j, towards, excess| {
+                    visit((target.first_unit[layer] + row as usize * units + j) as u32, towards, excess);
                 });
             }
         }
@@ -216,14 +232,14 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
     }
 }
 
-/// Through the activation; `excess` hears of every one.
+/// Through the activation; `visit` hears for each unit of the move towards 0 and beyond, and of the excess.
 fn bend(
     moves: &mut Moves,
     base: &Base,
     layer: usize,
     units: usize,
     activation: Activation,
-    mut excess: impl FnMut(u32, usize, f64),
+    mut visit: impl FnMut(u32, usize, f64, f64),
 ) {
     let slope = activation.slope();
     let rest = 1.0 - slope;
@@ -231,27 +247,17 @@ fn bend(
         let at = place * units..(place + 1) * units;
         let moves = moves.linear[at.clone()].iter_mut().zip(&mut moves.up[at.clone()]).zip(&mut moves.down[at]);
         for (j, (((l, u), v), &unit)) in moves.zip(base.units[layer].row(row as usize)).enumerate() {
-            let (upper, lower, Unit { threshold, on }) = (*l + *u, *l - *v, unit);
-            if !unit.is_sure() {
+            let (upper, lower) = (*l + *u, *l - *v);
+            let excess = rest * unit.excess(lower, upper);
+            if !unit.is_sure {
                 let (rise, fall) = (rest * relu(upper), rest * relu(-lower));
                 (*l, *u, *v) = (slope * *l, slope * *u + rise, slope * *v + fall);
-                let beyond = if on { fall } else { rise };
-                if beyond > 0.0 {
-                    excess(row, j, beyond);
-                }
-            } else if on {
-                *u += rest * relu(-upper - threshold);
-                let beyond = rest * relu(-lower - threshold);
-                if beyond > 0.0 {
-                    excess(row, j, beyond);
-                }
+            } else if unit.on {
+                *u += rest * unit.share * relu(-upper - unit.threshold);
             } else {
-                let beyond = rest * relu(upper - threshold);
-                (*l, *u, *v) = (slope * *l, slope * *u + beyond, slope * *v);
-                if beyond > 0.0 {
-                    excess(row, j, beyond);
-                }
+                (*l, *u, *v) = (slope * *l, slope * *u + excess, slope * *v);
             }
+            visit(row, j, if unit.on { -lower } else { upper }, excess);
         }
     }
 }

@@ -18,9 +18,10 @@
 use super::base::Base;
 use super::target::Target;
 use crate::backward::{self, Coefficients};
-use crate::dense::{Matrix, dot};
+use crate::dense::{Matrix, add_scaled, dot};
 use crate::engines::attack::Attack;
 use crate::ids::ClassId;
+use crate::kernels::vectorised;
 use crate::model::{Activation, Source};
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::SlicedFlip;
@@ -41,8 +42,8 @@ pub(super) struct Linearisation {
     pub(super) alpha: Vec<Matrix>,
     /// (−α)₊ of all units, numbered through all layers.
     pub(super) against: Vec<f64>,
-    /// w, a row for each node of level 0.
-    pub(super) gradient: Matrix,
+    /// λ of all layers.
+    pub(super) lambda: Vec<Matrix>,
     back: Vec<f64>,
 }
 
@@ -63,7 +64,6 @@ impl Linearisation {
         for (i, (alpha, layer)) in alphas.iter_mut().zip(layers).enumerate() {
             alpha.reset(slice.level(i + 1).len(), layer.units());
         }
-        self.gradient.reset(slice.level(0).len(), network.attribute_weight().columns());
         self.against.clear();
         self.against.resize(target.first_unit[target.hidden()], 0.0);
         let last = layers.len() - 1;
@@ -75,90 +75,99 @@ impl Linearisation {
         // What the clean margin, slopes that are no tangents and the flips may be off by.
         let mut error = attack.error(slice, pair.0, pair.1) + gamma * self.constant.abs();
         let mut of_a_flip = 0.0;
-        let mut lambda = Matrix::default();
+        let mut lambdas = std::mem::take(&mut self.lambda);
+        lambdas.resize_with(layers.len(), Matrix::default);
         for layer in (0..layers.len()).rev() {
             let (below, above) = alphas.split_at_mut(layer);
-            let alpha = &above[0];
+            let (alpha, lambda) = (&above[0], &mut lambdas[layer]);
             lambda.clone_from(alpha);
             if layer < last {
-                for (row, &node) in slice.level(layer + 1).iter().enumerate() {
-                    for (j, alpha) in alpha.row(row).iter().enumerate() {
-                        of_a_flip += magnitude(*alpha) * target.tables.reach.unit(layer, node, j);
-                    }
-                }
+                of_a_flip += magnitudes(alpha.values(), target.reach[layer].values());
                 if layers[layer].activation() != Activation::None {
-                    error += self.bend(target, base, layer, slopes, alpha, &mut lambda, gamma);
+                    error += self.bend(target, base, layer, slopes, lambda, gamma);
                 }
             } else {
                 let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
                 of_a_flip += 2.0 * most.fold(0.0, f64::max);
             }
             for (k, term) in layers[layer].terms().iter().enumerate() {
-                let hop = slice.hop(layer, k);
-                match term.source() {
-                    Source::Ones => {}
-                    Source::Layer(source) => {
-                        backward::term(&Coefficients, hop, term.weight(), &lambda, &mut self.back, &mut below[source]);
-                    }
-                    Source::Attributes => {
-                        let columns = network.attribute_columns(layer, k);
-                        backward::spread(&Coefficients, hop, &lambda, columns, &mut self.gradient);
-                    }
+                if let Source::Layer(source) = term.source() {
+                    let hop = slice.hop(layer, k);
+                    backward::term(&Coefficients, hop, term.weight(), lambda, &mut self.back, &mut below[source]);
                 }
             }
         }
+        self.lambda = lambdas;
         self.alpha = alphas;
         self.error =
             1.01 * (error + ERRORS * gamma * base.left.max(1) as f64 * of_a_flip) + target.shared.overflow_error;
     }
 
     /// From α to λ of a layer. Where α > 0, slopes that are no tangents lower the constant; the result is what that may be off by.
-    #[allow(clippy::too_many_arguments)]
     fn bend(
         &mut self,
         target: &Target,
         base: &Base,
         layer: usize,
         slopes: Option<&UnitSlopes>,
-        alpha: &Matrix,
         lambda: &mut Matrix,
         gamma: f64,
     ) -> f64 {
-        let activation = target.shared.network.layers()[layer].activation();
-        let (region, errors) = (&target.shared.region, &target.shared.bounds.layers[layer].error);
-        let (units, mut error, mut lost) = (alpha.columns(), 0.0, 0.0);
-        for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
-            let place = region.level(layer + 1).place(node);
-            let first = target.first_unit[layer] + row * units;
-            let z = base.z[layer].row(row);
-            for (j, (lambda, &unit)) in lambda.row_mut(row).iter_mut().zip(base.units[layer].row(row)).enumerate() {
-                let (alpha, tangent) = (*lambda, unit.tangent(activation));
-                if alpha <= 0.0 {
-                    self.against[first + j] = -alpha;
-                    *lambda = alpha * tangent;
-                    continue;
-                }
-                let slope = slopes.map_or(tangent, |slopes| slopes[layer].get(row, j));
-                *lambda = alpha * slope;
-                if slope != tangent {
-                    lost += alpha * (tangent - slope) * z[j];
-                    error += gamma * magnitude(alpha * z[j]);
-                }
-                if slope != tangent || !unit.is_sure() {
-                    error += magnitude(alpha) * errors.unit(place, j);
-                }
+        let error_of = |unit: usize| {
+            let (row, j) = (unit / lambda_columns(target, layer), unit % lambda_columns(target, layer));
+            let place = target.shared.region.level(layer + 1).place(target.slice.level(layer + 1)[row]);
+            target.shared.bounds.layers[layer].error.unit(place, j)
+        };
+        let (mut error, mut lost) = (0.0, 0.0);
+        let against = &mut self.against[target.first_unit[layer]..];
+        for &unit in &base.unsure[layer] {
+            error += magnitude(lambda.values()[unit as usize].max(0.0)) * error_of(unit as usize);
+        }
+        let units = lambda.values_mut().iter_mut().zip(against).zip(base.tangents[layer].values());
+        let Some(slopes) = slopes else {
+            units.for_each(|((lambda, against), tangent)| {
+                (*lambda, *against) = (*lambda * tangent, (-*lambda).max(0.0))
+            });
+            return error;
+        };
+        let z = base.z[layer].values();
+        for (unit, (((lambda, against), &tangent), &slope)) in units.zip(slopes[layer].values()).enumerate() {
+            let alpha = *lambda;
+            *against = (-alpha).max(0.0);
+            *lambda = alpha * if alpha > 0.0 { slope } else { tangent };
+            if alpha > 0.0 && slope != tangent {
+                lost += alpha * (tangent - slope) * z[unit];
+                error += gamma * magnitude(alpha * z[unit]) + magnitude(alpha) * error_of(unit);
             }
         }
         self.constant -= lost;
         error
     }
 
+    /// Writes `w = Pᵀ λ` of a node of level 0, for the terms that read the attributes side by side.
+    pub(super) fn write_gradient(&self, target: &Target, position: usize, w: &mut [f64]) {
+        w.fill(0.0);
+        for term in target.shared.network.attribute_terms() {
+            let w = &mut w[term.columns.clone()];
+            for &(m, p) in target.readers[term.layer][term.term].of(position) {
+                add_scaled(w, p, self.lambda[term.layer].row(m as usize));
+            }
+        }
+    }
+
     /// The gain of a flip without its excess.
     #[inline]
     pub(super) fn linear_gain(&self, target: &Target, flip: SlicedFlip) -> f64 {
-        let sign = target.shared.sign(target.slice, flip);
-        let weight = target.shared.network.attribute_weight().row(flip.1 as usize);
-        -sign * dot(self.gradient.row(flip.0 as usize), weight)
+        let network = target.shared.network;
+        let (sign, weight) = (target.shared.sign(target.slice, flip), network.attribute_weight().row(flip.1 as usize));
+        let mut gain = 0.0;
+        for term in network.attribute_terms() {
+            let weight = &weight[term.columns.clone()];
+            for &(m, p) in target.readers[term.layer][term.term].of(flip.0 as usize) {
+                gain -= p * dot(self.lambda[term.layer].row(m as usize), weight);
+            }
+        }
+        sign * gain
     }
 
     /// What the excess of a flip adds to its gain.
@@ -166,4 +175,24 @@ impl Linearisation {
     pub(super) fn excess_gain(&self, excess: &[(u32, f64)]) -> f64 {
         excess.iter().map(|&(unit, excess)| self.against[unit as usize] * excess).sum()
     }
+}
+
+/// `Σ |α| X`, each term raised so that its underflow is covered.
+fn magnitudes(alpha: &[f64], reach: &[f64]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let ((alpha8, alpha), (reach8, reach)) = (alpha.as_chunks::<8>(), reach.as_chunks::<8>());
+    vectorised(|| {
+        for (alpha, reach) in alpha8.iter().zip(reach8) {
+            for lane in 0..8 {
+                lanes[lane] += magnitude(alpha[lane]) * reach[lane];
+            }
+        }
+    });
+    let rest: f64 = alpha.iter().zip(reach).map(|(alpha, reach)| magnitude(*alpha) * reach).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
+/// Units of a layer.
+fn lambda_columns(target: &Target, layer: usize) -> usize {
+    target.shared.network.layers()[layer].units()
 }

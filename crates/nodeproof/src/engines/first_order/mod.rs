@@ -11,6 +11,7 @@ mod linearisation;
 mod reach;
 mod screening;
 mod search;
+mod swaps;
 mod tables;
 mod target;
 

@@ -25,10 +25,7 @@ const RAISE: f64 = 1.0 + 1e-9;
 /// Upper bounds of the gains of all flips around a base point.
 #[derive(Default)]
 pub(super) struct Screening {
-    /// h and k, a row for each node of level 0.
-    h: Matrix,
-    k: Matrix,
-    /// `‖|h| + k‖` of each.
+    /// Upper bounds of `‖|h| + k‖` of each node of level 0.
     norms: Vec<f64>,
     sums: Vec<Matrix>,
     differences: Vec<Matrix>,
@@ -38,28 +35,48 @@ pub(super) struct Screening {
 impl Screening {
     pub(super) fn compute(&mut self, target: &Target, base: &Base, linear: &Linearisation) {
         let (network, slice) = (target.shared.network, target.slice);
-        let width = network.attribute_weight().columns();
         for carried in [&mut self.sums, &mut self.differences] {
             carried.resize_with(target.hidden(), Matrix::default);
             for (i, carried) in carried.iter_mut().enumerate() {
                 carried.reset(slice.level(i + 1).len(), network.layers()[i].units());
             }
         }
-        self.h.reset(slice.level(0).len(), width);
-        self.k.reset(slice.level(0).len(), width);
         for layer in (0..target.hidden()).rev() {
             self.bend(target, base, linear, layer);
             self.step_back(target, layer);
         }
-        self.norms.clear();
-        for row in 0..self.h.rows() {
-            let (h, k) = (self.h.row_mut(row), self.k.row_mut(row));
-            let mut squares = 0.0;
-            for ((h, k), w) in h.iter_mut().zip(k).zip(linear.gradient.row(row)) {
-                (*h, *k) = (0.5 * *h - w, 0.5 * *k);
-                squares += (h.abs() + *k) * (h.abs() + *k);
+        let mut norms = std::mem::take(&mut self.norms);
+        norms.clear();
+        norms.resize(slice.level(0).len(), f64::MIN_POSITIVE);
+        for term in network.attribute_terms() {
+            let hop = slice.hop(term.layer, term.term);
+            for row in 0..hop.rows() {
+                let lambda = linear.lambda[term.layer].row(row);
+                let squares: f64 = match self.sums.get(term.layer) {
+                    Some(sums) => lambda.iter().zip(sums.row(row)).map(|(l, s)| (l.abs() + s) * (l.abs() + s)).sum(),
+                    None => lambda.iter().map(|l| l * l).sum(),
+                };
+                let norm = squares.sqrt() * RAISE;
+                hop.row(row).for_each(|(n, p)| norms[n] += p.abs() * norm);
             }
-            self.norms.push(squares.sqrt() * RAISE + f64::MIN_POSITIVE);
+        }
+        norms.iter_mut().for_each(|norm| *norm *= RAISE);
+        self.norms = norms;
+    }
+
+    /// Writes h and k of a node of level 0.
+    fn write_row(&self, target: &Target, linear: &Linearisation, position: usize, h: &mut [f64], k: &mut [f64]) {
+        h.fill(0.0);
+        k.fill(0.0);
+        for term in target.shared.network.attribute_terms() {
+            let (h, k) = (&mut h[term.columns.clone()], &mut k[term.columns.clone()]);
+            for &(m, p) in target.readers[term.layer][term.term].of(position) {
+                add_scaled(h, -p, linear.lambda[term.layer].row(m as usize));
+                if term.layer < target.hidden() {
+                    add_scaled(h, 0.5 * p, self.differences[term.layer].row(m as usize));
+                    add_scaled(k, 0.5 * p.abs(), self.sums[term.layer].row(m as usize));
+                }
+            }
         }
     }
 
@@ -70,23 +87,17 @@ impl Screening {
             return;
         }
         let slope = activation.slope();
-        for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
-            let against = &linear.against[target.first_unit[layer] + row * self.sums[layer].columns()..];
-            let carried = self.sums[layer].row_mut(row).iter_mut().zip(self.differences[layer].row_mut(row));
-            for (j, ((sum, difference), &unit)) in carried.zip(base.units[layer].row(row)).enumerate() {
-                let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
-                if a == 0.0 && b == 0.0 && against[j] == 0.0 {
-                    continue;
-                }
-                let share = (1.0 - unit.threshold / target.tables.reach.unit(layer, node, j)).max(0.0);
-                let bent = (1.0 - slope) * share;
-                let (up, down) = if unit.on {
-                    (a, b + bent * against[j])
-                } else {
-                    ((slope + bent) * a + bent * against[j], if unit.is_sure() { slope * b } else { b })
-                };
-                (*sum, *difference) = (up + down, up - down);
-            }
+        let against = &linear.against[target.first_unit[layer]..];
+        let carried = self.sums[layer].values_mut().iter_mut().zip(self.differences[layer].values_mut());
+        let units = base.units[layer].values().iter().zip(base.bent[layer].values()).zip(against);
+        for ((sum, difference), ((unit, bent), against)) in carried.zip(units) {
+            let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
+            let (up, down) = if unit.on {
+                (a, b + bent * against)
+            } else {
+                ((slope + bent) * a + bent * against, if unit.is_sure { slope * b } else { b })
+            };
+            (*sum, *difference) = (up + down, up - down);
         }
     }
 
@@ -94,26 +105,13 @@ impl Screening {
     fn step_back(&mut self, target: &Target, layer: usize) {
         let (network, slice) = (target.shared.network, target.slice);
         for (k, term) in network.layers()[layer].terms().iter().enumerate() {
+            let Source::Layer(source) = term.source() else { continue };
             let hop = slice.hop(layer, k);
-            match term.source() {
-                Source::Ones => {}
-                Source::Layer(source) => {
-                    let (below, above) = self.differences.split_at_mut(layer);
-                    backward::term(&Coefficients, hop, term.weight(), &above[0], &mut self.back, &mut below[source]);
-                    let (below, above) = self.sums.split_at_mut(layer);
-                    let magnitudes = target.tables.magnitude(layer, k);
-                    spread_magnitudes(hop, magnitudes, &above[0], &mut self.back, &mut below[source]);
-                }
-                Source::Attributes => {
-                    let columns = network.attribute_columns(layer, k);
-                    backward::spread(&Coefficients, hop, &self.differences[layer], columns.clone(), &mut self.h);
-                    for row in 0..hop.rows() {
-                        let above = self.sums[layer].row(row);
-                        hop.row(row)
-                            .for_each(|(n, p)| add_scaled(&mut self.k.row_mut(n)[columns.clone()], p.abs(), above));
-                    }
-                }
-            }
+            let (below, above) = self.differences.split_at_mut(layer);
+            backward::term(&Coefficients, hop, term.weight(), &above[0], &mut self.back, &mut below[source]);
+            let (below, above) = self.sums.split_at_mut(layer);
+            let magnitudes = target.tables.magnitude(layer, k);
+            spread_magnitudes(hop, magnitudes, &above[0], &mut self.back, &mut below[source]);
         }
     }
 
@@ -124,16 +122,29 @@ impl Screening {
     }
 
     /// Calls `visit` with every flip that may gain at least `threshold`, which is positive.
-    pub(super) fn above(&self, target: &Target, base: &Base, threshold: f64, mut visit: impl FnMut(SlicedFlip)) {
+    pub(super) fn above(
+        &self,
+        target: &Target,
+        base: &Base,
+        linear: &Linearisation,
+        threshold: f64,
+        mut visit: impl FnMut(SlicedFlip),
+    ) {
         let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
         let attributes = target.shared.network.graph().attributes();
         let by_length = &target.tables.by_length;
+        let (mut h, mut k) = (vec![0.0; weight.columns()], vec![0.0; weight.columns()]);
         for (position, &node) in target.slice.level(0).iter().enumerate() {
             let norm = self.norms[position];
             if base.capacities[position] == 0 || norm * by_length.longest() < threshold {
                 continue;
             }
-            let (h, k, own) = (self.h.row(position), self.k.row(position), attributes.row(node as usize));
+            self.write_row(target, linear, position, &mut h, &mut k);
+            let (h, k, own) = (&h, &k, attributes.row(node as usize));
+            let norm = norm_of(h, k).min(norm);
+            if norm * by_length.longest() < threshold {
+                continue;
+            }
             if limits.deletions() {
                 for &d in own.iter().filter(|&&d| norm * by_length.of(d) >= threshold) {
                     let (product, magnitude) = products(weight.row(d as usize), h, k);
@@ -157,6 +168,12 @@ impl Screening {
             }
         }
     }
+}
+
+/// An upper bound of `‖|h| + k‖`.
+fn norm_of(h: &[f64], k: &[f64]) -> f64 {
+    let squares: f64 = h.iter().zip(k).map(|(h, k)| (h.abs() + k) * (h.abs() + k)).sum();
+    squares.sqrt() * RAISE + f64::MIN_POSITIVE
 }
 
 /// `W_d · h` and `|W_d| · k`.

@@ -6,9 +6,11 @@
 use super::base::Base;
 use super::bound::{Bounded, Bounding};
 use super::linearisation::UnitSlopes;
+use super::swaps;
 use super::target::Target;
 use crate::certificate::Bound;
 use crate::engines::complete::{Attacks, Decision, Patience};
+use crate::engines::fast::Dual;
 use crate::ids::ClassId;
 use crate::settings::Engine;
 use crate::slice::SlicedFlip;
@@ -25,35 +27,62 @@ enum Outcome {
 }
 
 /// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones.
-pub(in crate::engines) fn decide(margins: &mut [Option<Bound>], attacks: &mut Attacks, patience: Patience) -> Decision {
+pub(in crate::engines) fn decide(
+    margins: &mut [Option<Bound>],
+    attacks: &mut Attacks,
+    dual: &mut Dual,
+    patience: Patience,
+) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0 };
     let target = Target::new(attacks.shared, attacks.slice);
     let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
-    let mut open: Vec<usize> =
+    let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
-    open.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
+    classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
     let mut search = Search { target: &target, attacks, patience, bounding: Bounding::default(), branches: 0 };
-    for k in open {
-        if search.patience.is_spent() {
-            break;
+    let mut open: Vec<(ClassId, Root)> = Vec::new();
+    for k in classes {
+        if patience.is_spent() {
+            return decision;
         }
-        if decision.engine == Engine::Fast {
-            decision.engine = Engine::Tight;
-        }
-        let before = search.branches;
-        let (outcome, lower) = search.root(&base, ClassId(k as u32));
-        if search.branches > before {
-            decision.engine = Engine::Complete;
-        }
-        margins[k] = margins[k].map(|known| known.max(lower));
-        if outcome == Outcome::Closed {
-            margins[k] = margins[k].map(|known| known.max(Bound::Positive));
-        }
-        if outcome == Outcome::Found {
-            break;
+        decision.engine = Engine::Tight;
+        let root = search.root(&base, ClassId(k as u32));
+        margins[k] = margins[k].map(|known| known.max(root.lower));
+        match root.outcome {
+            Outcome::Found => return decision,
+            Outcome::Closed => {}
+            Outcome::Open => open.push((ClassId(k as u32), root)),
         }
     }
-    decision.branches = search.branches;
+    // What the dual knows is known to stronger engines.
+    for &(k, _) in &open {
+        let attacks = &mut *search.attacks;
+        let lower = dual.lower_bound(attacks.slice, attacks.y, k).lower();
+        margins[k.index()] = margins[k.index()].map(|known| known.max(lower));
+        if !lower.is_positive() && attacks.attempt(dual.selection().best().iter().map(|&(_, flip)| flip)) {
+            return decision;
+        }
+    }
+    open.retain(|(k, _)| margins[k.index()].is_some_and(|margin| !margin.is_positive()));
+    if !patience.branch {
+        return decision;
+    }
+    for place in 0..open.len() {
+        let (k, root) = &mut open[place];
+        let (k, lower) = (*k, root.lower);
+        let Some((base, bounded)) = root.rest.take() else { continue };
+        decision.engine = Engine::Complete;
+        search.patience = patience.share_of(open.len() - place);
+        let outcome = search.leaf_or_split(&base, (search.attacks.y, k), bounded, &[]);
+        decision.branches = search.branches;
+        match outcome {
+            Outcome::Found => return decision,
+            Outcome::Closed => {
+                margins[k.index()] = margins[k.index()].map(|known| known.max(lower).max(Bound::Positive))
+            }
+            Outcome::Open => {}
+        }
+    }
     decision
 }
 
@@ -65,29 +94,60 @@ struct Search<'s, 't, 'b, 'a> {
     branches: u64,
 }
 
+/// What is known of a class without branching.
+struct Root {
+    outcome: Outcome,
+    lower: Bound,
+    /// From where to branch, if it is open and no limit was reached.
+    rest: Option<(Base, Bounded)>,
+}
+
 impl Search<'_, '_, '_, '_> {
-    /// Decides one class; with a lower bound of the margin.
-    fn root(&mut self, base: &Base, k: ClassId) -> (Outcome, Bound) {
+    /// The bound of one class over all sets, as good as it gets without branching, and attacks.
+    fn root(&mut self, base: &Base, k: ClassId) -> Root {
         let pair = (self.attacks.y, k);
-        // The attack's own numbers are those of the base again.
         let mut bounded = self.screened(base, pair, None, &[]);
-        let mut lower = lower(&bounded);
-        if let Some(outcome) = self.settled(&bounded) {
-            return (outcome, lower);
+        let mut root = Root { outcome: Outcome::Open, lower: lower(&bounded), rest: None };
+        if self.ends(&mut root, &bounded) {
+            return root;
         }
-        if !bounded.cut
-            && let Some(slopes) = self.climbed(base, pair, &bounded)
-        {
-            bounded = self.screened(base, pair, Some(&slopes), &[]);
-            lower = lower.max(self::lower(&bounded));
-            if let Some(outcome) = self.settled(&bounded) {
-                return (outcome, lower);
+        let slopes = self.climbed(base, pair, &bounded, &base.tangents);
+        if let Some(slopes) = &slopes {
+            bounded = self.screened(base, pair, Some(slopes), &[]);
+            if self.ends(&mut root, &bounded) {
+                return root;
             }
         }
-        if !self.patience.branch || bounded.cut {
-            return (Outcome::Open, lower);
+        let candidates: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
+        let (linear, flips) = (&mut self.bounding.linear, bounded.selected.clone());
+        if swaps::exchange(self.target, self.attacks, linear, k, flips, &candidates) {
+            root.outcome = Outcome::Found;
+            return root;
         }
-        (self.leaf_or_split(base, pair, bounded, &[]), lower)
+        // The class's own base point: what is known of its flips is forgotten again at the end.
+        let attack = &*self.attacks.attack;
+        self.bounding.linear.compute(self.target, base, attack, pair, slopes.as_ref());
+        let base = self.bounding.tuned(self.target, base, &bounded.selected);
+        bounded = self.screened(&base, pair, slopes.as_ref(), &[]);
+        if !self.ends(&mut root, &bounded) {
+            if let Some(slopes) = self.climbed(&base, pair, &bounded, slopes.as_ref().unwrap_or(&base.tangents)) {
+                bounded = self.screened(&base, pair, Some(&slopes), &[]);
+            }
+            if !self.ends(&mut root, &bounded) {
+                root.rest = Some((base, bounded));
+            }
+        }
+        self.bounding.cones.clear();
+        root
+    }
+
+    /// Takes note of a bound; whether nothing more is to be done without branching.
+    fn ends(&self, root: &mut Root, bounded: &Bounded) -> bool {
+        root.lower = root.lower.max(lower(bounded));
+        if let Some(outcome) = self.settled(bounded) {
+            root.outcome = outcome;
+        }
+        root.outcome != Outcome::Open || bounded.cut
     }
 
     fn settled(&self, bounded: &Bounded) -> Option<Outcome> {
@@ -116,16 +176,21 @@ impl Search<'_, '_, '_, '_> {
     }
 
     /// Slopes with a better bound for the flips that are listed.
-    fn climbed(&mut self, base: &Base, pair: (ClassId, ClassId), bounded: &Bounded) -> Option<UnitSlopes> {
+    fn climbed(
+        &mut self,
+        base: &Base,
+        pair: (ClassId, ClassId),
+        bounded: &Bounded,
+        from: &UnitSlopes,
+    ) -> Option<UnitSlopes> {
         let goal = self.attacks.best.margin().max(2.0 * bounded.error);
-        self.bounding.climb(self.target, base, self.attacks.attack, pair, bounded, goal)
+        self.bounding.climb(self.target, base, self.attacks.attack, pair, bounded, from, goal)
     }
 
     /// Splits a subproblem by the flips that are made next.
     fn split(&mut self, base: &Base, pair: (ClassId, ClassId), bounded: Bounded, excluded: &[SlicedFlip]) -> Outcome {
-        let Bounded { value, error, constant, gains, threshold, last, .. } = bounded;
-        // Every flip of a counterexample gains at least this.
-        let needed = last + value - error;
+        let needed = bounded.needed();
+        let Bounded { error, constant, gains, threshold, .. } = bounded;
         let complete = threshold < needed;
         let floor = if complete { 0.0 } else { threshold.max(0.0) };
         let listed: Vec<(f64, SlicedFlip)> =
@@ -211,7 +276,7 @@ impl Search<'_, '_, '_, '_> {
             if self.attacks.attempt(all.iter().copied()) {
                 return Outcome::Found;
             }
-            if let Some(slopes) = self.climbed(base, pair, &bounded) {
+            if let Some(slopes) = self.climbed(base, pair, &bounded, &base.tangents) {
                 let attack = &*self.attacks.attack;
                 bounded = self.bounding.of_list(self.target, base, attack, pair, Some(&slopes), &list, &self.patience);
                 if bounded.is_positive() {

@@ -2,6 +2,7 @@
 
 use super::base::Base;
 use super::tables::Tables;
+use crate::dense::Matrix;
 use crate::ids::{AttributeId, NodeId};
 use crate::prepare::Shard;
 use crate::slice::{Hop, Slice, SlicedFlip};
@@ -43,6 +44,8 @@ pub(super) struct Target<'t> {
     pub(super) tables: &'t Tables,
     /// For each layer those of its terms; nothing for terms of the constant 1.
     pub(super) readers: Vec<Vec<Readers>>,
+    /// The most that one flip moves each unit of all layers but the last.
+    pub(super) reach: Vec<Matrix>,
     /// The number of the first unit of each layer, and that of all units.
     pub(super) first_unit: Vec<usize>,
     /// Most flips at each node of level 0.
@@ -65,10 +68,17 @@ impl<'t> Target<'t> {
         for (i, layer) in layers.iter().enumerate() {
             first_unit.push(first_unit[i] + slice.level(i + 1).len() * layer.units());
         }
+        let tables = shared.tables.first_order(shared.network);
+        let reach = |layer: usize| {
+            let (nodes, units) = (slice.level(layer + 1), layers[layer].units());
+            let values = nodes.iter().flat_map(|&node| (0..units).map(move |j| tables.reach.unit(layer, node, j)));
+            Matrix::from_values(nodes.len(), units, values.collect())
+        };
         Self {
             shared,
             slice,
-            tables: shared.tables.first_order(shared.network),
+            reach: (0..layers.len() - 1).map(reach).collect(),
+            tables,
             readers: layers.iter().enumerate().map(readers).collect(),
             first_unit,
             capacities: slice.level(0).iter().map(|&n| shared.limits.local(NodeId(n)) as u32).collect(),
@@ -79,6 +89,17 @@ impl<'t> Target<'t> {
     /// Number of layers with a level of their own, and not the logits.
     pub(super) fn hidden(&self) -> usize {
         self.shared.network.layers().len() - 1
+    }
+
+    /// Pre-activations of all layers on the graph as it is.
+    pub(super) fn clean(&self) -> Vec<Matrix> {
+        let Shard { region, bounds, .. } = self.shared;
+        let rows = |(i, clean): (usize, &Matrix)| {
+            let (nodes, level) = (self.slice.level(i + 1), region.level(i + 1));
+            let values = nodes.iter().flat_map(|&node| clean.row(level.place(node)).iter().copied());
+            Matrix::from_values(nodes.len(), clean.columns(), values.collect())
+        };
+        bounds.clean.layers.iter().enumerate().map(rows).collect()
     }
 
     /// Every flip that is allowed, left, and moves something.
