@@ -181,7 +181,7 @@ class Certificate:
     margin: float
     #: Per class a lower bound on `logit of class_ − its logit` over all admissible sets of flips; NaN for `class_`.
     #: 0 also stands for a margin that is known to be positive, but not by how much; for a robust node it always does. −inf
-    #: says that nothing is known, since numbers may have overflowed.
+    #: says that nothing is known: an attack on another class decided the node before, or numbers may have overflowed.
     margins: Floats
     #: Undecided only: the smallest margin is at least `lower`; −inf if nothing is known.
     lower: float | None
@@ -276,7 +276,7 @@ class Certificates(_Results):
         """The smallest lower bound over all classes, for each node.
 
         For a robust node, 0 says that the margin is known to be positive, but not by how much. −inf says that nothing is
-        known, since numbers may have overflowed.
+        known: an attack decided the node before, or numbers may have overflowed.
 
         A node goes from engine to engine only until one proves it robust, so that the bounds of robust nodes are not the best
         there are. For bounds that compare across nodes give `engine="fast"`.

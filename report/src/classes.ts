@@ -124,7 +124,7 @@ function table(findings: Findings, bounds: ClassBound[]): HTMLElement {
 }
 
 function status({ bound }: ClassBound): string {
-  if (bound === "unknown") return "unknown: numbers overflowed";
+  if (bound === "unknown") return "unknown: not looked at, or numbers overflowed";
   if (bound === "positive") return "holds, by how much is not known";
   return bound > 0 ? "holds" : "not proven to hold";
 }

@@ -49,7 +49,7 @@ export interface Budget {
   local_in_words: string; // the same without the number of flips in total
 }
 
-/** A lower bound on a margin: a number; positive, by how much is not known; or nothing, since numbers overflowed. */
+/** A lower bound on a margin: a number; positive, by how much is not known; or nothing: not looked at, or numbers overflowed. */
 export type Bound = number | "positive" | "unknown";
 
 export interface Certificates {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
-    AttributeId, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip, Model, Network,
-    NodeId, Radius,
+    AttributeId, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip, Network, NodeId,
+    Radius,
 };
 use nodeproof_report::story::{self, Story};
 use nodeproof_report::text::{Emphasis, Style};
@@ -52,7 +52,7 @@ pub(crate) fn explain<'py>(
             story = story.with_radius(&graph, radius);
         }
         let search = format!("radius(graph, model, nodes=[{node}])");
-        let words = story.in_words(Style::default(), story.hint(remedy(&model, &settings), &search).as_deref());
+        let words = story.in_words(Style::default(), story.hint(remedy(&settings), &search).as_deref());
         let header = Header::new(&graph, &model, &settings, 1);
         let radii = radius.map(|radius| {
             let mut radii = Radii::new(header.clone());
@@ -102,10 +102,7 @@ fn take_witness(certificate: &mut Certificate, radius: &Radius) {
 }
 
 /// What may decide what these settings leave undecided.
-fn remedy(model: &Model, settings: &CertifySettings) -> Option<String> {
-    if !model.is_plain() {
-        return None;
-    }
+fn remedy(settings: &CertifySettings) -> Option<String> {
     if settings.engine != Engine::Complete {
         return Some("engine=\"complete\"".to_owned());
     }

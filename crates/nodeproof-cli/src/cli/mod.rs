@@ -105,9 +105,9 @@ pub(crate) enum Command {
     /// Find how many flips each prediction withstands
     ///
     /// The radius of a node is the largest global budget under which it is robust. It is found by bisection over global
-    /// budgets, from below (robust) and from above (a witness); where the two meet it is exact. Of a plain chain with one
-    /// hidden layer, with the `complete` engine and enough time, all are. Prints a table and a histogram, which counts a
-    /// node whose radius is not exact by the budget it is proven for; --out keeps the radii.
+    /// budgets, from below (robust) and from above (a witness); where the two meet it is exact. With the `complete`
+    /// engine and enough time all are. Prints a table and a histogram, which counts a node whose radius is not exact by
+    /// the budget it is proven for; --out keeps the radii.
     #[command(after_help = radius::EXAMPLES, override_usage = radius::USAGE)]
     Radius(RadiusArguments),
     /// Make a report: one HTML page to look at and to hand on

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use nodeproof::files::{Keep, Unfinished};
 use nodeproof::results::{Header, Record};
-use nodeproof::{Certificate, Certifier, CertifySettings, Engine, Event, Model, NodeId};
+use nodeproof::{Certificate, Certifier, CertifySettings, Event, NodeId};
 use nodeproof_report::tally::Summary;
 use nodeproof_report::text::{counted, percentage};
 use serde::Serialize;
@@ -232,7 +232,7 @@ impl Certified {
             ("budget", settings.budget.in_words(question.graph.attribute_count())),
             ("engine", summary.settled().in_words(settings.engine)),
         ];
-        facts.extend(hint(summary, &question.model, settings).map(|hint| ("hint", hint)));
+        facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
         facts.push(("time", time.of_nodes(summary.all().nodes - resumed)));
         if *resumed > 0 {
             facts.push(("resumed", format!("{} done before", counted(*resumed, "node"))));
@@ -248,33 +248,14 @@ impl Certified {
 }
 
 /// What would settle undecided nodes; `None` if there are none, or nothing would.
-fn hint(summary: &Summary, model: &Model, settings: &CertifySettings) -> Option<String> {
+fn hint(summary: &Summary, settings: &CertifySettings) -> Option<String> {
     let (settled, undecided) = (summary.settled(), summary.all().undecided);
     if settled.unknown > 0 {
         let nodes = counted(settled.unknown, "node");
         return Some(format!("numbers overflow at {nodes}, of which nothing is known; check the weights"));
     }
-    if undecided > 0 && !model.is_plain() {
-        let nodes = counted(undecided, "undecided node");
-        return Some(format!(
-            "no stronger engine tries the {nodes}: `tight` and `complete` know plain chains of layers only"
-        ));
-    }
-    let untried =
-        if settings.engine == Engine::Fast || engine::may_have_no_time(settings) { 0 } else { settled.untried };
-    let remedy = engine::remedy(model, settings).filter(|_| undecided > untried);
-    match (remedy, untried) {
-        (Some(remedy), 0) => Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node"))),
-        (Some(remedy), _) => Some(format!(
-            "{remedy} may settle {} of the {undecided} undecided nodes; the others have too many flips for that depth",
-            undecided - untried
-        )),
-        (None, 0) => None,
-        (None, _) => {
-            let nodes = counted(untried, "undecided node");
-            Some(format!("no stronger engine tries the {nodes}: too many flips for that depth"))
-        }
-    }
+    let remedy = engine::remedy(settings).filter(|_| undecided > 0)?;
+    Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node")))
 }
 
 /// Whether enough nodes are robust.
@@ -300,7 +281,7 @@ mod tests {
 
     use std::time::Duration;
 
-    use nodeproof::{Bound, ClassId, Evidence, Matrix, Propagation};
+    use nodeproof::{Bound, ClassId, Engine, Evidence};
 
     use super::*;
 
@@ -325,21 +306,19 @@ mod tests {
 
     #[test]
     fn hints_are_given_where_they_help() {
-        let model = Model::gcn(vec![(Matrix::zeros(1, 2), vec![0.0; 2])], Propagation::SymmetricGcn).unwrap();
         let mut settings = CertifySettings::default();
         let known = Bound::AtLeast(-1.0);
         let fast = undecided(known, Engine::Fast);
         let words = "--engine complete may settle the 1 undecided node";
-        assert_eq!(hint(&fast, &model, &settings).as_deref(), Some(words));
+        assert_eq!(hint(&fast, &settings).as_deref(), Some(words));
         settings.engine = Engine::Complete;
-        assert!(hint(&fast, &model, &settings).is_some_and(|hint| hint.starts_with("no stronger engine tries")));
-        assert_eq!(hint(&undecided(known, Engine::Complete), &model, &settings), None, "nothing would help");
+        assert_eq!(hint(&undecided(known, Engine::Complete), &settings), None, "nothing would help");
         settings.time_limit = Some(Duration::from_secs(10));
         let words = "a longer --time-limit (now 10 s) may settle the 1 undecided node";
-        assert_eq!(hint(&undecided(known, Engine::Complete), &model, &settings).as_deref(), Some(words));
-        let unknown = hint(&undecided(Bound::Unknown, Engine::Fast), &model, &settings);
+        assert_eq!(hint(&undecided(known, Engine::Complete), &settings).as_deref(), Some(words));
+        let unknown = hint(&undecided(Bound::Unknown, Engine::Fast), &settings);
         assert!(unknown.is_some_and(|hint| hint.starts_with("numbers overflow at 1 node")));
-        assert_eq!(hint(&Summary::new(None), &model, &settings), None, "all are decided");
+        assert_eq!(hint(&Summary::new(None), &settings), None, "all are decided");
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
 /// What the reader might try next, if anything.
 fn hint(question: &Question, story: &Story) -> Option<String> {
     let search = format!("`nodeproof radius --nodes {}`", story.node.id);
-    story.hint(engine::remedy(&question.model, &question.settings), &search)
+    story.hint(engine::remedy(&question.settings), &search)
 }
 
 #[cfg(test)]

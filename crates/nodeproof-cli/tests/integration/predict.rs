@@ -81,7 +81,7 @@ fn a_network_of_terms_is_drawn_and_certified() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let certify = "certify --graph graph.npz --model skips.safetensors --global-budget 1";
     let text = fixture.run(certify).succeeded().stdout;
-    assert!(!text.contains("undecided node") || text.contains("know plain chains of layers only"), "{text}");
+    assert!(!text.contains("undecided node"), "{text}");
     let convert = fixture.run("model convert skips.safetensors other.safetensors --propagation row-normalised");
     assert!(convert.code == 2 && convert.stderr.contains("has 3 propagations"), "{}", convert.stderr);
 }

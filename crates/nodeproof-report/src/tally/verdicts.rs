@@ -113,16 +113,12 @@ pub struct Settled {
     /// Undecided nodes of which nothing is known, since numbers overflow: no engine can settle them.
     #[serde(skip)]
     pub unknown: usize,
-    /// Undecided nodes that only the `fast` engine looked at.
-    #[serde(skip)]
-    pub untried: usize,
 }
 
 impl Settled {
     fn add(&mut self, certificate: &Certificate) {
         let count = match (certificate.verdict(), certificate.engine) {
             (Verdict::Undecided, _) if certificate.margin() == Bound::Unknown => &mut self.unknown,
-            (Verdict::Undecided, Engine::Fast) => &mut self.untried,
             (Verdict::Undecided, _) => return,
             (_, Engine::Fast) => &mut self.fast,
             (_, Engine::Tight) => &mut self.tight,

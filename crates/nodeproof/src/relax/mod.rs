@@ -3,5 +3,5 @@
 pub(crate) mod additive;
 mod lines;
 
+pub(crate) use lines::Lines;
 pub use lines::Slopes;
-pub(crate) use lines::{Lines, chord};

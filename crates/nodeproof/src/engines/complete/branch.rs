@@ -49,31 +49,22 @@ impl Ord for Open {
 }
 
 impl<'a> Search<'a> {
-    /// The bound over all sets, as good as it gets without branching; `None` where the problem is too large.
+    /// The bound over all sets, as good as it gets without branching.
     pub(super) fn begin(
         around: &'a Surroundings<'a>,
         listing: &mut Listing,
         pair: (ClassId, ClassId),
         attacks: &mut Attacks,
-    ) -> Option<Self> {
+    ) -> Self {
         let error = tight::rounding_error(around, pair);
-        let one_hidden = around.has_relu() && around.is_shallow();
-        let Root { bounding, subproblem, least } = if one_hidden {
-            tight::listed(around, listing, pair, error, |evaluation, flips| {
-                !attempt(attacks, flips, &[], evaluation, error)
-            })
-        } else {
-            tight::everything(around, pair)?
-        };
-        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error, abandoned: false };
-        if !one_hidden {
-            let subproblem = search.tightened(subproblem, listing.tuning.steps.0, listing, attacks);
-            search.push(subproblem);
-        } else if !is_above(subproblem.bound, error) {
+        let visit = |evaluation: &Evaluation, flips: &Flips| !attempt(attacks, flips, &[], evaluation, error);
+        let Root { bounding, subproblem, least } = tight::listed(around, listing, pair, error, visit);
+        let abandoned = attacks.best.succeeds();
+        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error, abandoned };
+        if !is_above(subproblem.bound, error) {
             search.push(Some(subproblem));
         }
-        search.abandoned = attacks.best.succeeds();
-        Some(search)
+        search
     }
 
     pub(super) fn pair(&self) -> (ClassId, ClassId) {
@@ -273,8 +264,7 @@ pub(super) fn attempt(
     evaluation: &Evaluation,
     error: f64,
 ) -> bool {
-    let deep = attacks.shared.network.layers().len() > 2;
-    if !deep && evaluation.margin > error && evaluation.margin > attacks.best.margin() {
+    if evaluation.margin > error && evaluation.margin > attacks.best.margin() {
         return false;
     }
     let chosen = evaluation.selected.iter().map(|(_, flip)| flip);

@@ -1,4 +1,5 @@
-//! The `complete` engine: branch and bound over what the `tight` one leaves open.
+//! The `complete` engine: branch and bound over what the `tight` one leaves open; here with one hidden layer, and at other depths
+//! by bounds of first order (`first_order`).
 //!
 //! It splits the admissible sets into subproblems (a flip is in or out; a concave unit is linear or 0), drops those whose
 //! bound is positive, and excludes flips that no counterexample of a subproblem can have.
@@ -118,12 +119,14 @@ impl<'a> Decider<'a> {
     }
 
     /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, and tries the
-    /// flips that attain it. Nothing happens with other than a chain with one hidden layer, or where numbers may overflow.
+    /// flips that attain it; at depth as far as to 0. Nothing happens where numbers may overflow.
     pub(crate) fn tighten(&mut self, slice: &Slice, margins: &mut [Option<Bound>], mut attacks: Attacks<'_, 'a>) {
-        let Some(around) = Surroundings::new(self.shared, slice) else { return };
-        if !self.shared.overflow_error.is_finite() || !around.has_relu() || !around.is_shallow() {
+        if !self.shared.overflow_error.is_finite() {
             return;
         }
+        let Some(around) = Surroundings::new(self.shared, slice) else {
+            return first_order::tighten(margins, &mut attacks);
+        };
         let listing = &mut self.listing;
         for (k, margin) in margins.iter_mut().enumerate() {
             let Some(known) = margin.as_mut().filter(|known| known.value() < attacks.best.margin()) else { continue };
@@ -149,11 +152,10 @@ impl<'a> Decider<'a> {
         if !self.shared.overflow_error.is_finite() {
             return decision;
         }
-        if !self.shared.network.has_one_hidden_layer() {
-            return first_order::decide(margins, &mut attacks, dual, patience);
-        }
         let y = attacks.y;
-        let Some(around) = Surroundings::new(self.shared, slice) else { return decision };
+        let Some(around) = Surroundings::new(self.shared, slice) else {
+            return first_order::decide(margins, &mut attacks, dual, patience);
+        };
         let listing = &mut self.listing;
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =
@@ -165,9 +167,7 @@ impl<'a> Decider<'a> {
                 break;
             }
             let pair = (y, ClassId(k as u32));
-            let Some(search) = Search::begin(&around, listing, pair, &mut attacks) else {
-                continue;
-            };
+            let search = Search::begin(&around, listing, pair, &mut attacks);
             decision.engine = Engine::Tight;
             margins[k] = margins[k].map(|known| known.max(search.lower()));
             if attacks.best.succeeds() {

@@ -98,7 +98,13 @@ fn unlisted_flips_are_reckoned_with() {
                 let attacks = Attacks { shared: &shared, slice, y, attack: &mut attack, best: &mut best };
                 let mut decider = Decider::new(&shared);
                 decider.listing.tuning = tuning;
-                let decision = decider.decide(slice, &mut margins, attacks, Patience { branch: true, deadline: None });
+                let decision = decider.decide(
+                    slice,
+                    &mut margins,
+                    attacks,
+                    &mut Dual::new(&shared),
+                    Patience { branch: true, deadline: None },
+                );
                 branched += usize::from(decision.branches > 0);
                 assert!(truth.abs() > 1e-9, "seed {seed}: a tie is for other tests");
                 assert_eq!(best.succeeds(), truth < 0.0, "seed {seed}, node {node}: {truth}");

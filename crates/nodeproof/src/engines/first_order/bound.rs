@@ -55,6 +55,14 @@ impl Bounded {
     }
 }
 
+/// Where the margin is bounded.
+#[derive(Clone, Copy)]
+pub(super) struct At<'p, 't> {
+    pub(super) target: &'p Target<'t>,
+    pub(super) base: &'p Base,
+    pub(super) pair: (ClassId, ClassId),
+}
+
 /// Bounds one pair of classes around one base point after the other.
 #[derive(Default)]
 pub(super) struct Bounding {
@@ -71,18 +79,16 @@ const MOST_NUMBERS: usize = 20_000_000;
 
 impl Bounding {
     /// Lists flips by screening until the bound is positive, as good as it gets, or `try_flips` says that a witness was found.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn by_screening(
         &mut self,
-        target: &Target,
-        base: &Base,
+        at: At,
         attack: &mut Attack,
-        pair: (ClassId, ClassId),
         slopes: Option<&UnitSlopes>,
         excluded: &[SlicedFlip],
         patience: &Patience,
         mut try_flips: impl FnMut(&mut Attack, &[SlicedFlip]) -> bool,
     ) -> Bounded {
+        let At { target, base, pair } = at;
         self.linear.compute(target, base, attack, pair, slopes);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
@@ -104,7 +110,7 @@ impl Bounding {
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * (1.0 - 1e-9));
         let mut threshold = share.max(if least > 0.0 { least } else { 0.5 * largest });
-        if !(threshold > 0.0) {
+        if threshold.is_nan() || threshold <= 0.0 {
             // Nothing moves anything, or numbers are too small to tell.
             bounded.threshold = largest;
             bounded.last = largest;
@@ -135,7 +141,9 @@ impl Bounding {
                 return bounded;
             }
             threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
-            if threshold < 1e-9 * largest {
+            // NaN, too, is no reason to go on.
+            let goes_on = threshold > 1e-9 * largest && threshold > f64::MIN_POSITIVE;
+            if !goes_on {
                 return bounded;
             }
         }
@@ -170,17 +178,15 @@ impl Bounding {
     }
 
     /// The bound over sets of listed flips alone.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn of_list(
         &mut self,
-        target: &Target,
-        base: &Base,
+        at: At,
         attack: &Attack,
-        pair: (ClassId, ClassId),
         slopes: Option<&UnitSlopes>,
         listed: &[SlicedFlip],
         patience: &Patience,
     ) -> Bounded {
+        let At { target, base, pair } = at;
         self.linear.compute(target, base, attack, pair, slopes);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
@@ -217,28 +223,26 @@ impl Bounding {
 
     /// Raises the bound by other slopes than the tangents where α > 0, for the flips that are listed in `bounded`; the rest is
     /// taken to gain no more than before, which is to be checked. The slopes, if they help.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn climb(
         &mut self,
-        target: &Target,
-        base: &Base,
+        at: At,
         attack: &Attack,
-        pair: (ClassId, ClassId),
         bounded: &Bounded,
         from: &UnitSlopes,
         goal: f64,
     ) -> Option<UnitSlopes> {
+        let At { target, base, pair } = at;
         let mut slopes = from.clone();
         let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
         let threshold = bounded.threshold.max(0.0);
         let mut best: Option<(f64, UnitSlopes)> = None;
-        let mut at = bounded.clone();
+        let mut now = bounded.clone();
         self.linear.compute(target, base, attack, pair, Some(&slopes));
         let mut pace = 1.0;
         for _ in 0..STEPS {
-            let Some(direction) = self.direction(target, base, &slopes, &at.selected) else { break };
+            let Some(direction) = self.direction(target, base, &slopes, &now.selected) else { break };
             let squares: f64 = direction.iter().flat_map(|direction| direction.values()).map(|d| d * d).sum();
-            let step = pace * (goal - at.value) / squares;
+            let step = pace * (goal - now.value) / squares;
             if !(step > 0.0 && step.is_finite()) {
                 break;
             }
@@ -249,21 +253,21 @@ impl Bounding {
                 }
             }
             self.linear.compute(target, base, attack, pair, Some(&slopes));
-            at.constant = self.linear.constant;
-            at.error = self.linear.error;
+            now.constant = self.linear.constant;
+            now.error = self.linear.error;
             let gain = |&flip: &SlicedFlip| {
                 let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
                 (self.linear.linear_gain(target, flip) + excess, flip)
             };
-            at.gains = listed.iter().map(gain).collect();
-            at.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            select(base, &mut at, threshold);
-            if best.as_ref().map_or(bounded.value, |best| best.0) < at.value {
-                best = Some((at.value, slopes.clone()));
+            now.gains = listed.iter().map(gain).collect();
+            now.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            select(base, &mut now, threshold);
+            if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {
+                best = Some((now.value, slopes.clone()));
             } else {
                 pace *= 0.5;
             }
-            if at.is_positive() {
+            if now.is_positive() {
                 break;
             }
         }

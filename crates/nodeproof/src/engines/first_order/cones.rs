@@ -120,18 +120,18 @@ impl Scratch {
     fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, f64)) {
         let layers = target.shared.network.layers();
         self.layers.resize_with(target.hidden(), Moves::default);
-        for layer in 0..target.hidden() {
+        for (layer, of) in layers.iter().enumerate().take(target.hidden()) {
             let (below, above) = self.layers.split_at_mut(layer);
             let moves = &mut above[0];
             moves.reset(target.slice.level(layer + 1).len());
             touch_all(target, layer, flip.0, below, moves);
-            let units = layers[layer].units();
+            let units = of.units();
             [&mut moves.linear, &mut moves.up, &mut moves.down]
                 .into_iter()
                 .for_each(|m| m.resize(units * moves.moved.len(), 0.0));
             add_flip(target, layer, flip, moves);
             add_layers(target, layer, below, moves, &mut self.sums);
-            let activation = layers[layer].activation();
+            let activation = of.activation();
             if activation != Activation::None {
                 bend(moves, base, layer, units, activation, |row, j, towards, excess| {
                     visit((target.first_unit[layer] + row as usize * units + j) as u32, towards, excess);

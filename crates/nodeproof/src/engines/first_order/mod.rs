@@ -15,5 +15,5 @@ mod swaps;
 mod tables;
 mod target;
 
-pub(super) use search::decide;
+pub(super) use search::{decide, tighten};
 pub(crate) use tables::Tables;

@@ -146,9 +146,9 @@ impl Screening {
                 continue;
             }
             if limits.deletions() {
-                for &d in own.iter().filter(|&&d| norm * by_length.of(d) >= threshold) {
+                for &d in own.iter().filter(|&&d| may_reach(norm * by_length.of(d), threshold)) {
                     let (product, magnitude) = products(weight.row(d as usize), h, k);
-                    if magnitude - product >= threshold && limits.flippable(AttributeId(d)) {
+                    if may_reach(magnitude - product, threshold) && limits.flippable(AttributeId(d)) {
                         visit((position as u32, d));
                     }
                 }
@@ -157,7 +157,7 @@ impl Screening {
                 vectorised(|| {
                     for &d in by_length.down_to(threshold / norm) {
                         let (product, magnitude) = products(weight.row(d as usize), h, k);
-                        if magnitude + product >= threshold
+                        if may_reach(magnitude + product, threshold)
                             && own.binary_search(&d).is_err()
                             && limits.flippable(AttributeId(d))
                         {
@@ -168,6 +168,13 @@ impl Screening {
             }
         }
     }
+}
+
+/// Whether a gain with this bound may reach the threshold; NaN bounds nothing.
+#[inline(always)]
+fn may_reach(bound: f64, threshold: f64) -> bool {
+    let cannot = bound < threshold;
+    !cannot
 }
 
 /// An upper bound of `‖|h| + k‖`.

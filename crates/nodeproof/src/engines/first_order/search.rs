@@ -4,7 +4,7 @@
 //! largest gain, with those before it excluded, until what is left cannot overcome the margin.
 
 use super::base::Base;
-use super::bound::{Bounded, Bounding};
+use super::bound::{At, Bounded, Bounding};
 use super::linearisation::UnitSlopes;
 use super::swaps;
 use super::target::Target;
@@ -43,7 +43,8 @@ pub(in crate::engines) fn decide(
     let mut open: Vec<(ClassId, Root)> = Vec::new();
     for k in classes {
         if patience.is_spent() {
-            return decision;
+            open.push((ClassId(k as u32), Root { outcome: Outcome::Open, lower: Bound::Unknown, rest: None }));
+            continue;
         }
         decision.engine = Engine::Tight;
         let root = search.root(&base, ClassId(k as u32));
@@ -86,6 +87,20 @@ pub(in crate::engines) fn decide(
     decision
 }
 
+/// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, but not beyond 0.
+pub(in crate::engines) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks) {
+    let target = Target::new(attacks.shared, attacks.slice);
+    let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
+    let patience = Patience { branch: false, deadline: None };
+    let mut search = Search { target: &target, attacks, patience, bounding: Bounding::default(), branches: 0 };
+    for (k, margin) in margins.iter_mut().enumerate() {
+        let Some(known) = margin.as_mut().filter(|known| known.value() < search.attacks.best.margin()) else {
+            continue;
+        };
+        *known = known.max(search.root(&base, ClassId(k as u32)).lower);
+    }
+}
+
 struct Search<'s, 't, 'b, 'a> {
     target: &'s Target<'t>,
     attacks: &'s mut Attacks<'b, 'a>,
@@ -124,6 +139,10 @@ impl Search<'_, '_, '_, '_> {
             root.outcome = Outcome::Found;
             return root;
         }
+        if self.ties(k, &bounded) {
+            root.outcome = Outcome::Found;
+            return root;
+        }
         // The class's own base point: what is known of its flips is forgotten again at the end.
         let attack = &*self.attacks.attack;
         self.bounding.linear.compute(self.target, base, attack, pair, slopes.as_ref());
@@ -139,6 +158,13 @@ impl Search<'_, '_, '_, '_> {
         }
         self.bounding.cones.clear();
         root
+    }
+
+    /// Whether the flips that attain a bound bring class k level, or above, by so little that doubles cannot tell.
+    fn ties(&mut self, k: ClassId, bounded: &Bounded) -> bool {
+        let found = self.attacks.attempt(bounded.selected.iter().copied());
+        let margin = self.attacks.attack.margin_of(self.attacks.y, k);
+        found || (margin <= bounded.error && !self.attacks.holds(k, bounded.selected.iter().copied()))
     }
 
     /// Takes note of a bound; whether nothing more is to be done without branching.
@@ -167,12 +193,25 @@ impl Search<'_, '_, '_, '_> {
     ) -> Bounded {
         let Self { target, attacks, patience, bounding, .. } = self;
         let Attacks { attack, best, slice, y, .. } = &mut **attacks;
-        bounding.by_screening(target, base, attack, pair, slopes, excluded, patience, |attack, flips| {
+        let at = At { target, base, pair };
+        bounding.by_screening(at, attack, slopes, excluded, patience, |attack, flips| {
             let all = || base.flips.iter().chain(flips).copied();
             let found = attack.margin(slice, *y, all());
             best.improve(found, all());
             best.succeeds()
         })
+    }
+
+    /// The bound over sets of these flips alone.
+    fn listed(
+        &mut self,
+        base: &Base,
+        pair: (ClassId, ClassId),
+        slopes: Option<&UnitSlopes>,
+        flips: &[SlicedFlip],
+    ) -> Bounded {
+        let at = At { target: self.target, base, pair };
+        self.bounding.of_list(at, self.attacks.attack, slopes, flips, &self.patience)
     }
 
     /// Slopes with a better bound for the flips that are listed.
@@ -184,7 +223,8 @@ impl Search<'_, '_, '_, '_> {
         from: &UnitSlopes,
     ) -> Option<UnitSlopes> {
         let goal = self.attacks.best.margin().max(2.0 * bounded.error);
-        self.bounding.climb(self.target, base, self.attacks.attack, pair, bounded, from, goal)
+        let at = At { target: self.target, base, pair };
+        self.bounding.climb(at, self.attacks.attack, bounded, from, goal)
     }
 
     /// Splits a subproblem by the flips that are made next.
@@ -193,8 +233,10 @@ impl Search<'_, '_, '_, '_> {
         let Bounded { error, constant, gains, threshold, .. } = bounded;
         let complete = threshold < needed;
         let floor = if complete { 0.0 } else { threshold.max(0.0) };
-        let listed: Vec<(f64, SlicedFlip)> =
-            gains.into_iter().filter(|&(gain, _)| if complete { gain >= needed } else { gain > floor }).collect();
+        let listed: Vec<(f64, SlicedFlip)> = gains
+            .into_iter()
+            .filter(|&(gain, _)| gain.is_nan() || if complete { gain >= needed } else { gain > floor })
+            .collect();
         let mut excluded = excluded.to_vec();
         for i in 0..listed.len() {
             let mut rest = Bounded { constant, error, gains: listed[i..].to_vec(), ..Bounded::default() };
@@ -263,8 +305,7 @@ impl Search<'_, '_, '_, '_> {
         if base.left == 0 {
             list.clear();
         }
-        let attack = &*self.attacks.attack;
-        let mut bounded = self.bounding.of_list(self.target, base, attack, pair, None, &list, &self.patience);
+        let mut bounded = self.listed(base, pair, None, &list);
         if bounded.cut {
             return Outcome::Open;
         }
@@ -277,8 +318,7 @@ impl Search<'_, '_, '_, '_> {
                 return Outcome::Found;
             }
             if let Some(slopes) = self.climbed(base, pair, &bounded, &base.tangents) {
-                let attack = &*self.attacks.attack;
-                bounded = self.bounding.of_list(self.target, base, attack, pair, Some(&slopes), &list, &self.patience);
+                bounded = self.listed(base, pair, Some(&slopes), &list);
                 if bounded.is_positive() {
                     return Outcome::Closed;
                 }
@@ -298,13 +338,15 @@ impl Search<'_, '_, '_, '_> {
         if base.margin(pair.1) <= bounded.error && !self.attacks.holds(pair.1, base.flips.iter().copied()) {
             return Outcome::Found;
         }
+        if base.left == 0 {
+            return Outcome::Closed;
+        }
         let unlisted = bounded.threshold.max(0.0) * base.left as f64;
         if bounded.threshold > f64::NEG_INFINITY && !is_above(bounded.constant - unlisted, bounded.error) {
             // Flips that are not listed could be a counterexample without any of those that are.
             let mut all = self.target.all_flips(base);
             all.retain(|flip| excluded.binary_search(flip).is_err());
-            let attack = &*self.attacks.attack;
-            let bounded = self.bounding.of_list(self.target, base, attack, pair, None, &all, &self.patience);
+            let bounded = self.listed(base, pair, None, &all);
             return if bounded.cut { Outcome::Open } else { self.split(base, pair, bounded, excluded) };
         }
         self.split(base, pair, bounded, excluded)

@@ -37,9 +37,6 @@ pub(super) enum Kind {
 pub(crate) struct Bounding<'a> {
     around: &'a Surroundings<'a>,
     flips: Rc<Flips>,
-    pair: (ClassId, ClassId),
-    /// The tail of a network with one hidden layer, which no subproblem changes.
-    tail: Option<Tail>,
     constant: f64,
     pub(super) coefficients: Vec<f64>,
     pub(super) z: Vec<f64>,
@@ -76,7 +73,7 @@ pub(crate) struct Evaluation {
     pub(crate) bound: f64,
     /// The flips that attain it, without the fixed ones, by decreasing gain.
     pub(crate) selected: Vec<(f64, u32)>,
-    /// `constant + Σ c_i relu(x_i)` under the selected flips: the margin itself with one hidden layer.
+    /// The margin under the selected flips.
     pub(crate) margin: f64,
     /// Whether flips that are not listed had to be reckoned with.
     pub(crate) incomplete: bool,
@@ -86,12 +83,11 @@ impl<'a> Bounding<'a> {
     pub(crate) fn new(around: &'a Surroundings<'a>, pair: (ClassId, ClassId)) -> Self {
         let units = around.units();
         let zero = Additive::line(0.0, 0.0);
+        let Tail { constant, coefficients } = Tail::new(around, pair);
         Self {
             around,
-            pair,
-            tail: around.is_shallow().then(|| Tail::new(around, pair, &[], &[])),
-            constant: 0.0,
-            coefficients: Vec::new(),
+            constant,
+            coefficients,
             z: Vec::new(),
             lo: vec![0.0; units],
             hi: vec![0.0; units],
@@ -121,7 +117,7 @@ impl<'a> Bounding<'a> {
         }
     }
 
-    /// Takes up a subproblem: the pre-activations under its fixed flips, their bounds and the coefficients.
+    /// Takes up a subproblem: the pre-activations under its fixed flips, and their bounds.
     pub(crate) fn take(&mut self, subproblem: &Subproblem) {
         let around = self.around;
         self.set_flips(&subproblem.flips);
@@ -148,24 +144,13 @@ impl<'a> Bounding<'a> {
         self.set_kinds(&subproblem.phases);
     }
 
-    /// Coefficients, and what each unit is, given bounds and phases.
+    /// What each unit is, given bounds and phases.
     fn set_kinds(&mut self, phases: &[(u32, bool)]) {
-        let around = self.around;
-        match &self.tail {
-            Some(tail) => {
-                self.constant = tail.constant;
-                self.coefficients.clone_from(&tail.coefficients);
-            }
-            None => {
-                let tail = Tail::new(around, self.pair, &self.lo, &self.hi);
-                (self.constant, self.coefficients) = (tail.constant, tail.coefficients);
-            }
-        }
         for (unit, kind) in self.kinds.iter_mut().enumerate() {
             let c = self.coefficients[unit];
             *kind = if c == 0.0 {
                 Kind::Dead
-            } else if !around.has_relu() || self.lo[unit] >= 0.0 {
+            } else if self.lo[unit] >= 0.0 {
                 Kind::Linear
             } else if self.hi[unit] <= 0.0 {
                 Kind::Dead
@@ -177,14 +162,13 @@ impl<'a> Bounding<'a> {
         }
         for &(unit, linear) in phases {
             let kind = &mut self.kinds[unit as usize];
-            // With deeper layers the sign of a coefficient may have changed since; then the phase says nothing.
-            if *kind == Kind::Concave || (self.coefficients[unit as usize] < 0.0 && *kind != Kind::Convex) {
+            if self.coefficients[unit as usize] < 0.0 {
                 *kind = if linear { Kind::Linear } else { Kind::Dead };
             }
         }
     }
 
-    /// Takes up all admissible sets, with the bounds that all targets share; of one hidden layer.
+    /// Takes up all admissible sets, with the bounds that all targets share.
     pub(crate) fn take_all(&mut self, flips: &Rc<Flips>) {
         let around = self.around;
         self.set_flips(flips);
@@ -260,11 +244,7 @@ impl<'a> Bounding<'a> {
         selected.retain(|&(_, flip)| flip != UNLISTED);
         let incomplete = selected.len() < all;
         self.add_up(&selected);
-        let has_relu = self.around.has_relu();
-        let margin = (0..self.z.len()).map(|unit| {
-            let x = self.at(unit);
-            self.coefficients[unit] * if has_relu { relu(x) } else { x }
-        });
+        let margin = (0..self.z.len()).map(|unit| self.coefficients[unit] * relu(self.at(unit)));
         let margin = self.constant + margin.sum::<f64>();
         Evaluation { bound, selected, margin, incomplete }
     }

@@ -20,7 +20,7 @@ pub(super) use flips::Flips;
 pub(super) use potential::Listing;
 #[cfg(test)]
 pub(super) use potential::Tuning;
-pub(super) use root::{Root, everything, highest, listed, with_all_flips};
+pub(super) use root::{Root, highest, listed, with_all_flips};
 pub(super) use subproblem::Subproblem;
 pub(super) use surroundings::Surroundings;
 pub(super) use tail::rounding_error;

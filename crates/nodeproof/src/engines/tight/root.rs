@@ -13,10 +13,6 @@ use super::tail::Tail;
 use crate::ids::ClassId;
 use crate::slice::SlicedFlip;
 
-/// With more flips than this behind more than one hidden layer nothing is attempted: bounds of so many are too slow and
-/// too weak to settle anything.
-const MOST_FLIPS: usize = 20_000;
-
 /// What the root leaves to be searched.
 pub(crate) struct Root<'a> {
     pub(crate) bounding: Bounding<'a>,
@@ -25,7 +21,7 @@ pub(crate) struct Root<'a> {
     pub(crate) least: f64,
 }
 
-/// The root with one hidden layer: flips are listed by their potential, until those left out can neither change the bound
+/// Flips are listed by their potential, until those left out can neither change the bound
 /// nor be in a counterexample. `visit` hears of evaluations and may end the search.
 pub(crate) fn listed<'a>(
     around: &'a Surroundings<'a>,
@@ -79,7 +75,7 @@ pub(crate) fn listed<'a>(
     Root { subproblem: Subproblem::all(Rc::new(flips), parameters, best.bound), bounding, least }
 }
 
-/// The bound over all sets of a network with one hidden layer, raised by climbing as long as the smallest margin that
+/// The bound over all sets, raised by climbing as long as the smallest margin that
 /// `visit` hears of is above it; no more than `steps` steps for each list of flips.
 pub(crate) fn highest(
     around: &Surroundings,
@@ -155,7 +151,7 @@ fn missing(bounding: &Bounding, potentials: &Potentials, listed: &[SlicedFlip], 
     missing.into_iter().map(|(_, flip)| flip).collect()
 }
 
-/// The subproblem with all flips listed; of one hidden layer.
+/// The subproblem with all flips listed.
 pub(crate) fn with_all_flips(
     around: &Surroundings,
     listing: &mut Listing,
@@ -178,7 +174,7 @@ pub(crate) fn with_all_flips(
 /// Which units matter: those with a coefficient that can be positive, as far as doubles can say. Computes the
 /// potentials of `listing` with them.
 fn relevant(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassId)) -> Vec<bool> {
-    let tail = Tail::new(around, pair, &[], &[]);
+    let tail = Tail::new(around, pair);
     let hidden = &around.shared.bounds.layers[0];
     let matters = |unit: usize| {
         let (place, j) = (around.place(unit / around.width), unit % around.width);
@@ -187,17 +183,4 @@ fn relevant(around: &Surroundings, listing: &mut Listing, pair: (ClassId, ClassI
     let relevant: Vec<bool> = (0..tail.coefficients.len()).map(matters).collect();
     listing.potentials.compute(around, &tail.coefficients, |unit| relevant[unit]);
     relevant
-}
-
-/// The root of any network: all flips are listed. `None` if there are too many.
-pub(crate) fn everything<'a>(around: &'a Surroundings<'a>, pair: (ClassId, ClassId)) -> Option<Root<'a>> {
-    let flips = around.all_flips();
-    if flips.len() > MOST_FLIPS {
-        return None;
-    }
-    let mut flips = Flips::new(around, flips, |_| f64::INFINITY, |_| true);
-    flips.sort_by_unit(around.most);
-    let parameters = vec![Parameters::START; around.units()];
-    let subproblem = Subproblem::all(Rc::new(flips), parameters, f64::NEG_INFINITY);
-    Some(Root { bounding: Bounding::new(around, pair), subproblem, least: f64::INFINITY })
 }

@@ -1,10 +1,10 @@
-//! The network around one target: a chain of layers (`Network::chain`), as the paper has them.
+//! The network around one target: a chain of layers (`Network::chain`) with one hidden, as the paper has them.
 //!
 //! A *unit* is a hidden unit of the first layer at a node of level 1; a flip (n, d) moves unit (m, j) by
-//! `a = P_mn σ W⁰_dj`. The deeper layers turn the margin into, or bound it from below by,
+//! `a = P_mn σ W⁰_dj`, and
 //!
 //! ```text
-//! margin ≥ constant + Σ_i c_i relu(z_i + Σ_f a_fi).
+//! margin = constant + Σ_i c_i relu(z_i + Σ_f a_fi).
 //! ```
 
 use crate::bounds::AttributeError;
@@ -58,10 +58,12 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// What is around the target of `slice`; `None` if the network is not a chain.
+    /// What is around the target of `slice`; `None` if the network is not a chain with one hidden layer.
     pub(crate) fn new(shared: &'a Shard<'a>, slice: &'a Slice) -> Option<Self> {
         let limits = shared.limits;
-        shared.network.chain()?;
+        if !shared.network.has_one_hidden_layer() {
+            return None;
+        }
         Some(Self {
             shared,
             slice,
@@ -71,16 +73,6 @@ impl<'a> Surroundings<'a> {
             capacities: slice.level(0).iter().map(|&n| limits.local(NodeId(n)) as u32).collect(),
             most: limits.flips_within(slice.level(0)),
         })
-    }
-
-    /// Whether the units' ReLU counts: without hidden layers they are the logits.
-    pub(crate) fn has_relu(&self) -> bool {
-        self.shared.network.layers().len() > 1
-    }
-
-    /// Whether the margin is linear in the units' activations, so that no subproblem changes their coefficients.
-    pub(crate) fn is_shallow(&self) -> bool {
-        self.shared.network.layers().len() <= 2
     }
 
     /// Number of units.
@@ -101,6 +93,7 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Every flip that is allowed and moves something.
+    #[cfg(test)]
     pub(crate) fn all_flips(&self) -> Vec<SlicedFlip> {
         let weight = self.shared.network.attribute_weight();
         let moving: Vec<u32> =
