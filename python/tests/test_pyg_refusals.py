@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import functools
 import itertools
 import pickle
 import random
@@ -23,7 +24,7 @@ F = torch.nn.functional
 
 from networks import Network, Odd, data, gcn, hooked  # noqa: E402
 from torch_geometric.data import Data  # noqa: E402
-from torch_geometric.nn import GCNConv  # noqa: E402
+from torch_geometric.nn import GCNConv, SGConv, TAGConv  # noqa: E402
 
 
 def is_the_module(module, model: nodeproof.Model, graph: nodeproof.Graph, of) -> bool:
@@ -133,6 +134,11 @@ class Leaving(torch.nn.Module):
         return self.inner(x, edge_index)
 
 
+def unhelped(look):
+    with torch._C.DisableTorchFunctionSubclass():
+        return look()
+
+
 LOOKS = {
     "numpy": lambda x: x.numpy(),
     "detached": lambda x: x.detach().numpy(),
@@ -160,12 +166,15 @@ LOOKS = {
     "memory": lambda x: np.frombuffer(memoryview(x.numpy()), dtype=np.uint8),
     "equality": lambda x: torch.equal(x, x),
     "places": lambda x: x.nonzero().shape[0],
+    "each by itself": lambda x: x.clone().apply_(abs).shape[0],
+    "each with others": lambda x: torch.zeros(x.shape, dtype=x.dtype).map_(x, lambda a, b: b * b).numpy(),
+    "without PyTorch's help": lambda x: unhelped(x.tolist),
 }
 
 
 @pytest.mark.parametrize("look", LOOKS)
 def test_values_that_leave_pytorch_are_refused(look: str) -> None:
-    words = "out of PyTorch|decides by them|order|whole numbers|cannot follow|is already associated"
+    words = "out of PyTorch|decides by them|order|whole numbers|cannot (follow|be run)|is already associated|other operations"
     with pytest.raises(nodeproof.InputError, match=words):
         from_pyg(Leaving(LOOKS[look]), data())
 
@@ -293,10 +302,13 @@ def onlookers(module, x, h, edge_index):
     return module.conv2(h.relu() if type(h) is not torch.Tensor else h.clamp(0, 0.1), edge_index)
 
 
-def in_a_thread(module, x, h, edge_index):
+def in_thread(work):
     with ThreadPoolExecutor(1) as pool:
-        h = pool.submit(lambda: h.clamp(max=6)).result()
-    return module.conv2(h.relu(), edge_index)
+        return pool.submit(work).result()
+
+
+def in_a_thread(module, x, h, edge_index):
+    return module.conv2(in_thread(lambda: h.clamp(max=6)).relu(), edge_index)
 
 
 def in_part(module, x, h, edge_index):
@@ -352,12 +364,10 @@ def by_setting_data(module, x, h, edge_index):
     return module.conv2((h * scale).relu(), edge_index)
 
 
-def behind_a_norm_of_layers(module, x, h, edge_index):
-    """Whether `reshape` copies depends on how the norm lays out its result."""
-    norm = torch.nn.BatchNorm1d(5, dtype=h.dtype).eval()
-    normed = norm(torch.stack([h, h]).permute(1, 2, 0))
-    normed.reshape(12, 10).mul_(2)
-    return module.conv2(normed[:, :, 0].relu(), edge_index)
+def in_halves(h):
+    halves = torch.zeros_like(h)
+    halves[:, :2] = h[:, :2]
+    return halves
 
 
 def in_another_layout(module, x, h, edge_index):
@@ -425,7 +435,7 @@ ODD = {
     "swallowed": (swallowed, "out of PyTorch"),
     "a swallowed layer": (swallowed_layer, "`self.extra`, a GATConv"),
     "a swallowed mistake": (swallowed_mistake, "continues after an operation that failed"),
-    "thread": (in_a_thread, "cuts values off"),
+    "thread": (in_a_thread, "in another thread"),
     "relu of a part": (in_part, "a part of the nodes|a part of a tensor"),
     "sum by a view": (by_a_view, "a part of a tensor in place|into one dimension"),
     "seen by numpy": (through_numpy, "kept outside of the run"),
@@ -475,19 +485,27 @@ ODD = {
     "behind log_softmax": (lambda m, x, h, e: -F.log_softmax(m.conv2(h.relu(), e), dim=1), "behind a log_softmax"),
     "random numbers": (behind(lambda h: h + 1e-12 * torch.rand(5)), "random numbers"),
     "random numbers with a seed": (behind(lambda h: (torch.manual_seed(0), h + torch.randn(5))[1]), "random numbers"),
-    "random numbers of Python": (behind(lambda h: h * random.random()), "differ from the module's"),
-    "random numbers of NumPy": (behind(lambda h: h * np.random.random()), "differ from the module's"),
+    "random numbers of Python": (behind(lambda h: h * random.random()), "other operations"),
+    "random numbers of NumPy": (behind(lambda h: h * np.random.random()), "other operations"),
+    "random numbers that are thrown away": (
+        behind(lambda h: (random.random(), h)[1]),
+        "the module draws random numbers",
+    ),
+    "random numbers of a thread": (
+        behind(lambda h: h * in_thread(lambda: torch.rand(5))),
+        "the module draws random numbers",
+    ),
     "dropout": (behind(F.dropout), "random numbers"),
     "dropout of channels": (behind(lambda h: F.dropout1d(h, 0.5)), "random numbers"),
-    "counting": (behind(lambda h: h * next(_count)), "differ from the module's"),
-    "not for onlookers": (onlookers, "differ from the module's"),
+    "counting": (behind(lambda h: h * next(_count)), "other operations"),
+    "not for onlookers": (onlookers, "other operations"),
     "a wider tensor": (into_a_wider_tensor, "a part of its values"),
     "a vector times a matrix": (vector_times_matrix, "changes the shape of a tensor in place"),
     "bits of another kind": (bits_of_another_kind, "whole numbers|bits"),
     "other strides": (other_strides, "another order"),
     "one part by another": (by_another_part, "another part of it"),
     "other data": (by_setting_data, "setting `data`"),
-    "a norm of permuted values": (behind_a_norm_of_layers, "writes values|in place"),
+    "a part that is written to": (lambda m, x, h, e: in_halves(m.conv3(x, e)), "a part of a tensor in place"),
     "another layout": (in_another_layout, "shape of a tensor in place"),
     "a view that is not called one": (through_an_unsaid_view, "in place"),
     "half precision": (with_autocast, "differ from the module's|precision"),
@@ -520,14 +538,26 @@ class Slots:
         self.calls = 0
 
 
+class Calls:
+    """A function that counts its calls."""
+
+    calls = 0
+
+    def __call__(self) -> None:
+        self.calls += 1
+
+
 #: Modules with state, by what they do with it when they are called.
 class Stateful(torch.nn.Module):
     def __init__(self, change) -> None:
         super().__init__()
         self.inner, self.change, self.calls, self.kept = gcn(), change, 0, []
         self.space, self.queue, self.counter = SimpleNamespace(calls=0), deque(), itertools.count()
-        self.slots = Slots()
-        self.register_buffer("memory", torch.zeros(3))
+        self.slots, self.call, self.partial, self.data = Slots(), Calls(), functools.partial(print, []), Data()
+        self.nested, self.keys, self.plain = [[[[[[[[[[]]]]]]]]]], {(0,): 0}, [GCNConv(6, 3)]
+        self.inner.act = torch.nn.Tanh()
+        self.inner.act.register_forward_hook(clamp)
+        self.register_buffer("memory", torch.zeros(3, 3))
 
     def forward(self, x, edge_index):
         logits = self.inner(x, edge_index)
@@ -575,7 +605,48 @@ def set_a_hook(module, x, logits):
     module.inner.conv2.register_forward_hook(clamp)
 
 
+def turn_a_buffer(module, x, logits):
+    module.memory = module.memory.t().contiguous().t()
+
+
+def keep_a_gradient(module, x, logits):
+    module.inner.conv2.bias.grad = torch.ones(3, dtype=logits.dtype)
+
+
+def exchange_a_hook(module, x, logits):
+    hooks = module.inner.act._forward_hooks
+    hooks[next(iter(hooks))] = lambda *given: None
+
+
+def go_deep(module, x, logits):
+    module.nested[0][0][0][0][0][0][0][0][0].append(1)
+
+
+class Other(torch.nn.Module):
+    def forward(self, x, edge_index):
+        return self.inner(x, edge_index)
+
+
 STATE = {
+    "a function": (lambda m, *_: setattr(m, "change", count), "'change'"),
+    "a class": (lambda m, *_: setattr(m, "__class__", Other), "'__class__'"),
+    "a class of a part": (lambda m, *_: setattr(m.inner.act, "__class__", torch.nn.ReLU), "'inner.act.__class__'"),
+    "another part": (lambda m, *_: setattr(m.inner, "act", torch.nn.ReLU().eval()), "'inner.act.__class__'"),
+    "the order of parts": (
+        lambda m, *_: m.inner._modules.update(conv1=m.inner._modules.pop("conv1")),
+        "'inner._modules'",
+    ),
+    "another hook": (exchange_a_hook, "'inner.act._forward_hooks'"),
+    "an object that is called": (lambda m, *_: m.call(), "'call'"),
+    "arguments of a function": (lambda m, *_: m.partial.args[0].append(1), "'partial'"),
+    "a mark of a tensor": (lambda m, *_: setattr(m.memory, "mark", 1), "'memory'"),
+    "whether a tensor has gradients": (lambda m, *_: m.memory.requires_grad_(), "'memory'"),
+    "a gradient": (keep_a_gradient, "'inner.conv2.bias'"),
+    "strides": (turn_a_buffer, "'memory'"),
+    "data": (lambda m, *_: setattr(m.data, "mark", 1), "'data'"),
+    "keys": (lambda m, *_: setattr(m, "keys", {(1,): 0}), "'keys'"),
+    "a deep list": (go_deep, "'nested'"),
+    "a module in a list": (lambda m, *_: setattr(m.plain[0], "mark", 1), "'plain'"),
     "a count": (count, "'calls'"),
     "logits": (keep_logits, "'last'"),
     "a list": (keep_in_a_list, "'kept'"),
@@ -706,6 +777,10 @@ HONEST = {
     "edges of its own": lambda m, x, h, e: m.conv2(h.relu(), e[:, ::2]),
     "constants looked at": lambda m, x, h, e: m.conv2(h.relu(), e) if int(e.max()) < 12 and bool((e >= 0).all()) else h,
     "random numbers that are not": lambda m, x, h, e: m.conv2(F.dropout(h.relu(), 0.5, m.training), e),
+    "sums of constants over edges": lambda m, x, h, e: m.conv2(
+        h.index_add(0, e[1], torch.ones(e.shape[1], 5, dtype=h.dtype)).relu(), e
+    ),
+    "a random relu that is not": lambda m, x, h, e: m.conv2(F.rrelu(h, training=m.training), e),
     "hidden constants": lambda m, x, h, e: (
         m.conv2(h.relu(), e) + torch.zeros(3, dtype=h.dtype).fill_(2.5).numpy().sum()
     ),
@@ -717,6 +792,13 @@ HONEST = {
 def test_whatever_is_a_sum_of_terms_is_imported_as_it_is(name: str) -> None:
     torch.manual_seed(0)
     module, of = Odd(HONEST[name]), data()
+    graph, model = from_pyg(module, of)
+    assert is_the_module(module, model, graph, of)
+
+
+def test_graphs_without_edges_are_imported() -> None:
+    module, of = Network(TAGConv(6, 5), TAGConv(5, 3)), data()
+    of.edge_index = of.edge_index[:, :0]
     graph, model = from_pyg(module, of)
     assert is_the_module(module, model, graph, of)
 
@@ -793,3 +875,363 @@ def test_units_that_no_input_wakes_are_looked_at_all_the_same() -> None:
     module.between = lambda h: torch.cat([h[:, :1].clamp(max=6), h[:, 1:]], dim=1).relu()
     with pytest.raises(VerificationError, match="cuts values off"):
         from_pyg(module, of)
+
+
+class Quiet(torch.nn.Module):
+    """Adds something that is 0 on all inputs that are tried: all but for nodes that have each of their 30 attributes."""
+
+    def __init__(self, then, prepare=lambda module: None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.base, self.last, self.then = torch.nn.Linear(30, 3), torch.nn.Linear(4, 3), then
+        self.register_buffer("weight", torch.arange(1.0, 5.0)[None])
+        prepare(self)
+
+    def forward(self, x, edge_index):
+        return self.base(x) + self.last(self.then(self, (x.sum(1, keepdim=True) - 29.5).relu() @ self.weight))
+
+
+def wide() -> Data:
+    made = data(nodes=8)
+    made.x = torch.tensor(np.random.default_rng(0).random((8, 30)) < 0.4).float()
+    return made
+
+
+def is_quiet(make, of=None) -> bool:
+    """Whether the model of a module is what the module is when it is called for the first time, with many attributes, too."""
+    of = wide() if of is None else of
+    graph, model = from_pyg(make(), of)
+    chance = np.random.default_rng(1)
+    for x in (chance.random(of.x.shape) < chance.random() for _ in range(4)):
+        x[chance.random(len(x)) < 0.5] = True
+        module = make().eval()
+        with torch.no_grad():
+            theirs = module(torch.tensor(x).to(next(module.parameters()).dtype), of.edge_index).double().numpy()
+        ours = model.logits(nodeproof.Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
+        allowed = 1e-5 * np.maximum(1, np.abs(ours).max(axis=1, keepdims=True))
+        if not (np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1])) <= allowed).all():
+            return False
+    return True
+
+
+def zeros(g):
+    return torch.zeros(g.shape, dtype=g.dtype)
+
+
+def lifted(module, g):
+    kept = zeros(g)
+    torch.ops.aten.lift(kept).add_(g)
+    return kept + g
+
+
+_operators = torch.library.Library("nodeproof_aliases", "DEF")
+_operators.define("same(Tensor x) -> Tensor")
+_operators.impl("same", lambda x: x, "CompositeExplicitAutograd")
+
+
+def the_same(module, g):
+    kept = zeros(g)
+    torch.ops.nodeproof_aliases.same(kept).add_(g)
+    return kept + g
+
+
+def norm(g):
+    ones = torch.ones(4, dtype=g.dtype)
+    return F.batch_norm(g if g.dim() > 2 else g.t().contiguous().t(), 0 * ones, ones)
+
+
+def doubled(u):
+    """Doubles what is laid out as it should be, and a copy of it otherwise."""
+    u.contiguous().mul_(2)
+    return u
+
+
+def filled(module, g):
+    kept = torch.zeros_like(norm(g))
+    kept.contiguous().add_(g)
+    return kept + g
+
+
+def normed(module, g):
+    u = norm(torch.stack([g, g]).permute(1, 2, 0))
+    u.reshape(8, 8).mul_(2)
+    return u[:, :, 0]
+
+
+def second(g):
+    ones = torch.ones(4, dtype=g.dtype)
+    return torch.native_batch_norm(g, ones, ones, ones, ones, False, 0.1, 1e-5)[1]
+
+
+def second_of_a_product(g):
+    eye = torch.eye(8, dtype=g.dtype).to_sparse_csr()
+    return torch.ops.aten._sparse_mm_reduce_impl(eye, g, "sum")[1]
+
+
+#: What depends on how PyTorch lays out results, who shares their memory, and on results that are seldom read.
+LAID_OUT = {
+    "a view that is not called one": lifted,
+    "an operator that returns its argument": the_same,
+    "chosen from a turned tensor": lambda m, g: doubled(
+        g.t().contiguous()[..., None].permute(2, 1, 0)[:, torch.arange(8)]
+    )[0],
+    "a norm, then a relu": lambda m, g: doubled(norm(g).relu()),
+    "zeros like a norm": filled,
+    "a second result": lambda m, g: g * (1 + second(g).numel()),
+    "a second result of a product": lambda m, g: g * (1 + second_of_a_product(g).numel()),
+    "a relu with noise": lambda m, g: g * F.rrelu(torch.full((4,), -1.0, dtype=g.dtype)),
+    "rotated units": lambda m, g: 40 * (g + torch.tensor([0.1, 0.2, 0.3, 0.4]).to(g)).relu()[:, [1, 2, 3, 0]],
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+@pytest.mark.filterwarnings("ignore")
+def test_results_are_laid_out_as_numbers_are(name: str) -> None:
+    assert is_quiet(lambda: Quiet(LAID_OUT[name]))
+
+
+def test_units_in_another_order_are_no_multiple_of_themselves() -> None:
+    class Rotated(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.base = torch.nn.Linear(30, 3)
+
+        def forward(self, x, edge_index):
+            units = x.sum(1, keepdim=True) - torch.tensor([29.5, 29.3, 29.1]).to(x)
+            return self.base(x) + 40 * units.relu()[:, [1, 2, 0]]
+
+    assert is_quiet(Rotated)
+
+
+def written(target):
+    """Writes to what `target` makes."""
+    return lambda m, g: target(g).copy_(g)
+
+
+def with_memory_of(way):
+    def then(module, g):
+        kept, other = zeros(g), torch.arange(32.0).to(g).view(8, 4) * 0
+        way(kept, other, g)
+        kept.add_(g)
+        return other + g
+
+    return then
+
+
+def of_itself_sparse(module, g):
+    h = g.clone()
+    return h.addmm_(torch.ones(8, 8, dtype=g.dtype).tril().to_sparse(), h)
+
+
+def of_itself(module, g):
+    h = g @ torch.linspace(-1, 1, 1200, dtype=g.dtype).view(4, 300)
+    return h.addmm_(h, torch.linspace(-0.1, 0.1, 90000, dtype=g.dtype).view(300, 300))[:, -4:]
+
+
+def turned_product(module, g):
+    u = g @ torch.eye(4, dtype=g.dtype).to_sparse()
+    u.t().contiguous().mul_(2)
+    return u
+
+
+_additions = torch.library.Library("aten", "FRAGMENT")
+_additions.define("relu.nodeproof_curved(Tensor self) -> Tensor")
+_additions.impl("relu.nodeproof_curved", lambda x: x * x * 10, "CPU")
+
+
+def without_help(kept, other, g):
+    unhelped(lambda: setattr(kept, "data", torch.ones(8, 4, dtype=g.dtype)))
+
+
+#: What no number that is tried shows.
+UNSEEN = {
+    "strides that overlap": (
+        written(lambda g: torch.zeros(64).to(g).new_zeros(64).as_strided((8, 4), (1, 1))),
+        "in place",
+    ),
+    "windows that overlap": (written(lambda g: torch.zeros(11, dtype=g.dtype).unfold(0, 4, 1)), "in place"),
+    "strides that were asked for": (
+        written(lambda g: torch.empty_strided((8, 4), (1, 1), dtype=g.dtype).zero_()),
+        "in place",
+    ),
+    "a product of itself": (of_itself, "another part of it"),
+    "a sparse product of itself": (of_itself_sparse, "another part of it"),
+    "a product that is turned": (turned_product, "in place"),
+    "a norm of permuted values": (normed, "in place"),
+    "other memory": (with_memory_of(lambda kept, other, g: kept.set_(other)), "memory of another"),
+    "other memory by an operator": (
+        with_memory_of(lambda kept, other, g: torch.ops.aten.set_data(kept, g)),
+        "memory of another",
+    ),
+    "other memory without help": (with_memory_of(without_help), "memory of another"),
+    "an operator under the name of another": (lambda m, g: torch.ops.aten.relu.nodeproof_curved(g), "cannot follow"),
+    "what the memory had": (lambda m, g: g * torch.empty(4, dtype=g.dtype), "not finite"),
+    "a mask for training": (lambda m, g: g + torch.native_dropout(g, 0.5, False)[1], "for training"),
+}
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+@pytest.mark.filterwarnings("ignore")
+def test_what_no_number_shows_is_refused(name: str) -> None:
+    then, words = UNSEEN[name]
+    with pytest.raises(VerificationError, match=words):
+        from_pyg(Quiet(then), wide())
+
+
+#: Operations that fail where there are values.
+FAILING = {
+    "into an expanded tensor": lambda h, g: torch.zeros(1, 4, dtype=g.dtype).expand(8, 4).add_(g),
+    "index_add_ of itself": lambda h, g: h.index_add_(0, torch.arange(8), h),
+    "scatter_add_ of itself": lambda h, g: h.scatter_add_(0, torch.arange(8)[:, None].expand(8, 4), h),
+    "times whole numbers": lambda h, g: h @ (3 * torch.eye(4, dtype=torch.long)),
+    "times half precision": lambda h, g: h + torch.mv(h, torch.ones(4, dtype=torch.half))[:, None],
+    "sparse whole numbers": lambda h, g: torch.sparse.mm(3 * torch.eye(8, dtype=torch.long).to_sparse(), h),
+    "index_select by int16": lambda h, g: 3 * h.index_select(0, torch.arange(8, dtype=torch.int16)),
+    "index_add by floats": lambda h, g: h.index_add(0, torch.arange(8).float(), 2 * h),
+    "lengths of int16": lambda h, g: 3 * torch.segment_reduce(h, "sum", lengths=torch.ones(8, dtype=torch.int16)),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_failures_of_values_alone_are_not_passed_over(name: str) -> None:
+    def then(module, g):
+        try:
+            return FAILING[name](g.clone(), g)
+        except RuntimeError:
+            return g
+
+    with pytest.raises(VerificationError, match="continues after an operation that failed"):
+        from_pyg(Quiet(then), wide())
+
+
+def test_a_first_call_that_differs_is_refused() -> None:
+    """A function knows by its closure that it was called before."""
+
+    def prepare(module):
+        calls = itertools.count()
+        module.act = lambda g: (g * g * 10).clamp(max=3) if next(calls) == 0 else g
+
+    with pytest.raises(VerificationError, match="other operations"):
+        from_pyg(Quiet(lambda m, g: m.act(g), prepare), wide())
+
+
+def test_copies_that_are_something_else_are_refused() -> None:
+    class Copied(torch.nn.Linear):
+        def __deepcopy__(self, memory):
+            return torch.nn.Linear(6, 3)
+
+    with pytest.raises(VerificationError, match="a Copied with a __deepcopy__ of its own"):
+        from_pyg(Copied(6, 3), data())
+    module = gcn()
+    module.kept = [Copied(6, 3)]
+    with pytest.raises(VerificationError, match="a Copied with a __deepcopy__ of its own"):
+        from_pyg(module, data())
+
+
+class Nearest(torch.nn.Module):
+    """Keeps edges that it has made of attributes, under a name that PyTorch Geometric keeps its own by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self._cached_edge_index = GCNConv(6, 3), None
+
+    def forward(self, x, edge_index):
+        if self._cached_edge_index is None:
+            self._cached_edge_index = torch.stack([torch.cdist(x, x).argmax(1), torch.arange(len(x))])
+        return self.conv(x, self._cached_edge_index)
+
+
+class Kept(Nearest):
+    """Keeps attributes in place of edges."""
+
+    def forward(self, x, edge_index):
+        if self._cached_edge_index is None:
+            self._cached_edge_index = (x.flip(0), None)
+        return self.conv(x + self._cached_edge_index[0], edge_index)
+
+
+class Captured(torch.nn.Module):
+    """Uses a layer that is no part of it."""
+
+    def __init__(self, layer) -> None:
+        super().__init__()
+        self.root, self.conv = torch.nn.Linear(6, 3), lambda x, e: layer(x.float(), e).to(x.dtype)
+
+    def forward(self, x, edge_index):
+        return self.root(x) + self.conv(x, edge_index)
+
+
+def test_caches_of_attributes_do_not_hide() -> None:
+    of = data()
+    with pytest.raises(VerificationError, match="cannot follow"):
+        from_pyg(Nearest(), of)
+    with pytest.raises(VerificationError, match="changes its own '_cached_edge_index'"):
+        from_pyg(Kept(), of)
+    with pytest.raises(VerificationError, match="changes its own 'conv'"):
+        from_pyg(Captured(SGConv(6, 3, K=2, cached=True)), of)
+
+
+def test_caches_of_layers_in_a_list_are_emptied() -> None:
+    class Listed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.root, self.convs = torch.nn.Linear(30, 3), [SGConv(30, 3, K=2, cached=True)]
+
+        def forward(self, x, edge_index):
+            return self.root(x) + self.convs[0](x, edge_index)
+
+    assert is_quiet(Listed)
+    of = wide()
+
+    def used():
+        module = Listed().eval()
+        with torch.no_grad():
+            module(of.x, of.edge_index)
+        return module
+
+    assert from_pyg(used(), of)[1] == from_pyg(Listed(), of)[1]
+
+
+class Weak(torch.nn.Module):
+    """Small entries of a propagation, with large weights behind them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.lin = torch.nn.Linear(30, 3, bias=False, dtype=torch.float64)
+
+    def forward(self, x, edge_index):
+        return self.lin(x + 1e-17 * torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])) * 1e17
+
+
+class Uneven(Weak):
+    """A constant that is small at one node, and large at others."""
+
+    def forward(self, x, edge_index):
+        mask = torch.ones(len(x), 1, dtype=x.dtype)
+        mask[0] = 0
+        return mask * self.lin(x) + (mask + 1e-16 * (1 - mask)) * torch.tensor([[0, 1e16, 0]], dtype=x.dtype)
+
+
+@pytest.mark.parametrize("make", [Weak, Uneven])
+def test_small_entries_are_not_lost_to_a_name(make) -> None:
+    assert is_quiet(make)
+
+
+def test_scripted_parts_are_followed_but_for_lists() -> None:
+    of = data()
+    with pytest.warns(FutureWarning, match="script"):
+        relu, lists = torch.jit.script(torch.nn.ReLU()), torch.jit.script(Lists())
+    module = Network(GCNConv(6, 5), GCNConv(5, 3), between=relu)
+    graph, model = from_pyg(module, of)
+    assert is_the_module(module, model, graph, of)
+    with pytest.raises(VerificationError, match="tolist.* in a scripted part"):
+        from_pyg(Network(GCNConv(6, 5), GCNConv(5, 3), between=lists), of)
+
+
+class Lists(torch.nn.Module):
+    def forward(self, x):
+        values: list[list[float]] = x.tolist()
+        return x * len(values)

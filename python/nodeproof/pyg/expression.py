@@ -239,6 +239,8 @@ def _split(values: npt.NDArray[Any], shape: tuple[int, ...], sides: str) -> tupl
         if (table == table[:, :1]).all():
             return table[:, 0], np.float64(1.0), None
         return None, np.float64(1.0), table
+    if values.size == 0:
+        return np.float64(0.0), np.float64(1.0), None
     if values.size == 1:
         # Numbers go to L, so that R stays what it is, and terms that differ by a factor become one.
         return values.reshape(()), np.float64(1.0), None

@@ -182,7 +182,7 @@ def _is_scalar(right: Any) -> bool:
     if not scipy.sparse.issparse(right) or right.shape[0] != right.shape[1]:
         return False
     diagonal = right.diagonal()
-    return right.nnz == len(diagonal) and bool((diagonal == diagonal[0]).all())
+    return right.nnz == len(diagonal) and bool((diagonal == diagonal[0]).all() and diagonal[0] != 0)
 
 
 def _activation(slope: float) -> Any:

@@ -269,7 +269,7 @@ def _index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
 
 def _scatter(into: Any, dim: int, index: Any, source: Any) -> Expression:
     if not isinstance(source, Expression):
-        source = _expression(source, into)
+        source = Expression.constant(numbers(source), tuple(source.shape), into.sides)
     dim = dim % len(source.shape)
     places = _line(index, dim)
     of_all = index.dim() == 1 or tuple(index.shape) == source.shape

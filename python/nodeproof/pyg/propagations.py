@@ -36,11 +36,13 @@ class Propagations:
 
     Args:
         adjacency: of the graph that the module was run on.
-        tolerance: relative difference up to which a matrix is the named one.
+        tolerance: relative difference up to which each entry of a matrix is that of the named one.
     """
 
     def __init__(self, adjacency: Any, tolerance: float) -> None:
         self._named = named(adjacency)
+        #: Their powers, as far as they were needed.
+        self._powers: dict[tuple[str, int], Any] = {}
         self._tolerance = tolerance
         #: Names, polynomials `{"polynomial": [c₀, c₁, …], "of": name}`, and matrices.
         self.given: list[Any] = []
@@ -56,7 +58,7 @@ class Propagations:
         for place in among:
             found = np.asarray(self._matrices[place].sum(axis=1)).ravel()
             factor = _ratio(sums, found)
-            if np.abs(sums - factor * found).max() <= self._tolerance * np.abs(sums).max():
+            if (np.abs(sums - factor * found) <= self._tolerance * np.abs(sums)).all():
                 return place, factor
         return self._interned(None, scipy.sparse.diags(sums).tocsr()), 1.0
 
@@ -88,10 +90,26 @@ class Propagations:
                 columns = np.stack([power.ravel() for power in powers], axis=1)
                 coefficients = _tidy(np.linalg.lstsq(columns, image, rcond=None)[0])
                 if (np.abs(image - columns @ coefficients) <= self._tolerance * scale + 1e-300).all():
-                    fits.append((name, coefficients))
+                    found = _named(name, coefficients)
+                    fits += [found] if self._agrees(matrix, *found) else []
             if fits:
-                return _named(*fits[0]) if len(fits) == 1 else (None, 1.0)
+                return fits[0] if len(fits) == 1 else (None, 1.0)
         return None, 1.0
+
+    def _agrees(self, matrix: Any, name: Any, factor: float) -> bool:
+        """Whether each entry of a matrix, however small, is that of a named one, or of a polynomial."""
+        if name is None:
+            return False
+        coefficients, of = (name["polynomial"], name["of"]) if isinstance(name, dict) else ([0.0, 1.0], name)
+        expected = sum(factor * c * self._power(of, k) for k, c in enumerate(coefficients) if c)
+        return bool((abs(matrix - expected) - self._tolerance * abs(expected)).max() <= 0)
+
+    def _power(self, name: str, exponent: int) -> Any:
+        if exponent < 2:
+            return self._matrix(name if exponent else "identity")
+        if (name, exponent) not in self._powers:
+            self._powers[name, exponent] = self._matrix(name) @ self._power(name, exponent - 1)
+        return self._powers[name, exponent]
 
     def _candidates(self, vectors: Floats) -> Iterator[list[tuple[str, list[Floats]]]]:
         """Names that are tried together, simple ones first, each with z, P z, P² z, … for the vectors z."""

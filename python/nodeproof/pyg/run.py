@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,9 +14,12 @@ import numpy.typing as npt
 
 from .._optional import optional
 from ..errors import InputError, NodeproofError, VerificationError
+from . import words
 from .convert import float_type
 from .expression import Expression
-from .trace import Trace, is_of_a_trace
+from .record import Record, flat, mapped
+from .state import check_copies, held_modules, state_of, state_of_chance
+from .trace import Trace, constant_behind
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
 Forward = Callable[[Any, Any], Any]
@@ -27,8 +27,8 @@ Forward = Callable[[Any, Any], Any]
 _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0], or whatever returns the logits"
 #: Where modules of PyTorch Geometric keep propagations of the edges of their first run.
 _KEPT_OF_EDGES = ("_cached_edge_index", "_cached_adj_t")
-#: How deep objects are looked into.
-_DEPTH = 8
+#: Where they keep attributes that were propagated.
+_KEPT_OF_ATTRIBUTES = ("_cached_x", "_cached_h")
 
 
 class NotRunnableError(InputError):
@@ -55,16 +55,18 @@ class Subject:
         others.x = None
         return cls(copied, others.clone().cpu(), forward, dtype or float_type(copied))
 
-    def follow(self, nodes: int, attributes: int) -> tuple[Expression, str]:
-        """What the module computes from any attributes, nodes × classes, and what stands at its end."""
+    def follow(self, nodes: int, attributes: int, record: Record) -> tuple[Expression, str]:
+        """What the module computes from any attributes, nodes × classes, and what stands at its end.
+
+        `record` is that of a run on numbers.
+        """
         torch = optional("torch", "pyg", "from_pyg()")
-        trace = Trace()
-        before = _state(self.module)
-        output = self._followed(trace, trace.follow(nodes, attributes, self.dtype))
-        trace.check_all()
-        self._forget()
-        _check_state(before, _state(self.module))
+        trace = Trace(record)
+        with self._unchanged() as module:
+            output = self._followed(trace, module, trace.follow(nodes, attributes, self.dtype))
+            trace.check_all()
         _check_logits(output, nodes)
+        trace.check_current(output)
         if isinstance(output, torch.Tensor) and not trace.is_followed(output):
             raise VerificationError("the module returns something that was not computed from data.x by PyTorch")
         logits, end = trace.result(output)
@@ -72,14 +74,12 @@ class Subject:
             raise VerificationError("the module returns units × nodes, or a mixture; it must return nodes × classes")
         return logits, end
 
-    def _followed(self, trace: Trace, x: Any) -> Any:
+    def _followed(self, trace: Trace, module: Any, x: Any) -> Any:
         """What the module returns for attributes that are followed."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        self._forget()
         given = self._given(x)
         try:
-            with torch.no_grad(), _uncompiled(), trace.watching(self.module):
-                return (self.forward or _forward)(self.module, given)
+            with _for_evaluation(), trace.watching(module):
+                return (self.forward or _forward)(module, given)
         except NodeproofError:
             trace.check()
             raise
@@ -87,30 +87,38 @@ class Subject:
             trace.check()
             raise NotRunnableError(_unrunnable(error)) from error
 
-    def logits(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """What the module returns for the numbers `x` when nobody watches."""
+    def logits(self, x: npt.NDArray[Any], record: Record | None = None) -> npt.NDArray[np.float64]:
+        """What the module returns for the numbers `x`: when nobody watches, or with a record of what it does."""
         torch = optional("torch", "pyg", "from_pyg()")
-        self._forget()
         given = self._given(torch.tensor(x, dtype=self.dtype))
-        before = _state(self.module)
-        try:
-            with torch.no_grad(), _uncompiled():
-                output = (self.forward or _forward)(self.module, given)
-        except NodeproofError:
-            raise
-        except Exception as error:
-            raise NotRunnableError(_unrunnable(error)) from error
-        _check_logits(output, len(x))
-        self._forget()
-        _check_state(before, _state(self.module))
+        # Who draws random numbers is told where when he is followed.
+        with self._unchanged(and_chance=record is None) as module:
+            try:
+                with _for_evaluation(), nullcontext() if record is None else record.watching():
+                    output = (self.forward or _forward)(module, given)
+            except NodeproofError:
+                raise
+            except Exception as error:
+                raise NotRunnableError(_unrunnable(error)) from error
+            _check_logits(output, len(x))
         return np.asarray(output.detach().double().numpy())
 
-    def _forget(self) -> None:
-        """Empties caches of what was computed from attributes, as SGConv(cached=True) has one."""
-        for layer in self.module.modules():
-            for name in ("_cached_x", "_cached_h"):
-                if getattr(layer, name, None) is not None:
-                    setattr(layer, name, None)
+    @contextmanager
+    def _unchanged(self, and_chance: bool = True) -> Iterator[Any]:
+        """A copy of the module that has not been run before, and must be the same afterwards, but for caches."""
+        module = copy.deepcopy(self.module)
+        held = held_modules(module)
+        empty = [(part, name) for part in held for name in _KEPT_OF_EDGES if vars(part).get(name, 0) is None]
+        before, chance = state_of(module, self.forward), state_of_chance()
+        yield module
+        _forget(held)
+        for part, name in empty:
+            if not any(constant_behind(value)[1] for value in flat(getattr(part, name))):
+                setattr(part, name, None)
+        _check_state(before, state_of(module, self.forward))
+        if and_chance and state_of_chance() != chance:
+            problem = "the module draws random numbers"
+            raise VerificationError(problem + words.instead("draws random numbers"))
 
     def _given(self, x: Any) -> Any:
         """The data with these attributes, and floating-point numbers of the right type."""
@@ -136,91 +144,31 @@ def _check_logits(output: Any, nodes: int) -> None:
         raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; {_EXAMPLE}")
 
 
-def _state(module: Any) -> dict[str, str]:
-    """Hashes of what a module and its parts have as attributes, by their paths, as far as one can look into these."""
-    return {
-        f"{path}.{name}" if path else name: _hash(value)
-        for path, part in module.named_modules()
-        for values in (vars(part), part._parameters, part._buffers)
-        for name, value in values.items()
-        if name not in ("_parameters", "_buffers", "_modules")
-    }
-
-
 def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
     """Refuses modules that change when they are run."""
     for name in before | after:
-        is_first = name.endswith(_KEPT_OF_EDGES) and before.get(name) == _hash(None)
-        if before.get(name) != after.get(name) and not is_first:
+        if before.get(name) != after.get(name):
             raise VerificationError(
                 f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
                 "certificates need a module that does the same every time"
             )
 
 
-def _hash(value: Any) -> str:
-    """A hash of tensors, arrays, numbers and texts, and of objects and containers of these; of others just the class."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    digest = hashlib.sha256()
-    seen: set[int] = set()
-
-    def add(value: Any, depth: int) -> None:
-        digest.update(type(value).__name__.encode())
-        if isinstance(value, torch.Tensor) and not is_of_a_trace(value):
-            digest.update(f"{value.dtype} {tuple(value.shape)}".encode())
-            for part in _strided(value.detach()):
-                digest.update(part.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).numpy())
-        elif isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype} {value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
-        elif isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
-            digest.update(repr(value).encode())
-        elif id(value) in seen:
-            return
-        elif depth and isinstance(value, Mapping):
-            for key, part in value.items():
-                add(key, 0)
-                add(part, depth - 1)
-        elif depth and isinstance(value, (Sequence, Set, deque)):
-            for part in value:
-                add(part, depth - 1)
-        elif depth and not _is_no_state(value):
-            seen.add(id(value))
-            add(_inside(value), depth - 1)
-
-    add(value, _DEPTH)
-    return digest.hexdigest()
-
-
-def _strided(value: Any) -> list[Any]:
-    """A tensor, or the parts of a sparse one."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    if value.layout is torch.strided:
-        return [value]
-    entries = value.to_sparse_coo().coalesce()
-    return [entries.indices(), entries.values()]
-
-
-def _inside(value: Any) -> Any:
-    """What an object would be made of anew, as far as it tells."""
-    try:
-        _, *parts = value.__reduce_ex__(2)
-        return [list(part) if isinstance(part, Iterator) else part for part in parts]
-    except Exception:  # of threads, files and the like
-        return getattr(value, "__dict__", None) or repr(value)
-
-
-def _is_no_state(value: Any) -> bool:
-    """Whether it is code, a module, whose parts are looked at by themselves, or an object of PyTorch's own."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    of_torch = type(value).__module__.partition(".")[0] in ("torch", "torch_geometric")
-    return of_torch or isinstance(value, (type, ModuleType, torch.nn.Module)) or callable(value)
+def _forget(modules: list[Any]) -> None:
+    """Empties caches of what was computed from attributes, as SGConv(cached=True) has one."""
+    for part in modules:
+        for name in _KEPT_OF_ATTRIBUTES:
+            if getattr(part, name, None) is not None:
+                setattr(part, name, None)
 
 
 def _copied(module: Any, dtype: Any) -> Any:
+    torch = optional("torch", "pyg", "from_pyg()")
+    if type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch."):
+        module = module._orig_mod
+    check_copies(module)
     try:
-        compiled = type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch.")
-        copied = copy.deepcopy(module._orig_mod if compiled else module)
+        copied = copy.deepcopy(module)
     except Exception as error:
         raise InputError(
             f"the module cannot be copied ({error}); nodeproof runs a copy so as not to change yours: remove old weight norms "
@@ -229,11 +177,26 @@ def _copied(module: Any, dtype: Any) -> Any:
     copied = copied.cpu().eval()
     if dtype is not None:
         copied = copied.to(dtype)
-    for layer in copied.modules():
-        cache = getattr(layer, "_cached_edge_index", None)
-        if cache is not None:
-            layer._cached_edge_index = tuple(None if part is None else part.cpu() for part in cache)
+    held = held_modules(copied)
+    for part in held:
+        for name in _KEPT_OF_EDGES:
+            if vars(part).get(name) is not None:
+                cache = mapped(lambda v: v.cpu() if isinstance(v, torch.Tensor) else v, getattr(part, name))
+                setattr(part, name, cache)
+        if isinstance(part, torch.jit.ScriptModule) and "prim::tolist" in _script(part):
+            raise VerificationError(
+                "the module takes values out of PyTorch (tolist) in a scripted part of it; do not script it"
+            )
+    _forget(held)
     return copied
+
+
+def _script(module: Any) -> str:
+    """What a scripted module does, if it can be called."""
+    try:
+        return str(module.inlined_graph)
+    except Exception:  # without a method `forward`
+        return ""
 
 
 def _check_parameters(module: Any) -> None:
@@ -246,10 +209,13 @@ def _check_parameters(module: Any) -> None:
             raise InputError(f"parameter {name!r} has a value that is not finite; did its training diverge?")
 
 
-def _uncompiled() -> Any:
-    """A context in which what `torch.compile` made runs as it was written."""
+@contextmanager
+def _for_evaluation() -> Iterator[None]:
+    """A context without gradients, in which what was compiled or scripted runs as it was written."""
     torch = optional("torch", "pyg", "from_pyg()")
-    return torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
+    eager = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
+    with torch.no_grad(), eager, torch.jit.optimized_execution(False):
+        yield
 
 
 def _forward(module: Any, data: Any) -> Any:

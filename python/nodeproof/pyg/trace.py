@@ -3,14 +3,15 @@
 A module is run on attributes that are *followed*: tensors of the right shape and type that have no values, so that nothing
 can be read from them, not for an `if`, not for NumPy. What they have instead is an `Expression`, a sum of products `L s R`
 that holds for every input, and each operation must say what it makes of that. So whatever comes out of a run is what the
-module computes for *all* attributes, whatever parts, patches, hooks and threads it has; what is no such sum is refused.
+module computes for *all* attributes, whatever parts, patches and hooks it has; what is no such sum is refused. What else
+results of operations are, their strides and whose memory they share, is taken from the record of a run on numbers.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from .._optional import optional
@@ -18,6 +19,7 @@ from ..errors import VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
 from .operations import is_known, perform
+from .record import Layout, Operation, Record, Result, flat, looks, mapped, mode
 
 #: Operations that look at nothing but shapes and types.
 _OF_THE_SHAPE = {
@@ -39,23 +41,22 @@ _AFTER_THE_END = {
 }
 #: Ways for values to leave PyTorch, and so to influence what nobody can follow.
 _DEPARTURES = {
-    "data_ptr", "from_dlpack", "is_nonzero", "item", "numpy", "set_", "share_memory_", "storage", "tolist", "untyped_storage",
+    "data_ptr", "from_dlpack", "is_nonzero", "item", "numpy", "share_memory_", "storage", "tolist", "untyped_storage",
     "__array__", "__bool__", "__complex__", "__contains__", "__dlpack__", "__float__", "__index__", "__int__", "__set__",
     "__reduce_ex__", "__deepcopy__", "__repr__", "__format__", "const_data_ptr", "_typed_storage", "typed_storage",
+    "apply_", "map_", "map2_",
 }  # fmt: skip
 _TENSORS_THAT_ARE_MADE = {"empty", "full", "ones", "zeros", "eye", "scalar_tensor", "empty_strided"}
 
 
 #: Operations that, in place, change how a tensor is laid out.
 _OF_THE_LAYOUT = {"squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze"}
-#: Operations that do not say that what they give is a view.
-_VIEWS_UNSAID = {"_unsafe_view", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"}
-#: Products with sparse matrices, which have the shapes of dense ones.
-_SPARSE_PRODUCTS = {"_sparse_mm", "_sparse_mm_reduce_impl"}
-#: Operations whose result may be laid out in another way with values than without, if what they are given is not contiguous.
-_OF_ANY_LAYOUT = _SPARSE_PRODUCTS | {
-    "native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_no_training", "_sparse_addmm",
-}  # fmt: skip
+#: Operations that work entry by entry, so that one of them may read what it writes to.
+_ENTRY_BY_ENTRY = {"add", "copy", "sub"}
+#: Operations that give a tensor the memory of another.
+_OF_THE_MEMORY = {"set", "set_data"}
+#: Operations whose results have whatever values the memory had.
+_UNSET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 
 
 class PrecisionError(VerificationError):
@@ -70,12 +71,16 @@ class _Memory:
     changes: int = 0
     #: Whether values have left PyTorch, where a change would be seen.
     has_left: bool = False
+    #: Whether nothing is known of its values.
+    is_unknown: bool = False
 
 
 class Trace:
     """What becomes of the attributes in one run of a module."""
 
-    def __init__(self) -> None:
+    def __init__(self, record: Record) -> None:
+        #: What the module does on numbers, and how much of it has been done.
+        self._record, self._done = record.operations, 0
         #: What was refused, or failed; a module that continues all the same does not get away with it.
         self._refused: list[VerificationError] = []
         self._failed: list[BaseException] = []
@@ -101,13 +106,12 @@ class Trace:
 
     def result(self, output: Any) -> tuple[Expression, str]:
         """What a tensor is, and what stands at its end: nothing, `softmax` or `log_softmax`."""
-        self._check_current(output)
         return output._nodeproof_is, output._nodeproof_end
 
     def watching(self, module: Any) -> Any:
         """A context in which every operation goes through the trace."""
         self._paths = {id(part): (path, _kind(part)) for path, part in module.named_modules()}
-        return _watcher(self)
+        return mode(self.performed)
 
     def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
         """Takes note of something that must not be, and where."""
@@ -147,6 +151,8 @@ class Trace:
                 f"the module continues after an operation that failed ({type(error).__name__}: {error}), and may not fail "
                 "where its values are at hand"
             )
+        if self._done < len(self._record):
+            raise self._other_operations()
 
     def call(self, function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
         """A function of PyTorch, called with tensors that are followed."""
@@ -170,7 +176,7 @@ class Trace:
         def leave(value: Any) -> Any:
             if not isinstance(value, self._class):
                 return value
-            self._check_current(value)
+            self.check_current(value)
             if value._nodeproof_is is not None:
                 raise self.refuse(
                     f"takes values that depend on the attributes out of PyTorch ({way}), where nobody can follow them; "
@@ -179,7 +185,15 @@ class Trace:
             value._nodeproof_memory.has_left = True
             return value._nodeproof_hidden
 
-        return _mapped(leave, given)
+        return mapped(leave, given)
+
+    def performed(self, function: Any, arguments: Any, keywords: dict[str, Any] | None) -> Any:
+        """The same as `operation`, whose failure is taken note of."""
+        try:
+            return self.operation(function, arguments, keywords or {})
+        except BaseException as error:
+            self.fail(error)
+            raise
 
     def operation(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Performs an operation on what is followed, if it is one of those that may be."""
@@ -187,83 +201,122 @@ class Trace:
         if torch.Tag.nondeterministic_seeded in function.tags and not _is_off(function, arguments):
             problem = "draws random numbers"
             raise self.refuse(problem + words.instead(problem))
-        tensors = [value for value in _flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
-        followed = [value for value in tensors if isinstance(value, self._class)]
-        for value in followed:
-            self._check_current(value)
-        if followed:
-            made = function.decompose(*arguments, **keywords)
-            if made is not NotImplemented:
-                return made
+        tensors = [value for value in flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
+        known = [value for value in tensors if isinstance(value, self._class)]
+        for value in known:
+            self.check_current(value)
+        recorded = self._recorded(function, arguments, keywords)
         name, in_place = _name(function)
-        if not any(value._nodeproof_is is not None for value in followed):
-            return self._of_constants(name, function, arguments, keywords, tensors, followed)
+        if known and name in _OF_THE_MEMORY:
+            raise self.refuse("gives a tensor the memory of another; make a new tensor")
+        if not any(value._nodeproof_is is not None for value in known):
+            return self._of_constants(name, function, arguments, keywords, tensors, recorded)
+        if not _is_of_pytorch(function):
+            raise self.refuse(self._unknown(name))
         if name in _OF_THE_SHAPE:
-            bare = _mapped(
+            bare = mapped(
                 lambda value: _blank(value) if isinstance(value, self._class) else value, (arguments, keywords)
             )
-            return _mapped(self._constant, function(*bare[0], **bare[1]))
-        if in_place or _writes(function):
-            return self._in_place(name, in_place, function, arguments, keywords)
-        return self._of_followed(name, function, arguments, keywords)
+            return self._constants(name, function(*bare[0], **bare[1]), tensors, recorded)
+        if in_place or (_writes(function) and not _is_off(function, arguments)):
+            return self._in_place(name, in_place, function, arguments, keywords, recorded)
+        return self._of_followed(name, function, arguments, keywords, tensors, recorded)
+
+    def _unknown(self, name: str) -> str:
+        """What is wrong with an operation that cannot be followed."""
+        return words.of_operation(name, self._called[0] if self._called else None)
+
+    def _recorded(self, function: Any, arguments: Any, keywords: Any) -> Operation:
+        """What this operation is on numbers, where it must be the next one."""
+        if self._done == len(self._record):
+            raise self._other_operations()
+        recorded = self._record[self._done]
+        self._done += 1
+        if recorded.function is not function or recorded.given != looks(arguments, keywords):
+            raise self._other_operations()
+        if recorded.error is not None:
+            self.fail(recorded.error)
+            raise recorded.error
+        return recorded
+
+    def _other_operations(self) -> VerificationError:
+        return self.refuse(
+            "performs other operations on tensors without values than on numbers, or some in another thread; certificates "
+            "need a module that does the same whatever the attributes are"
+        )
 
     def _of_constants(
-        self, name: str, function: Any, arguments: Any, keywords: Any, tensors: list[Any], followed: list[Any]
+        self, name: str, function: Any, arguments: Any, keywords: Any, tensors: list[Any], recorded: Operation
     ) -> Any:
         """An operation on constants, performed; what is new may be written to later, and so must be known."""
+        known = [value for value in tensors if isinstance(value, self._class)]
+        is_watched = known or (not tensors and name in _TENSORS_THAT_ARE_MADE)
+        given, named = mapped(lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords))
+        output = function(*given, **named)
+        for value in known:
+            self.check_current(value)
+        return self._constants(name, output, tensors if is_watched else None, recorded)
+
+    def _constants(self, name: str, output: Any, tensors: list[Any] | None, recorded: Operation) -> Any:
+        """What an operation gave that does not depend on the attributes; without `tensors` nothing can be written to it."""
         torch = optional("torch", "pyg", "from_pyg()")
-        if tensors and not followed:
-            return function(*arguments, **keywords)
-        if not tensors and name not in _TENSORS_THAT_ARE_MADE:
-            return function(*arguments, **keywords)
-        arguments_, keywords_ = _mapped(
-            lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords)
-        )
-        output = function(*arguments_, **keywords_)
-        if _writes(function):
-            for value in followed:
-                self._check_current(value)
-            return arguments[0] if isinstance(arguments[0], self._class) else output
-        shared = next((v for v in followed), None) if _is_view(function) else None
-        if any(isinstance(v, torch.Tensor) and v.layout is not torch.strided for v in _flat(output)):
-            for value in followed:
+        results = [value for value in flat(recorded.result) if isinstance(value, Result)]
+        made = [value for value in flat(output) if isinstance(value, torch.Tensor)]
+        if [Layout.of(value) for value in made] != [result.layout for result in results]:
+            raise self._other_operations()
+        if name in _UNSET:
+            for value in made:
+                _unset(value)
+        if tensors is None:
+            return output
+        known = [value for value in tensors if isinstance(value, self._class)]
+        if any(value.layout is not torch.strided for value in made):
+            for value in known:
                 value._nodeproof_memory.has_left = True
             return output
-        return _mapped(lambda v: self._constant(v, shared), output)
+        same = {id(value._nodeproof_hidden if isinstance(value, self._class) else value): value for value in tensors}
+        sharing = list(tensors)
+        for value, result in zip(made, results, strict=True):
+            if id(value) not in same:
+                same[id(value)] = self._class(value, None, self._memory(result, sharing))
+            sharing.append(same[id(value)])
+        return mapped(lambda value: same.get(id(value), value), output)
 
-    def _constant(self, value: Any, of: Any = None) -> Any:
-        """A tensor that does not depend on the attributes, and may be a view of another."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        if not isinstance(value, torch.Tensor):
-            return value
-        return self._class(value, None, _Memory() if of is None else of._nodeproof_memory)
+    def _memory(self, result: Result, tensors: list[Any]) -> _Memory:
+        """The memory of what an operation gave, which may be that of one of these tensors."""
+        sharing = [tensors[place] for place in result.shares]
+        memories: dict[int, _Memory] = {
+            id(v._nodeproof_memory): v._nodeproof_memory for v in sharing if isinstance(v, self._class)
+        }
+        if len(memories) == 1 and all(isinstance(value, self._class) for value in sharing):
+            return next(iter(memories.values()))
+        for memory in memories.values():
+            memory.has_left = True
+        return _Memory(has_left=bool(sharing))
 
-    def _of_followed(self, name: str, function: Any, arguments: Any, keywords: Any) -> Any:
+    def _of_followed(
+        self, name: str, function: Any, arguments: Any, keywords: Any, tensors: list[Any], recorded: Operation
+    ) -> Any:
         """An operation on what depends on the attributes."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        first = next(value for value in _flat((arguments, keywords)) if self.is_followed(value))
+        first = next(value for value in tensors if self.is_followed(value))
         end = self._end(name, arguments)
         if name == "_reshape_alias" and not first.is_contiguous():
             raise self.refuse("reads its values in another order than they are stored in; use reshape and transpose")
         if not end and not is_known(name):
-            raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
-        shapes = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
-        made = torch.mm(*shapes[0][:2]) if name in _SPARSE_PRODUCTS else function(*shapes[0], **shapes[1])
-        made = (made, made) if name == "_sparse_mm_reduce_impl" else made
+            raise self.refuse(self._unknown(name))
+        results = [value for value in flat(recorded.result) if isinstance(value, Result)]
+        made = mapped(lambda v: v.layout.without_values() if isinstance(v, Result) else v, recorded.result)
         if end:
-            return self._class(made, first._nodeproof_is, _Memory(), end)
-        for part in _flat(made):
-            if isinstance(part, torch.Tensor):
-                self._check_precision(first.dtype, part.dtype)
-        result = self._rule(name, function, arguments, keywords, made)
-        # Whether what is reshaped is a copy is not always known; neither must be written to then.
-        unknown = name in _OF_ANY_LAYOUT and not first.is_contiguous()
-        unknown |= name == "clone" and first._nodeproof_memory.has_left
-        shared = first._nodeproof_memory if _is_view(function) else _Memory(has_left=True) if unknown else None
-        if isinstance(result, list):
-            parts = [self._made(*pair, shared) for pair in zip(result, made, strict=True)]
-            return type(made)(parts) if isinstance(made, list) else tuple(parts)
-        return self._made(result, made, shared, first._nodeproof_end)
+            return self._class(made, first._nodeproof_is, self._memory(results[0], tensors), end)
+        self._check_precision(first.dtype, results[0].layout.dtype)
+        expressions = self._rule(name, function, arguments, keywords, made)
+        if not isinstance(expressions, list):
+            return self._made(expressions, made, self._memory(results[0], tensors), first._nodeproof_end)
+        sharing, parts = list(tensors), []
+        for expression, part, result in zip(expressions, made, results, strict=True):
+            parts.append(self._made(expression, part, self._memory(result, sharing)))
+            sharing.append(parts[-1])
+        return parts if isinstance(made, list) else tuple(parts)
 
     def _rule(self, name: str, function: Any, arguments: Any, keywords: Any, made: Any) -> Any:
         """The expressions of what an operation gives."""
@@ -273,24 +326,25 @@ class Trace:
                 return value
             return value._nodeproof_hidden if value._nodeproof_is is None else value._nodeproof_is
 
-        given = _mapped(bare, (arguments, keywords))
+        given = mapped(bare, (arguments, keywords))
         try:
             return perform(name, function._schema, given[0], given[1], made)
         except UnfitError as error:
             raise self.refuse(str(error) + words.instead(str(error))) from None
 
-    def _made(self, result: Expression | None, made: Any, shared: _Memory | None, end: str = "") -> Any:
+    def _made(self, result: Expression | None, made: Any, memory: _Memory, end: str = "") -> Any:
         torch = optional("torch", "pyg", "from_pyg()")
         if result is None:
-            return self._constant(torch.zeros(made.shape, dtype=made.dtype))
+            memory.is_unknown = made.numel() > 0
+            return self._class(torch.empty_strided(made.shape, made.stride(), dtype=made.dtype).zero_(), None, memory)
         if result.shape != tuple(made.shape):
             raise AssertionError(f"shape {result.shape} instead of {tuple(made.shape)}")
-        return self._class(made, result, shared or _Memory(), end)
+        return self._class(made, result, memory, end)
 
     def _end(self, name: str, arguments: Any) -> str:
         """Whether an operation is the softmax over the classes that may stand at the end; refuses what stands behind one."""
         given = arguments[0]
-        if any(self.is_followed(value) and value._nodeproof_end for value in _flat(arguments)):
+        if any(self.is_followed(value) and value._nodeproof_end for value in flat(arguments)):
             if name in _AFTER_THE_END or name == "_to_copy":
                 return ""
             problem = f"continues behind a {given._nodeproof_end if self.is_followed(given) else 'softmax'}"
@@ -298,8 +352,11 @@ class Trace:
         rows = name in ("_log_softmax", "_softmax") and given.dim() == 2 and given._nodeproof_is.sides == "rc"
         return name.strip("_") if rows and arguments[1] in (1, -1) and not arguments[2] else ""
 
-    def _in_place(self, name: str, in_place: bool, function: Any, arguments: Any, keywords: Any) -> Any:
+    def _in_place(
+        self, name: str, in_place: bool, function: Any, arguments: Any, keywords: Any, recorded: Operation
+    ) -> Any:
         """An operation that changes its first argument."""
+        torch = optional("torch", "pyg", "from_pyg()")
         target = arguments[0]
         if (
             not in_place
@@ -312,35 +369,44 @@ class Trace:
                 "something else; write `y = y + x` instead of changing y"
             )
         if not is_known(name):
-            raise self.refuse(words.of_operation(name, self._called[0] if self._called else None))
-        if name in _OF_THE_LAYOUT:
+            raise self.refuse(self._unknown(name))
+        if name in _OF_THE_LAYOUT or not _same_layout(target, recorded):
             raise self.refuse("changes the shape of a tensor in place; make a new one")
-        others = [value for value in _flat((arguments[1:], keywords)) if isinstance(value, self._class)]
-        if any(value is not target and value._nodeproof_memory is target._nodeproof_memory for value in others):
+        hidden = _blank(target, "meta")
+        others = [value for value in flat((arguments[1:], keywords)) if isinstance(value, self._class)]
+        others = [value for value in others if value is not target or name not in _ENTRY_BY_ENTRY]
+        if any(value._nodeproof_memory is target._nodeproof_memory for value in others):
             raise self.refuse("changes a part of a tensor in place by another part of it; make a new tensor")
-        if any(self.is_followed(value) and value._nodeproof_end for value in _flat(arguments)):
+        if torch._debug_has_internal_overlap(hidden) != 0:
+            raise self.refuse(
+                "changes a part of a tensor in place, or writes several values to one place; make a new tensor"
+            )
+        if any(self.is_followed(value) and value._nodeproof_end for value in flat(arguments)):
             self._end(name, arguments)
-        shape = _blank(target, "meta")
-        sources = [value for value in _flat((arguments[1:], keywords)) if self.is_followed(value)]
-        for value in sources:
-            self._check_precision(value.dtype, target.dtype)
-        result = self._rule(name, function, arguments, keywords, shape)
-        blank = _mapped(lambda value: self._shape_of(value, name == "index"), (arguments, keywords))
-        changed = function(*blank[0], **blank[1]).shape
-        if result.shape != tuple(target.shape) or changed != target.shape:
+        for value in flat((arguments[1:], keywords)):
+            if self.is_followed(value):
+                self._check_precision(value.dtype, target.dtype)
+        result = self._rule(name, function, arguments, keywords, hidden)
+        if result.shape != tuple(target.shape):
             raise self.refuse("changes the shape of a tensor in place; make a new one")
         target._nodeproof_is = result
-        target._nodeproof_hidden = shape
+        target._nodeproof_hidden = hidden
         target._nodeproof_memory.changes += 1
         target._nodeproof_seen = target._nodeproof_memory.changes
         return target
 
-    def _check_current(self, value: Any) -> None:
-        """Refuses tensors that share memory with one that was changed since, or that have another shape by now."""
-        hidden = value._nodeproof_hidden
+    def check_current(self, value: Any) -> None:
+        """Refuses tensors that share memory with one that was changed since, or that are another one by now."""
+        if not isinstance(value, self._class):
+            return
+        hidden, memory = value._nodeproof_hidden, value._nodeproof_memory
+        if _place(value) != value._nodeproof_place:
+            raise self.refuse("gives a tensor the memory of another; make a new tensor")
         if value._nodeproof_is is None and (hidden.shape, hidden.stride()) != (value.shape, value.stride()):
             raise self.refuse("changes the shape of a tensor in place; make a new one")
-        if value._nodeproof_seen != value._nodeproof_memory.changes:
+        if memory.is_unknown:
+            raise self.refuse("reads a result of an operation that is made for training; use its first result only")
+        if value._nodeproof_seen != memory.changes:
             raise self.refuse(
                 "changes a part of a tensor in place, or one that it uses under another name; make a new tensor"
             )
@@ -352,20 +418,12 @@ class Trace:
         if torch.finfo(after).eps > torch.finfo(before).eps:
             raise self.refuse("changes the precision of values that depend on the attributes", PrecisionError)
 
-    def _shape_of(self, value: Any, as_index: bool) -> Any:
-        """A tensor of the same shape and type without values; in place of a mask to index by, the places that it chooses."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        if not isinstance(value, torch.Tensor):
-            return value
-        value = value._nodeproof_hidden if isinstance(value, self._class) else value
-        if as_index and value.dtype in (torch.bool, torch.uint8) and value.dim() == 1:
-            return value.nonzero()[:, 0].to("meta")
-        return value if value.device.type == "meta" else _blank(value, "meta")
 
-
-def is_of_a_trace(value: Any) -> bool:
-    """Whether a tensor belongs to a trace, this one or another."""
-    return hasattr(type(value), "_nodeproof_trace")
+def constant_behind(value: Any) -> tuple[Any, bool]:
+    """The tensor behind one that a trace knows, and whether that depends on the attributes; other values as they are."""
+    if not hasattr(type(value), "_nodeproof_trace"):
+        return value, False
+    return value._nodeproof_hidden, value._nodeproof_is is not None
 
 
 def _is_off(function: Any, arguments: Any) -> bool:
@@ -390,10 +448,33 @@ def _writes(function: Any) -> list[int]:
     return [place for place, alias in written if alias is not None and alias.is_write]
 
 
-def _is_view(function: Any) -> bool:
-    """Whether what an operation gives may share memory with what it is given."""
-    said = any(result.alias_info is not None for result in function._schema.returns)
-    return said or _name(function)[0] in _VIEWS_UNSAID
+def _same_layout(target: Any, recorded: Operation) -> bool:
+    """Whether what an operation gave looks like a tensor."""
+    return isinstance(recorded.result, Result) and recorded.result.layout == Layout.of(target)
+
+
+def _place(value: Any) -> int:
+    """Where PyTorch keeps the storage of a tensor."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    with torch._C.DisableTorchFunctionSubclass():
+        return int(value.untyped_storage()._cdata)
+
+
+def _unset(value: Any) -> None:
+    """Gives a tensor numbers that nobody takes for results."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    if value.is_floating_point() or value.is_complex():
+        value.fill_(float("nan"))
+    elif value.dtype is not torch.bool:
+        value.fill_(torch.iinfo(value.dtype).min)
+
+
+@cache
+def _is_of_pytorch(function: Any) -> bool:
+    """Whether PyTorch itself has this operation; anybody may add others, under the same names, too."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    described = torch._C._dispatch_dump(function.name()).partition("debug:")[2].partition("\n")[0]
+    return "RegisterSchema.cpp" in described
 
 
 def _name(function: Any) -> tuple[str, bool]:
@@ -403,50 +484,11 @@ def _name(function: Any) -> tuple[str, bool]:
     return (name.removesuffix("_") if in_place else name) if space == "aten" else f"{space}::{name}", in_place
 
 
-def _mapped(change: Any, given: Any) -> Any:
-    """The same lists, tuples and dictionaries with other leaves."""
-    if isinstance(given, (list, tuple)):
-        parts = [_mapped(change, part) for part in given]
-        return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
-    if isinstance(given, dict):
-        return {key: _mapped(change, part) for key, part in given.items()}
-    return change(given)
-
-
-def _flat(given: Any) -> Iterator[Any]:
-    if isinstance(given, (list, tuple)):
-        for part in given:
-            yield from _flat(part)
-    elif isinstance(given, dict):
-        yield from _flat(list(given.values()))
-    else:
-        yield given
-
-
 def _kind(module: Any) -> str:
     """The class of a module, without what parametrisations make of it."""
     from torch.nn.utils.parametrize import type_before_parametrizations
 
     return str(type_before_parametrizations(module).__name__)
-
-
-def _watcher(trace: Trace) -> Any:
-    """A context in which every operation goes through the trace."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    class Watcher(TorchDispatchMode):  # type: ignore[misc]
-        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return _performed(trace, function, args, kwargs)
-
-    return Watcher()
-
-
-def _performed(trace: Trace, function: Any, arguments: Any, keywords: Any) -> Any:
-    try:
-        return trace.operation(function, arguments, keywords or {})
-    except BaseException as error:
-        trace.fail(error)
-        raise
 
 
 def _followed_class(trace: Trace) -> Any:
@@ -476,6 +518,7 @@ def _followed_class(trace: Trace) -> Any:
             self._nodeproof_memory = memory
             self._nodeproof_seen = memory.changes
             self._nodeproof_end = end
+            self._nodeproof_place = _place(self)
 
         @classmethod
         def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -487,7 +530,7 @@ def _followed_class(trace: Trace) -> Any:
 
         @classmethod
         def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            return _performed(trace, function, args, kwargs)
+            return trace.performed(function, args, kwargs)
 
         def __repr__(self, **options: Any) -> str:
             return repr(trace._departing(self, "text"))

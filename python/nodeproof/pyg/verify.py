@@ -20,6 +20,7 @@ from ..verification import Verification
 from .convert import attributes_of, edges_of, labels_of
 from .evaluate import Evaluator
 from .network import model_of
+from .record import Record
 from .run import Forward, NotRunnableError, Subject
 from .trace import PrecisionError
 
@@ -158,10 +159,12 @@ def _followed(
     what: _Import, subject: Subject, tolerance: float, rounding: float, inputs: list[npt.NDArray[Any]]
 ) -> tuple[_Network, list[_Comparison]]:
     """The model of a module, and how it compares on each input: the first of them before the module is followed."""
-    before = subject.logits(inputs[0])
+    record = Record()
+    before = subject.logits(inputs[0], record)
     what.step()
-    logits, end = subject.follow(*what.x.shape)
-    model = model_of(logits, what.x.shape[1], what.graph.adjacency, rounding)
+    nodes, attributes = what.x.shape
+    logits, end = subject.follow(nodes, attributes, record)
+    model = model_of(logits, attributes, what.graph.adjacency, rounding)
     what.step()
     network = _Network(model, what.graph, end)
     compared = [_comparison(before, network.output(inputs[0]), tolerance)]
