@@ -26,14 +26,14 @@ pub(super) struct Unit {
 
 impl Unit {
     /// With a share of 1; `sure` is what is sure of |z|, and negative if nothing is.
-    fn new(z: f64, sure: f64, left: usize) -> Self {
+    pub(super) fn new(z: f64, sure: f64, left: usize) -> Self {
         let is_sure = sure > f64::MIN_POSITIVE;
         let threshold = if is_sure { sure * (1.0 - SLACK) / left.max(1) as f64 } else { 0.0 };
         Self { threshold, share: 1.0, on: z > 0.0, is_sure }
     }
 
     /// With another share, given what is sure of |z| and of how far it can get beyond 0 on the other side.
-    fn with_share(self, share: f64, sure: f64, beyond: f64, left: usize) -> Self {
+    pub(super) fn with_share(self, share: f64, sure: f64, beyond: f64, left: usize) -> Self {
         let used = (1.0 / share - 1.0) * beyond * (1.0 + SLACK);
         let threshold = (sure * (1.0 - SLACK) - used) * (1.0 - SLACK) / left.max(1) as f64;
         if threshold >= 0.0 { Self { threshold, share, ..self } } else { self }

@@ -14,6 +14,8 @@ mod search;
 mod swaps;
 mod tables;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub(super) use search::{decide, tighten};
 pub(crate) use tables::Tables;

@@ -1,0 +1,225 @@
+//! The lemmas of bounds of first order, against every admissible set of small random networks.
+
+use std::ops::ControlFlow;
+
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::base::{Base, Unit};
+use super::cones::Cones;
+use super::linearisation::{Linearisation, UnitSlopes};
+use super::screening::Screening;
+use super::target::Target;
+use crate::budget::{Budget, LocalBudget};
+use crate::dense::{Matrix, relu};
+use crate::engines::attack::Attack;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
+use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
+use crate::network::{Network, largest};
+use crate::prepare::{Prepared, Shard};
+use crate::relax::Slopes;
+use crate::slice::{Slice, SlicedFlip};
+use crate::sparse::SparseMatrix;
+
+const NODES: u32 = 4;
+const ATTRIBUTES: u32 = 3;
+const UNITS: usize = 3;
+
+proptest! {
+    #![proptest_config(crate::seed::config(2000))]
+
+    /// Lemma 36, with as many flips as are left and fewer.
+    #[test]
+    fn a_relu_is_below_what_each_flip_bends_of_it(
+        z in -2.0..=0.0f64,
+        moves in prop::collection::vec(-1.0..1.5f64, 0..5),
+        spare in 0usize..3,
+        above in 0.0..1.0f64,
+        part in 0.0..=1.0f64,
+    ) {
+        let left = moves.len() + spare;
+        let reached: f64 = z + moves.iter().sum::<f64>();
+        let beyond = relu(reached) + above;
+        let sure = z.abs();
+        let whole = Unit::new(z, sure, left);
+        let least = if beyond > 0.0 { beyond / (beyond + sure) } else { 1.0 };
+        let unit = whole.with_share((least + (1.0 - least) * part).clamp(1e-3, 1.0), sure, beyond, left);
+        for unit in [whole, unit] {
+            let bound: f64 = moves.iter().map(|&x| unit.share * relu(x - unit.threshold)).sum();
+            prop_assert!(relu(reached) <= bound + 1e-9, "{reached} > {bound} of {unit:?}");
+        }
+    }
+}
+
+/// A graph, two to four layers of one to three terms with propagations of both signs, and a budget.
+fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model, Budget) {
+    let mut pairs = |count: usize, to: u32| -> Vec<(u32, u32)> {
+        (0..count).map(|_| (random.random_range(0..NODES), random.random_range(0..to))).collect()
+    };
+    let (edges, ones) = (pairs(4, NODES), pairs(5, ATTRIBUTES));
+    let mut numbers = |count: usize| (0..count).map(|_| random.random_range(-1.0..1.0)).collect::<Vec<f64>>();
+    let signed: Vec<(u32, u32, f64)> = (0..NODES)
+        .flat_map(|m| (0..NODES).map(move |n| (m, n)))
+        .zip(numbers(16))
+        .map(|((m, n), p)| (m, n, p))
+        .collect();
+    let signed = SparseMatrix::from_triplets(NODES as usize, NODES as usize, &signed[..]);
+    let propagations = vec![Propagation::SymmetricGcn, Propagation::Identity, Propagation::Custom(signed)];
+    let depth = random.random_range(2..=4);
+    let mut layers = Vec::new();
+    for i in 0..depth {
+        let outputs = if i + 1 == depth { 2 } else { UNITS };
+        let mut terms = Vec::new();
+        for k in 0..random.random_range(1..=3usize) {
+            let source = match random.random_range(0..4) {
+                0 if i > 0 && k > 0 => Source::Ones,
+                1 if i > 1 => Source::Layer(random.random_range(0..i)),
+                2 if k > 0 => Source::Attributes,
+                _ if i > 0 => Source::Layer(i - 1),
+                _ => Source::Attributes,
+            };
+            let inputs = match source {
+                Source::Attributes => ATTRIBUTES as usize,
+                Source::Layer(_) => UNITS,
+                Source::Ones => 1,
+            };
+            let weight: Vec<f64> = (0..inputs * outputs).map(|_| random.random_range(-1.0..1.0)).collect();
+            terms.push(Term::new(source, random.random_range(0..3), Matrix::from_values(inputs, outputs, weight)));
+        }
+        let activation = match random.random_range(0..4) {
+            _ if i + 1 == depth => Activation::None,
+            0 => Activation::None,
+            1 => Activation::LeakyRelu(0.25),
+            _ => Activation::Relu,
+        };
+        let bias = (0..outputs).map(|_| random.random_range(-0.5..0.5)).collect();
+        layers.push(Layer::new(terms, bias, activation));
+    }
+    let model = Model::new(ATTRIBUTES as usize, propagations, layers).unwrap();
+    let budget = Budget::new(random.random_range(1..=3), LocalBudget::Count(random.random_range(1..=2)));
+    (Graph::new(NODES as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model, budget)
+}
+
+/// Calls `check` with some targets of random problems.
+fn each_target(count: u64, mut check: impl FnMut(&Shard, &Slice, &mut ChaCha8Rng)) {
+    for i in 0..count {
+        let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(i));
+        let (graph, model, budget) = random_problem(&mut random);
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = budget.limits(&graph).unwrap();
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
+        let shared = prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+        check(&shared, network.slicer().slice(nodes[i as usize % nodes.len()]), &mut random);
+    }
+}
+
+/// All sets of `flips` that may be made beside those of the base point.
+fn sets(base: &Base, flips: &[SlicedFlip]) -> Vec<Vec<SlicedFlip>> {
+    let mut all = vec![Vec::new()];
+    for &flip in flips.iter().filter(|flip| !base.flips.contains(flip)) {
+        for set in all.clone() {
+            let at_node = set.iter().filter(|other: &&SlicedFlip| other.0 == flip.0).count();
+            if set.len() < base.left && at_node < base.capacities[flip.0 as usize] as usize {
+                all.push([&set[..], &[flip]].concat());
+            }
+        }
+    }
+    all
+}
+
+/// Base points: the attributes as they are, and with a flip made.
+fn bases(target: &Target, attack: &mut Attack, y: ClassId, random: &mut ChaCha8Rng) -> Vec<Base> {
+    let clean = Base::new(target, attack, y, Vec::new());
+    let flips = target.all_flips(&clean);
+    let mut bases = vec![clean];
+    if !flips.is_empty() {
+        let flip = flips[random.random_range(0..flips.len())];
+        bases.push(Base::new(target, attack, y, vec![flip]));
+    }
+    bases
+}
+
+/// Lemmas 37 to 41: every set has the margin that its gains leave, whatever the slopes where α > 0; and no flip moves a unit
+/// further than its reach.
+#[test]
+fn gains_bound_the_margin_of_every_set() {
+    let (mut checked, mut bent) = (0, 0);
+    each_target(150, |shared, slice, random| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        let pair = (y, ClassId(1 - y.0));
+        for base in bases(&target, &mut attack, y, random) {
+            let flips = target.all_flips(&base);
+            let own = |slope: f64, random: &mut ChaCha8Rng| random.random_range(slope..=1.0);
+            let slopes: UnitSlopes = (0..target.hidden())
+                .map(|layer| {
+                    let slope = shared.network.layers()[layer].activation().slope();
+                    let (rows, columns) = (base.z[layer].rows(), base.z[layer].columns());
+                    Matrix::from_values(rows, columns, (0..rows * columns).map(|_| own(slope, random)).collect())
+                })
+                .collect();
+            for slopes in [None, Some(&slopes)] {
+                let (mut linear, mut cones) = (Linearisation::default(), Cones::default());
+                linear.compute(&target, &base, &attack, pair, slopes);
+                let mut gain = |flip: SlicedFlip| {
+                    let excess = linear.excess_gain(cones.of(&target, &base, flip));
+                    bent += usize::from(excess > 0.0);
+                    linear.linear_gain(&target, flip) + excess
+                };
+                let gains: Vec<f64> = flips.iter().map(|&flip| gain(flip)).collect();
+                for set in sets(&base, &flips) {
+                    let all = base.flips.iter().chain(&set).copied();
+                    let _ = attack.margin(slice, y, all);
+                    let of = |flip: &SlicedFlip| gains[flips.iter().position(|other| other == flip).unwrap()];
+                    let bound = linear.constant - set.iter().map(of).sum::<f64>();
+                    let margin = attack.margin_of(pair.0, pair.1);
+                    assert!(margin >= bound - linear.error, "{margin} < {bound} with {set:?}");
+                    checked += 1;
+                    for (layer, z) in base.z[..target.hidden()].iter().enumerate().filter(|_| set.len() == 1) {
+                        let moved = attack.pre_activations()[layer].values().iter().zip(z.values());
+                        for ((moved, z), reach) in moved.zip(target.reach[layer].values()) {
+                            assert!((moved - z).abs() <= reach + 1e-12, "{moved} is too far from {z}: {reach}");
+                        }
+                    }
+                }
+            }
+        }
+    });
+    assert!(checked > 5_000 && bent > 500, "{checked} {bent}");
+}
+
+/// Lemma 40: whatever gains at least the threshold is listed.
+#[test]
+fn screening_lists_every_flip_that_gains_enough() {
+    let mut listed_and_not = [0, 0];
+    each_target(200, |shared, slice, random| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        for base in bases(&target, &mut attack, y, random) {
+            let (mut linear, mut screening, mut cones) =
+                (Linearisation::default(), Screening::default(), Cones::default());
+            linear.compute(&target, &base, &attack, (y, ClassId(1 - y.0)), None);
+            screening.compute(&target, &base, &linear);
+            let flips = target.all_flips(&base);
+            let gain = |flip: SlicedFlip| {
+                linear.linear_gain(&target, flip) + linear.excess_gain(cones.of(&target, &base, flip))
+            };
+            let gains: Vec<f64> = flips.iter().copied().map(gain).collect();
+            let most = gains.iter().copied().fold(0.0, f64::max);
+            for threshold in [0.25, 0.5, 0.9, 1.0].map(|share| share * most).into_iter().filter(|&t| t > 0.0) {
+                let mut listed = Vec::new();
+                screening.above(&target, &base, &linear, threshold, |flip| listed.push(flip));
+                for (flip, &gain) in flips.iter().zip(&gains).filter(|(flip, _)| !base.flips.contains(flip)) {
+                    let is_listed = listed.contains(flip);
+                    assert!(is_listed || gain < threshold + linear.error, "{flip:?} gains {gain}, above {threshold}");
+                    listed_and_not[usize::from(is_listed)] += 1;
+                }
+            }
+        }
+    });
+    assert!(listed_and_not.iter().all(|&count| count > 500), "{listed_and_not:?}");
+}
