@@ -17,6 +17,8 @@ import pytest
 
 import nodeproof
 from nodeproof import VerificationError, from_pyg
+from nodeproof.pyg.evaluate import Evaluator
+from nodeproof.pyg.verify import _comparison
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
@@ -1064,7 +1066,7 @@ UNSEEN = {
         with_memory_of(lambda kept, other, g: torch.ops.aten.set_data(kept, g)),
         "memory of another",
     ),
-    "other memory without help": (with_memory_of(without_help), "memory of another"),
+    "other memory without help": (with_memory_of(without_help), "memory of another|setting `data`"),
     "an operator under the name of another": (lambda m, g: torch.ops.aten.relu.nodeproof_curved(g), "cannot follow"),
     "what the memory had": (lambda m, g: g * torch.empty(4, dtype=g.dtype), "not finite"),
     "a mask for training": (lambda m, g: g + torch.native_dropout(g, 0.5, False)[1], "for training"),
@@ -1235,3 +1237,99 @@ class Lists(torch.nn.Module):
     def forward(self, x):
         values: list[list[float]] = x.tolist()
         return x * len(values)
+
+
+class Late(torch.nn.Module):
+    """Changes a constant after its use; units that no attributes here wake show whether that was noticed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = gcn()
+
+    def forward(self, x, edge_index):
+        threshold = torch.tensor([-5.5, -5.4, -5.6]).to(x)
+        woken = (x @ torch.ones(6, 3).to(x) + threshold).relu()
+        threshold.add_(torch.tensor([0.4, -0.4, 0.3]).to(x))
+        return self.base(x, edge_index) + woken
+
+
+def test_constants_may_change_after_their_use() -> None:
+    of, module = data(), Late().eval()
+    graph, model = from_pyg(module, of)
+    full = of.clone()
+    full.x = torch.ones_like(of.x)
+    theirs = module(full.x, full.edge_index).detach().double().numpy()
+    ours = Evaluator(model, graph).logits(full.x.numpy().astype(bool))
+    assert np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1])).max() < 1e-4
+
+
+def test_what_all_logits_have_in_common_hides_nothing() -> None:
+    ours = np.random.default_rng(0).normal(size=(5, 3))
+    theirs = ours + 2.0**34
+    assert _comparison(theirs, ours, 1e-9, torch.float64).largest < 1e-4
+    theirs[2, 1] += 0.5
+    with pytest.raises(VerificationError, match="at node 2"):
+        _comparison(theirs, ours, 1e-9, torch.float64)
+
+
+def test_a_tensor_of_ones_own_does_not_take_followed_values() -> None:
+    class Takes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.base = gcn()
+
+        def forward(self, x, edge_index):
+            values = [[0.0] * 6] * 12
+            try:
+                other = torch.tensor(values).to(x)
+                other.data = x
+                values = other.tolist()
+            except Exception:
+                pass
+            return self.base(x, edge_index) + torch.tensor(values).to(x)[:, :3] ** 2
+
+    with pytest.raises(VerificationError, match="setting `data`"):
+        from_pyg(Takes(), data())
+
+
+def test_a_module_that_is_copied_in_its_own_way_is_refused() -> None:
+    class Other(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def cpu(self):
+            return self.inner
+
+        def forward(self, x, edge_index):
+            return torch.nn.functional.relu6(self.inner(x, edge_index))
+
+    with pytest.raises(VerificationError, match="'cpu'|a cpu of its own"):
+        from_pyg(Other(), data())
+
+
+def test_a_cache_of_calls_is_state() -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner, self.calls = gcn(), functools.lru_cache(None)(lambda key: key)
+
+        def forward(self, x, edge_index):
+            self.calls(object())
+            logits = self.inner(x, edge_index)
+            return logits if self.calls.cache_info().currsize < 40 else -logits
+
+    with pytest.raises(VerificationError, match="'calls'"):
+        from_pyg(Counting(), data())
+
+
+def test_parts_without_entries_are_left_out() -> None:
+    class Empty(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, x, edge_index):
+            return torch.cat([torch.empty(0), self.inner(x, edge_index)], 1)
+
+    from_pyg(Empty(), data())

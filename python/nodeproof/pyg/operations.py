@@ -76,10 +76,10 @@ def _parameters(function: Callable[..., Result]) -> frozenset[str]:
 
 
 def numbers(value: Any) -> npt.NDArray[Any]:
-    """A constant as an array of doubles."""
+    """A constant as an array of doubles of its own: the module may change the tensor later."""
     torch = optional("torch", "pyg", "from_pyg()")
     if isinstance(value, torch.Tensor):
-        return np.asarray(value.detach().to(torch.float64).numpy())
+        return np.array(value.detach().to(torch.float64).numpy())
     return np.asarray(value, dtype=np.float64)
 
 
@@ -448,6 +448,7 @@ def _repeat(self: Expression, repeats: list[int]) -> Expression:
 @rule("cat")
 def _cat(tensors: list[Any], dim: int = 0) -> Expression:
     like = next(part for part in tensors if isinstance(part, Expression))
+    tensors = [part for part in tensors if tuple(part.shape) != (0,)]  # which PyTorch leaves out
     dim, total, start = dim % len(like.shape), sum(part.shape[dim] for part in tensors), 0
     result: Expression | None = None
     for part in tensors:

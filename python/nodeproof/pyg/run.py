@@ -156,9 +156,10 @@ def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
 
 def _forget(modules: list[Any]) -> None:
     """Empties caches of what was computed from attributes, as SGConv(cached=True) has one."""
+    torch = optional("torch", "pyg", "from_pyg()")
     for part in modules:
         for name in _KEPT_OF_ATTRIBUTES:
-            if getattr(part, name, None) is not None:
+            if isinstance(getattr(part, name, None), torch.Tensor):
                 setattr(part, name, None)
 
 

@@ -21,7 +21,13 @@ from ..errors import VerificationError
 from .trace import constant_behind
 
 #: Methods by which an object says what a copy of it is.
-_WAYS_TO_COPY = ("__deepcopy__", "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__")
+_WAYS_TO_COPY = (
+    "__deepcopy__", "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__new__", "__getnewargs__",
+    "__getnewargs_ex__",
+)  # fmt: skip
+#: The same of modules and of containers, whose copies are filled.
+_OF_MODULES = ("cpu", "to", "_apply", "double", "float", "eval", "train")
+_OF_CONTAINERS = ("__setitem__", "append", "extend", "add", "update", "__setattr__")
 #: Attributes of a module whose contents are attributes themselves.
 _OF_PARTS = ("_parameters", "_buffers", "_modules")
 #: Values that consist of nothing else.
@@ -57,13 +63,24 @@ def held_modules(module: Any) -> list[Any]:
 
 def check_copies(module: Any) -> None:
     """Refuses modules with objects that decide for themselves what a copy of them is."""
+    torch = optional("torch", "pyg", "from_pyg()")
     for value in _walk([module], into_code=False):
-        for name in () if isinstance(value, (type, *_PLAIN)) else _WAYS_TO_COPY:
+        for name in _ways_to_copy(value, torch):
             if not _is_installed(getattr(getattr(value, name, None), "__code__", None)):
                 raise VerificationError(
                     f"the module has a {type(value).__name__} with a {name} of its own; nodeproof runs copies of the module, "
                     "and cannot know whether these are the same then"
                 )
+
+
+def _ways_to_copy(value: Any, torch: Any) -> tuple[str, ...]:
+    """Methods of an object that a copy of it depends on."""
+    if isinstance(value, (type, *_PLAIN)) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return ()
+    if isinstance(value, torch.nn.Module):
+        return _WAYS_TO_COPY + _OF_MODULES
+    is_filled = isinstance(value, (Mapping, Set, list, deque)) or not hasattr(value, "__dict__")
+    return _WAYS_TO_COPY + _OF_CONTAINERS if is_filled else _WAYS_TO_COPY
 
 
 @functools.cache
@@ -142,6 +159,8 @@ def _inside(value: Any, torch: Any) -> list[Any]:
         return [value.__func__]
     if isinstance(value, BuiltinFunctionType):
         return [value.__self__]
+    if isinstance(value, functools._lru_cache_wrapper):
+        return [value.__wrapped__, tuple(value.cache_info())]
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords, *own]
     if isinstance(value, Mapping):

@@ -10,6 +10,8 @@ results of operations are, their strides and whose memory they share, is taken f
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -111,7 +113,29 @@ class Trace:
     def watching(self, module: Any) -> Any:
         """A context in which every operation goes through the trace."""
         self._paths = {id(part): (path, _kind(part)) for path, part in module.named_modules()}
-        return mode(self.performed)
+        contexts = ExitStack()
+        contexts.enter_context(self._guarding_data())
+        contexts.enter_context(mode(self.performed))
+        return contexts
+
+    @contextmanager
+    def _guarding_data(self) -> Iterator[None]:
+        """A context in which `tensor.data = followed` is refused, of which PyTorch asks nobody."""
+        torch = optional("torch", "pyg", "from_pyg()")
+        own = torch._C.TensorBase.data
+
+        def change(tensor: Any, value: Any) -> None:
+            if isinstance(value, self._class):
+                error = self.refuse("gives a tensor other values by setting `data`; make a new tensor")
+                self.fail(error)
+                raise error
+            own.__set__(tensor, value)
+
+        torch.Tensor.data = property(own.__get__, change)
+        try:
+            yield
+        finally:
+            del torch.Tensor.data
 
     def refuse(self, problem: str, kind: type[VerificationError] = VerificationError) -> VerificationError:
         """Takes note of something that must not be, and where."""

@@ -32,6 +32,8 @@ _TOLERANCE = 1e-4
 _UNITS = 32
 #: The same in double precision: far above rounding, far below any other formula.
 _DOUBLE_TOLERANCE = 1e-9
+#: Units in the last place of the largest logit that logits may differ by in any case.
+_COMMON_UNITS = 1024
 #: Relative difference up to which entries of two propagations are the same in double precision.
 _DOUBLE_ROUNDING = 2e-14
 #: Attribute matrices with more entries are large.
@@ -167,7 +169,7 @@ def _followed(
     model = model_of(logits, attributes, what.graph.adjacency, rounding)
     what.step()
     network = _Network(model, what.graph, end)
-    compared = [_comparison(before, network.output(inputs[0]), tolerance)]
+    compared = [_comparison(before, network.output(inputs[0]), tolerance, subject.dtype)]
     return network, compared + [_compared(what, subject, network, x, tolerance) for x in inputs[1:]]
 
 
@@ -253,16 +255,22 @@ def _compared(what: _Import, subject: Subject, network: _Network, x: npt.NDArray
     """Holds the model against the module on `x` in place of the attributes."""
     theirs = subject.logits(x)
     what.step()
-    return _comparison(theirs, network.output(x), tolerance)
+    return _comparison(theirs, network.output(x), tolerance, subject.dtype)
 
 
-def _comparison(theirs: npt.NDArray[np.float64], ours: npt.NDArray[np.float64], tolerance: float) -> _Comparison:
+def _comparison(
+    theirs: npt.NDArray[np.float64], ours: npt.NDArray[np.float64], tolerance: float, dtype: Any
+) -> _Comparison:
+    torch = optional("torch", "pyg", "from_pyg()")
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
     # Margins are all that matters, and log_softmax moves all logits of a node alike.
     difference = np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1]))
     largest = float(difference.max()) if difference.size else 0.0
-    allowed = tolerance * max(float(np.abs(theirs).max()), float(np.abs(ours).max()), 1e-30)
+    # Of what is common to all logits of a node only the rounding counts.
+    centred = max(float(np.abs(logits - logits[:, :1]).max(initial=0.0)) for logits in (theirs, ours))
+    common = max(float(np.abs(logits).max(initial=0.0)) for logits in (theirs, ours))
+    allowed = max(tolerance * centred, _COMMON_UNITS * float(torch.finfo(dtype).eps) * common, 1e-30)
     if not largest <= allowed:
         node = int(np.argmax(difference.max(axis=1)))
         raise VerificationError(

@@ -51,7 +51,7 @@ pub(in crate::engines) fn decide(
         margins[k] = margins[k].map(|known| known.max(root.lower));
         match root.outcome {
             Outcome::Found => return decision,
-            Outcome::Closed => {}
+            Outcome::Closed => margins[k] = margins[k].map(|known| known.max(Bound::Positive)),
             Outcome::Open => open.push((ClassId(k as u32), root)),
         }
     }
