@@ -177,7 +177,8 @@ function remarks({ byVerdict, positive, unknown }: Margins, thresholds: number[]
   return [
     positive > 0 &&
       `Not drawn: ${plural(positive, "robust node")} whose margin is proven positive, by how much is not known. `,
-    unknown > 0 && `Not drawn: ${plural(unknown, "node")} without a known margin (decided by an attack, or numbers overflowed). `,
+    unknown > 0 &&
+      `Not drawn: ${plural(unknown, "node")} without a known margin (decided by an attack, or numbers overflowed). `,
     outside > 0 && `The bars at the ends include ${plural(outside, "node")} further out. `,
   ];
 }

@@ -270,7 +270,8 @@ def _comparison(
     # Of what is common to all logits of a node only the rounding counts.
     centred = max(float(np.abs(logits - logits[:, :1]).max(initial=0.0)) for logits in (theirs, ours))
     common = max(float(np.abs(logits).max(initial=0.0)) for logits in (theirs, ours))
-    allowed = max(tolerance * centred, _COMMON_UNITS * float(torch.finfo(dtype).eps) * common, 1e-30)
+    rounding = min(tolerance, _COMMON_UNITS * float(torch.finfo(dtype).eps))
+    allowed = max(tolerance * centred, rounding * common, tolerance * 1e-30)
     if not largest <= allowed:
         node = int(np.argmax(difference.max(axis=1)))
         raise VerificationError(
