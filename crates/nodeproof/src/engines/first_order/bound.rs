@@ -39,7 +39,7 @@ pub(super) struct Bounded {
     pub(super) selected: Vec<SlicedFlip>,
     /// The gain of the last of the flips that are left.
     pub(super) last: f64,
-    /// Whether a limit was reached before the bound was as good as it gets.
+    /// Whether a limit was reached, so that nothing is known.
     pub(super) cut: bool,
 }
 
@@ -51,7 +51,7 @@ impl Bounded {
 
     /// Whether the margin is positive for all sets.
     pub(super) fn is_positive(&self) -> bool {
-        self.value > self.error
+        !self.cut && self.value > self.error
     }
 }
 

@@ -1,12 +1,14 @@
 //! The lemmas of bounds of first order, against every admissible set of small random networks.
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::base::{Base, Unit};
+use super::bound::{At, Bounding};
 use super::cones::Cones;
 use super::linearisation::{Linearisation, UnitSlopes};
 use super::screening::Screening;
@@ -14,6 +16,7 @@ use super::target::Target;
 use crate::budget::{Budget, LocalBudget};
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
+use crate::engines::complete::Patience;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
@@ -190,6 +193,27 @@ fn gains_bound_the_margin_of_every_set() {
         }
     });
     assert!(checked > 5_000 && bent > 500, "{checked} {bent}");
+}
+
+/// A bound that was not finished proves nothing.
+#[test]
+fn nothing_is_known_when_time_is_up() {
+    let mut cut = 0;
+    each_target(100, |shared, slice, _| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        let base = Base::new(&target, &mut attack, y, Vec::new());
+        let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
+        let patience = Patience { branch: true, deadline: Some(Instant::now()) };
+        let mut bounding = Bounding::default();
+        let screened = bounding.by_screening(at, &mut attack, None, &[], &patience, |_, _| false);
+        let listed = bounding.of_list(at, &attack, None, &target.all_flips(&base), &patience);
+        for bounded in [screened, listed] {
+            assert!(!(bounded.cut && bounded.is_positive()), "{bounded:?}");
+            cut += usize::from(bounded.cut);
+        }
+    });
+    assert!(cut > 100, "{cut}");
 }
 
 /// Lemma 40: whatever gains at least the threshold is listed.
