@@ -47,10 +47,12 @@ impl Effort {
         }
     }
 
-    /// Whether the dual is the bound to begin with: at depth that of first order costs less, and says more.
+    /// Whether the dual is the bound to begin with: without hidden layers it is exact; at depth that of first order costs less,
+    /// and says more.
     fn starts_with_dual(&self, network: &Network) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.engine == Engine::Fast || network.has_one_hidden_layer() || is_late
+        let is_linear = network.model().hidden_layers() == 0;
+        self.engine == Engine::Fast || is_linear || network.has_one_hidden_layer() || is_late
     }
 
     /// When to give up a target that was begun at `start`.
