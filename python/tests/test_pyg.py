@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 
 import numpy as np
 import pytest
@@ -517,3 +518,18 @@ def test_masks_and_directions_of_data() -> None:
         nodeproof.Split.from_pyg(of)
     with pytest.raises(nodeproof.InputError, match="no train_mask"):
         nodeproof.Split.from_pyg(data())
+
+
+def test_a_logger_is_no_state() -> None:
+    """A logger remembers which levels it was asked for, and nothing that a result depends on."""
+
+    class Logging(Network):
+        def __init__(self) -> None:
+            super().__init__(GCNConv(6, 5), GCNConv(5, 3))
+            self.log = logging.getLogger("nodeproof.tests")
+
+        def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+            self.log.debug("here")
+            return super().forward(x, edge_index)
+
+    assert from_pyg(Logging(), data())[1].propagation == "symmetric-gcn"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import logging
 import os
 import random
 import re
@@ -107,7 +108,7 @@ def hash_of(value: Any, known: Mapping[int, str] = {}) -> str:
             continue
         if isinstance(part, _PLAIN):
             digest.update(repr(part).encode())
-        elif isinstance(part, (type, ModuleType, CodeType, BuiltinFunctionType)):
+        elif isinstance(part, (type, ModuleType, CodeType, BuiltinFunctionType, logging.Logger)):
             digest.update(str(id(part)).encode())
         elif isinstance(part, torch.Tensor):
             digest.update(f"{part.dtype} {tuple(part.shape)} {part.requires_grad} {part.layout}".encode())
@@ -147,7 +148,7 @@ def _walk(values: list[Any], known: Mapping[int, str] = {}, into_code: bool = Tr
 def _inside(value: Any, torch: Any) -> list[Any]:
     """What an object would be made of anew, as far as it tells."""
     own = [value.__dict__] if getattr(value, "__dict__", None) else []
-    if isinstance(value, (type, ModuleType, CodeType, weakref.ref)) or hasattr(type(value), "_nodeproof_trace"):
+    if isinstance(value, (type, ModuleType, CodeType, weakref.ref, logging.Logger)) or hasattr(type(value), "_nodeproof_trace"):
         return []
     if isinstance(value, torch.Tensor):
         return [*own, value.grad if value.is_leaf else None]
