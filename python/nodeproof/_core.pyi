@@ -150,6 +150,7 @@ class Settings:
         target_class: str,
         time_limit: float | None,
         total_time_limit: float | None,
+        memory_limit: str,
         threads: int,
     ) -> Settings: ...
     def check(self, graph: Graph, model: Model, nodes: npt.NDArray[np.uint32], scan: bool) -> None: ...

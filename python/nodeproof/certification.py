@@ -41,6 +41,7 @@ class Settings:
     target_class: TargetClass
     time_limit: float | None
     total_time_limit: float | None = None
+    memory_limit: int | str = "1G"
     threads: int = 0
 
     def on(self, graph: Graph, most: bool = False) -> _core.Settings:
@@ -52,6 +53,7 @@ class Settings:
             str(self.target_class),
             _seconds("time_limit", self.time_limit),
             _seconds("total_time_limit", self.total_time_limit),
+            str(self.memory_limit),
             whole("threads", self.threads),
         )
 
@@ -77,6 +79,7 @@ def certify(
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
     total_time_limit: float | None = None,
+    memory_limit: int | str = "1G",
     threads: int = 0,
     timings: bool = False,
     progress: Progress = None,
@@ -94,6 +97,7 @@ def certify(
             it is decided.
         time_limit: most seconds for one node, or `None`; one that takes longer stays undecided.
         total_time_limit: seconds after which no node gets more than the `fast` engine, or `None`.
+        memory_limit: most memory for one node, as bytes or like "512M"; one that needs more stays undecided.
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
         timings: keeps the seconds spent on each node.
         progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
@@ -113,7 +117,7 @@ def certify(
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, total_time_limit, threads).on(graph)
+    settings = Settings(budget, engine, target_class, time_limit, total_time_limit, memory_limit, threads).on(graph)
     with observer(progress, "certify") as tell:
         made = _core.certify(graph._core, model._core, settings, targets, flag("timings", timings), tell)
     return Certificates(made, graph)
@@ -135,6 +139,7 @@ def radius(
     target_class: TargetClass = "predicted",
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
+    memory_limit: int | str = "1G",
     scan: bool = False,
     threads: int = 0,
     timings: bool = False,
@@ -156,8 +161,8 @@ def radius(
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, threads=threads).on(graph, most=True)
+    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads)
     scan, timings = flag("scan", scan), flag("timings", timings)
     with observer(progress, "radius") as tell:
-        made = _core.radius(graph._core, model._core, settings, targets, scan, timings, tell)
+        made = _core.radius(graph._core, model._core, settings.on(graph, most=True), targets, scan, timings, tell)
     return Radii(made, graph)

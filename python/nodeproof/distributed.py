@@ -55,6 +55,7 @@ def certify(
     target_class: TargetClass = "predicted",
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
+    memory_limit: int | str = "1G",
     timings: bool = False,
     chunk: int | None = None,
     retries: int = 3,
@@ -76,7 +77,7 @@ def certify(
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, threads=1)
+    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=1)
     work = _Certify(settings, flag("timings", timings))
     checked = settings.on(graph)
     checked.check(graph._core, model._core, targets, False)
@@ -102,6 +103,7 @@ def radius(
     target_class: TargetClass = "predicted",
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
+    memory_limit: int | str = "1G",
     scan: bool = False,
     timings: bool = False,
     chunk: int | None = None,
@@ -114,7 +116,7 @@ def radius(
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, threads=1)
+    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=1)
     work = _Radius(settings, flag("scan", scan), flag("timings", timings))
     checked = settings.on(graph, most=True)
     checked.check(graph._core, model._core, targets, work.scan)

@@ -56,6 +56,7 @@ def explain(
     target_class: TargetClass = "predicted",
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
+    memory_limit: int | str = "1G",
     threads: int = 0,
     radius: bool = True,
 ) -> Explanation:
@@ -65,7 +66,7 @@ def explain(
         graph, model: what is certified.
         node: the id or the name of the node.
         global_budget, …, local_budget_at: what the attacker may change; see `Budget`.
-        target_class, engine, threads: as in `certify`.
+        target_class, engine, memory_limit, threads: as in `certify`.
         time_limit: most seconds for the node under one budget, or `None`.
         radius: where several flips change the class, finds out whether fewer do, and shows the smallest witness.
 
@@ -93,7 +94,7 @@ def explain(
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, threads=threads).on(graph)
+    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads).on(graph)
     certified, searched, logits, text = _core.explain(graph._core, model._core, settings, place, flag("radius", radius))
     certificate = Certificates(certified, graph)[0]
     with np.errstate(invalid="ignore"):  # Logits may have overflowed.

@@ -19,6 +19,8 @@ from .witness import Flip, Witness
 
 VERDICTS = np.array(["robust", "nonrobust", "undecided"])
 ENGINES = np.array(["fast", "tight", "complete"])
+#: What keeps nodes from being decided; "" stands for nothing, and comes last.
+OBSTACLES = np.array(["engine", "time", "memory", "overflow", ""])
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -187,6 +189,9 @@ class Certificate:
     lower: float | None
     #: Undecided only: the smallest margin is at most `upper`; `None` if nothing is known.
     upper: float | None
+    #: Undecided only: what kept the node from being decided: the `engine` (a stronger one may decide it), `time`, `memory`, or
+    #: `overflow` of numbers.
+    undecided_because: str | None
     #: Nonrobust only: flips that change the class.
     witness: Witness | None
     #: The engine that settled the node, or the last one that tried.
@@ -310,6 +315,12 @@ class Certificates(_Results):
         return self._columns["upper"]
 
     @property
+    def undecided_because(self) -> Words:
+        """For undecided nodes what kept them from being decided: `engine`, `time`, `memory` or `overflow`. "" for others."""
+        words: Words = OBSTACLES[self._columns["undecided_because"]]
+        return words
+
+    @property
     def witness_margin(self) -> Floats:
         """For nonrobust nodes the margin over the class that overtakes under the witness. NaN for others."""
         return self._columns["witness_margin"]
@@ -374,6 +385,7 @@ class Certificates(_Results):
             margins=self.margins[place],
             lower=float(column["lower"]) if undecided else None,
             upper=float(column["upper"]) if undecided and not np.isnan(column["upper"]) else None,
+            undecided_because=str(OBSTACLES[column["undecided_because"]]) or None,
             witness=self._witness(place),
             engine=str(ENGINES[column["engine"]]),
             branches=int(column["branches"]),
@@ -383,7 +395,8 @@ class Certificates(_Results):
         return (self[place] for place in range(len(self)))
 
     def _words(self, column: str) -> npt.NDArray[Any]:
-        return self.verdicts if column == "verdict" else self.engines if column == "engine" else self._columns[column]
+        words = {"verdict": VERDICTS, "engine": ENGINES, "undecided_because": OBSTACLES}
+        return words[column][self._columns[column]] if column in words else self._columns[column]
 
     def __repr__(self) -> str:
         counts = self.summary

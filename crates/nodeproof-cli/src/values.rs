@@ -108,6 +108,11 @@ pub(crate) fn time_limit(text: &str) -> Result<Limit<Duration>, String> {
     }
 }
 
+/// Parses `--memory-limit`.
+pub(crate) fn memory_limit(text: &str) -> Result<usize, String> {
+    settings::memory_limit("memory_limit", text).map_err(|_| "give a number of bytes, such as 512M or 4G".to_owned())
+}
+
 /// Global budgets to compare under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Budgets(pub(crate) Vec<u32>);

@@ -109,7 +109,36 @@ pub enum Evidence {
         lower: Bound,
         /// The smallest margin found under an admissible set: the truth lies between. `None` if nothing is known.
         upper: Option<f64>,
+        /// What kept it from being decided; `None` in results that do not say.
+        because: Option<Obstacle>,
     },
+}
+
+/// What keeps a node from being decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// The strongest engine that was asked for does not branch.
+    Engine,
+    /// A time limit.
+    Time,
+    /// The memory limit.
+    Memory,
+    /// Numbers that may overflow.
+    Overflow,
+}
+
+impl Obstacle {
+    /// `engine`, `time`, `memory` or `overflow`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Engine => "engine",
+            Self::Time => "time",
+            Self::Memory => "memory",
+            Self::Overflow => "overflow",
+        }
+    }
 }
 
 impl Evidence {
@@ -200,6 +229,14 @@ impl Certificate {
     pub fn witness(&self) -> Option<&Witness> {
         match &self.evidence {
             Evidence::Witness(witness) => Some(witness),
+            _ => None,
+        }
+    }
+
+    /// What kept an undecided node from being decided, if that is known.
+    pub fn undecided_because(&self) -> Option<Obstacle> {
+        match self.evidence {
+            Evidence::Open { because, .. } => because,
             _ => None,
         }
     }

@@ -42,7 +42,7 @@ mod npz;
 mod tensors;
 
 pub use budget::{Budget, BudgetError, Direction, Limits, LocalBudget, Percent};
-pub use certificate::{Bound, Certificate, Evidence, Verdict, Witness};
+pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};
 pub use flip::Flip;
 pub use graph::{
     Cleaning, Graph, GraphError, GraphOptions, GraphStatistics, Names, Part, Split, SplitError, SplitSize,

@@ -73,6 +73,8 @@ impl PyCertificates {
         columns.set_item("worst_class", integers(&|record| record.worst_class.0.into()))?;
         columns.set_item("lower", floats(&lower))?;
         columns.set_item("upper", floats(&upper))?;
+        let because = |record: &Certificate| record.undecided_because().map_or(-1, |obstacle| obstacle as i64);
+        columns.set_item("undecided_because", integers(&because))?;
         columns.set_item("flips", integers(&|record| record.witness().map_or(-1, |found| found.flips.len() as i64)))?;
         columns.set_item("witness_class", integers(&|record| class(record.witness().map(|found| found.class))))?;
         columns.set_item("witness_margin", floats(&|record| record.witness().map(|found| found.margin)))?;

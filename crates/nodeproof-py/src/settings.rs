@@ -1,6 +1,6 @@
 //! How nodes are certified.
 
-use nodeproof::settings::time_limit as seconds;
+use nodeproof::settings::{memory_limit as bytes, time_limit as seconds};
 use nodeproof::{Certifier, CertifySettings};
 use pyo3::prelude::*;
 
@@ -24,6 +24,7 @@ impl PySettings {
         target_class: &str,
         time_limit: Option<f64>,
         total_time_limit: Option<f64>,
+        memory_limit: &str,
         threads: usize,
     ) -> PyResult<Self> {
         let mut settings = CertifySettings::new(budget.0.clone());
@@ -32,6 +33,7 @@ impl PySettings {
         settings.time_limit = time_limit.map(|limit| seconds("time_limit", limit)).transpose().raised(py)?;
         settings.total_time_limit =
             total_time_limit.map(|limit| seconds("total_time_limit", limit)).transpose().raised(py)?;
+        settings.memory_limit = bytes("memory_limit", memory_limit).raised(py)?;
         settings.threads = threads;
         Ok(Self(settings))
     }

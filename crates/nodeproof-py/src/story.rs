@@ -6,9 +6,9 @@ use std::sync::Arc;
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
     AttributeId, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip, Network, NodeId,
-    Radius,
+    Obstacle, Radius,
 };
-use nodeproof_report::story::{self, Story};
+use nodeproof_report::story::{self, Options, Story};
 use nodeproof_report::text::{Emphasis, Style};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -52,7 +52,7 @@ pub(crate) fn explain<'py>(
             story = story.with_radius(&graph, radius);
         }
         let search = format!("radius(graph, model, nodes=[{node}])");
-        let words = story.in_words(Style::default(), story.hint(remedy(&settings), &search).as_deref());
+        let words = story.in_words(Style::default(), story.hint(remedy(&settings, story.because), &search).as_deref());
         let header = Header::new(&graph, &model, &settings, 1);
         let radii = radius.map(|radius| {
             let mut radii = Radii::new(header.clone());
@@ -101,12 +101,13 @@ fn take_witness(certificate: &mut Certificate, radius: &Radius) {
     }
 }
 
+/// How options are written here.
+const OPTIONS: Options = Options { name: str::to_owned, strongest: "engine=\"complete\"" };
+
 /// What may decide what these settings leave undecided.
-fn remedy(settings: &CertifySettings) -> Option<String> {
-    if settings.engine != Engine::Complete {
-        return Some("engine=\"complete\"".to_owned());
-    }
-    settings.time_limit.map(|limit| format!("a longer time_limit (now {} s)", limit.as_secs_f64()))
+fn remedy(settings: &CertifySettings, because: Option<Obstacle>) -> Option<String> {
+    let likely = if settings.engine == Engine::Complete { Obstacle::Time } else { Obstacle::Engine };
+    story::remedy(settings, [because.unwrap_or(likely)], OPTIONS)
 }
 
 /// A flip as a sentence, seen from `target` if that is given.

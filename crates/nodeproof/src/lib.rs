@@ -60,9 +60,9 @@ pub use network::Network;
 pub use nodeproof_problem::{
     Activation, Architecture, AttributeId, Bound, Budget, BudgetError, Certificate, CertifySettings, ClassId, Cleaning,
     Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits,
-    LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Part, Pattern, Percent, Propagation,
-    Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term,
-    TrainSettings, Verdict, Weight, Witness,
+    LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent,
+    Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass,
+    Term, TrainSettings, Verdict, Weight, Witness,
 };
 pub use nodeproof_problem::{
     budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results, settings,

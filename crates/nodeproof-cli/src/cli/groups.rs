@@ -137,6 +137,11 @@ pub(crate) struct EngineArguments {
     pub(crate) engine: EngineChoice,
     #[command(flatten)]
     pub(crate) limit: TimeLimitArguments,
+    /// Most memory for one node, as bytes or with K, M, G or T; a node that needs more stays undecided
+    ///
+    /// As many nodes are looked at at a time as there are threads. The `fast` engine needs little and has no limit.
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = values::memory_limit, allow_hyphen_values = true)]
+    pub(crate) memory_limit: usize,
 }
 
 /// When to give up on a node.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use nodeproof::files::{Keep, Unfinished};
 use nodeproof::results::{Header, Record};
-use nodeproof::{Certificate, Certifier, CertifySettings, Event, NodeId};
+use nodeproof::{Certificate, Certifier, CertifySettings, Event, NodeId, Obstacle};
 use nodeproof_report::tally::Summary;
 use nodeproof_report::text::{counted, percentage};
 use serde::Serialize;
@@ -249,12 +249,13 @@ impl Certified {
 
 /// What would settle undecided nodes; `None` if there are none, or nothing would.
 fn hint(summary: &Summary, settings: &CertifySettings) -> Option<String> {
-    let (settled, undecided) = (summary.settled(), summary.all().undecided);
-    if settled.unknown > 0 {
-        let nodes = counted(settled.unknown, "node");
+    let obstacles = summary.obstacles();
+    if let Some(&count) = obstacles.get(&Obstacle::Overflow) {
+        let nodes = counted(count, "node");
         return Some(format!("numbers overflow at {nodes}, of which nothing is known; check the weights"));
     }
-    let remedy = engine::remedy(settings).filter(|_| undecided > 0)?;
+    let undecided = summary.all().undecided;
+    let remedy = engine::remedy(settings, obstacles.keys().copied()).filter(|_| undecided > 0)?;
     Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node")))
 }
 
@@ -294,36 +295,34 @@ mod tests {
         assert_eq!(problem(2, 4).as_deref(), Some("it is about node 4, but this run has no more nodes"));
     }
 
-    /// A summary of one undecided node with this lower bound, left by this engine.
-    fn undecided(lower: Bound, engine: Engine) -> Summary {
+    /// A summary of one undecided node.
+    fn undecided(because: Obstacle) -> Summary {
         let mut summary = Summary::new(None);
-        let evidence = Evidence::Open { lower, upper: None };
-        let mut certificate = Certificate::new(NodeId(0), ClassId(0), ClassId(0), evidence, vec![None, Some(lower)]);
-        certificate.engine = engine;
-        summary.add(&certificate);
+        let lower = Bound::AtLeast(-1.0);
+        let evidence = Evidence::Open { lower, upper: None, because: Some(because) };
+        let margins = vec![None, Some(lower)];
+        summary.add(&Certificate::new(NodeId(0), ClassId(0), ClassId(0), evidence, margins));
         summary
     }
 
     #[test]
     fn hints_are_given_where_they_help() {
         let mut settings = CertifySettings::default();
-        let known = Bound::AtLeast(-1.0);
-        let fast = undecided(known, Engine::Fast);
         let words = "--engine complete may settle the 1 undecided node";
-        assert_eq!(hint(&fast, &settings).as_deref(), Some(words));
-        settings.engine = Engine::Complete;
-        assert_eq!(hint(&undecided(known, Engine::Complete), &settings), None, "nothing would help");
-        settings.time_limit = Some(Duration::from_secs(10));
+        assert_eq!(hint(&undecided(Obstacle::Engine), &settings).as_deref(), Some(words));
+        (settings.engine, settings.time_limit) = (Engine::Complete, Some(Duration::from_secs(10)));
         let words = "a longer --time-limit (now 10 s) may settle the 1 undecided node";
-        assert_eq!(hint(&undecided(known, Engine::Complete), &settings).as_deref(), Some(words));
-        let unknown = hint(&undecided(Bound::Unknown, Engine::Fast), &settings);
+        assert_eq!(hint(&undecided(Obstacle::Time), &settings).as_deref(), Some(words));
+        let words = "a larger --memory-limit (now 1G) may settle the 1 undecided node";
+        assert_eq!(hint(&undecided(Obstacle::Memory), &settings).as_deref(), Some(words));
+        let unknown = hint(&undecided(Obstacle::Overflow), &settings);
         assert!(unknown.is_some_and(|hint| hint.starts_with("numbers overflow at 1 node")));
         assert_eq!(hint(&Summary::new(None), &settings), None, "all are decided");
     }
 
     #[test]
     fn a_gate_is_met_or_not() {
-        let gate = |share: &str| judge(share.parse().ok(), &undecided(Bound::Positive, Engine::Fast));
+        let gate = |share: &str| judge(share.parse().ok(), &undecided(Obstacle::Time));
         assert_eq!((gate("0%"), gate("1%")), (Outcome::Done, Outcome::GateFailed));
         assert_eq!(judge(None, &Summary::new(None)), Outcome::Done);
     }

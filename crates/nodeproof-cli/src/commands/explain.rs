@@ -60,7 +60,11 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
 /// What the reader might try next, if anything.
 fn hint(question: &Question, story: &Story) -> Option<String> {
     let search = format!("`nodeproof radius --nodes {}`", story.node.id);
-    story.hint(engine::remedy(&question.settings), &search)
+    let remedy = match story.because {
+        Some(obstacle) => engine::remedy(&question.settings, [obstacle]),
+        None => engine::any_remedy(&question.settings),
+    };
+    story.hint(remedy, &search)
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
         certificate.evidence = Evidence::Witness(Witness::new(Vec::new(), certificate.class, 0.0));
     });
     refused_certificate(&fixture, robust, "called undecided, but its margins are positive", |certificate| {
-        certificate.evidence = Evidence::Open { lower: certificate.margin(), upper: None };
+        certificate.evidence = Evidence::Open { lower: certificate.margin(), upper: None, because: None };
     });
     refused_certificate(&fixture, nonrobust, "above the margin without any flip", |certificate| {
         certificate.evidence = Evidence::Robust;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lines::LineWriter;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
-use crate::certificate::{Bound, Certificate, Evidence, Verdict, Witness, smallest};
+use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness, smallest};
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
 use crate::settings::Engine;
@@ -75,6 +75,8 @@ pub struct CertificateLine {
     lower: Option<Bound>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     upper: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    because: Option<Obstacle>,
     #[serde(flatten)]
     witness: WitnessFields,
     engine: Engine,
@@ -110,7 +112,7 @@ impl Record for Certificate {
 
     fn line(&self, header: &Header) -> CertificateLine {
         let (lower, upper) = match self.evidence {
-            Evidence::Open { lower, upper } => (Some(lower), upper),
+            Evidence::Open { lower, upper, .. } => (Some(lower), upper),
             _ => (None, None),
         };
         CertificateLine {
@@ -123,6 +125,7 @@ impl Record for Certificate {
             worst_class: self.worst_class,
             lower,
             upper,
+            because: self.undecided_because(),
             witness: WitnessFields::new(self.witness()),
             engine: self.engine,
             branches: self.branches,
@@ -158,7 +161,10 @@ impl Record for Certificate {
             (Verdict::Undecided, None) if line.lower.is_some_and(|stated| stated != lower) => {
                 return Err("its smallest margin is not that of its margins".to_owned());
             }
-            (Verdict::Undecided, None) => Evidence::Open { lower, upper: line.upper.filter(|&upper| upper < f64::MAX) },
+            (Verdict::Undecided, None) => {
+                let upper = line.upper.filter(|&upper| upper < f64::MAX);
+                Evidence::Open { lower, upper, because: line.because }
+            }
             _ => return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned()),
         };
         if worst != worst_class {
@@ -306,9 +312,10 @@ mod tests {
             r#"{"node":1,"label":1,"predicted":1,"class":1,"verdict":"robust","margins":[0.5,null],"worst_class":0,"engine":"fast"}"#
         );
         assert!(text(&certificate(Evidence::Robust, Bound::Positive)).contains(r#""margins":["positive",null]"#));
-        let open = Evidence::Open { lower: Bound::Unknown, upper: None };
+        let open = Evidence::Open { lower: Bound::Unknown, upper: None, because: Some(Obstacle::Overflow) };
         assert!(
-            text(&certificate(open, Bound::Unknown)).contains(r#""margins":[null,null],"worst_class":0,"lower":null,"#)
+            text(&certificate(open, Bound::Unknown))
+                .contains(r#""margins":[null,null],"worst_class":0,"lower":null,"because":"overflow","#)
         );
     }
 
@@ -316,13 +323,13 @@ mod tests {
     fn certificates_read_back() {
         let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1 };
         let witness = Witness { flips: vec![flip], class: ClassId(0), margin: -0.1 };
-        let open = |lower| Evidence::Open { lower, upper: Some(1.5) };
+        let open = |lower, because| Evidence::Open { lower, upper: Some(1.5), because };
         for (evidence, margin) in [
             (Evidence::Robust, Bound::AtLeast(0.5)),
             (Evidence::Robust, Bound::Positive),
             (Evidence::Witness(witness), Bound::AtLeast(-0.5)),
-            (open(Bound::AtLeast(-0.5)), Bound::AtLeast(-0.5)),
-            (open(Bound::Unknown), Bound::Unknown),
+            (open(Bound::AtLeast(-0.5), Some(Obstacle::Memory)), Bound::AtLeast(-0.5)),
+            (open(Bound::Unknown, None), Bound::Unknown),
         ] {
             let mut certificate = certificate(evidence, margin);
             (certificate.engine, certificate.branches) = (Engine::Complete, 12);

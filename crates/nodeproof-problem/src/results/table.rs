@@ -107,7 +107,7 @@ mod tests {
             Certificate::new(NodeId(node), ClassId(1), ClassId(1), evidence, margins)
         };
         let witness = Witness::new(vec![Flip::of(&graph, NodeId(1), AttributeId(2))], ClassId(0), -0.25);
-        let open = Evidence::Open { lower: Bound::Unknown, upper: None };
+        let open = Evidence::Open { lower: Bound::Unknown, upper: None, because: None };
         let mut nonrobust = certificate(1, Evidence::Witness(witness), Bound::AtLeast(-0.5));
         (nonrobust.label, nonrobust.branches) = (Some(ClassId(1)), 7);
         let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::budget::{Budget, LocalBudget};
-use crate::certificate::{Bound, Evidence};
+use crate::certificate::{Bound, Evidence, Obstacle};
 use crate::graph::Graph;
 use crate::ids::ClassId;
 use crate::matrix::Matrix;
@@ -63,7 +63,11 @@ fn written_results_read_back() {
     let mut certificates = Certificates::new(header());
     for (node, evidence, bound) in [
         (0, Evidence::Robust, Bound::Positive),
-        (1, Evidence::Open { lower: Bound::AtLeast(-0.5), upper: Some(0.25) }, Bound::AtLeast(-0.5)),
+        (
+            1,
+            Evidence::Open { lower: Bound::AtLeast(-0.5), upper: Some(0.25), because: Some(Obstacle::Time) },
+            Bound::AtLeast(-0.5),
+        ),
     ] {
         let record = Certificate::new(NodeId(node), ClassId(1), ClassId(0), evidence, margins(bound));
         certificates.records.push(record);

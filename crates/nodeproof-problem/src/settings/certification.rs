@@ -85,9 +85,14 @@ pub struct CertifySettings {
     pub time_limit: Option<Duration>,
     /// The time after which no target gets more than the `fast` engine.
     pub total_time_limit: Option<Duration>,
+    /// The most bytes of memory that engines beyond `fast` may take for the lists and subproblems of one target.
+    pub memory_limit: usize,
     /// Threads to use; 0 takes as many as there are cores. Results do not depend on it.
     pub threads: usize,
 }
+
+/// Bytes of memory that a target may take, unless another limit is set.
+pub const MEMORY_LIMIT: usize = 1 << 30;
 
 /// Most threads that may be asked for.
 const MOST_THREADS: usize = 1024;
@@ -104,7 +109,8 @@ pub fn check_threads(threads: usize) -> Result<(), SettingsError> {
 }
 
 impl CertifySettings {
-    /// The predicted classes under `budget`, the `fast` engine, no time limits, as many threads as cores.
+    /// The predicted classes under `budget`, the `fast` engine, no time limits, a gibibyte of memory for a target, as many
+    /// threads as cores.
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
@@ -112,6 +118,7 @@ impl CertifySettings {
             engine: Engine::default(),
             time_limit: None,
             total_time_limit: None,
+            memory_limit: MEMORY_LIMIT,
             threads: 0,
         }
     }
@@ -170,10 +177,37 @@ pub fn time_limit(option: &'static str, seconds: f64) -> Result<Duration, Settin
         .map_err(|_| SettingsError::value(option, seconds, "give a number of seconds such as 10"))
 }
 
+/// A number of bytes such as `512M`, with K, M, G or T for powers of 1024.
+///
+/// # Errors
+/// If it is something else, or more than fits.
+pub fn memory_limit(option: &'static str, text: &str) -> Result<usize, SettingsError> {
+    let trimmed = text.trim();
+    let (number, power) = match trimmed.char_indices().last() {
+        Some((end, unit)) if !unit.is_ascii_digit() => {
+            (&trimmed[..end], "KMGT".find(unit.to_ascii_uppercase()).map(|place| place + 1))
+        }
+        _ => (trimmed, Some(0)),
+    };
+    let bytes =
+        power.and_then(|power| number.trim().parse::<usize>().ok()?.checked_mul(1024usize.checked_pow(power as u32)?));
+    bytes.ok_or_else(|| SettingsError::value(option, text, "give a number of bytes such as 512M or 4G"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ids::ClassId;
+
+    #[test]
+    fn memory_has_units() {
+        let bytes = |text| memory_limit("memory_limit", text).ok();
+        assert_eq!(bytes("1000"), Some(1000));
+        assert_eq!((bytes("512M"), bytes(" 2 g ")), (Some(512 << 20), Some(2 << 30)));
+        for bad in ["", "M", "-1", "1.5G", "10X", "1GB", "99999999999999999999", "99999999999T"] {
+            assert_eq!(bytes(bad), None, "{bad}");
+        }
+    }
 
     #[test]
     fn nodes_are_checked() {

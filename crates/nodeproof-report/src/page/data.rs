@@ -280,7 +280,7 @@ impl CertificateColumns {
             file.records.iter().map(cell).collect()
         }
         let bounds = |record: &Certificate| match record.evidence {
-            Evidence::Open { lower, upper } => Some((BoundCell(lower), upper)),
+            Evidence::Open { lower, upper, .. } => Some((BoundCell(lower), upper)),
             _ => None,
         };
         Self {

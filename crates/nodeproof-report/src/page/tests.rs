@@ -1,7 +1,7 @@
 use nodeproof_problem::radius::Found;
 use nodeproof_problem::{
     AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Matrix, Model,
-    Names, Propagation, Radius, TargetClass, Witness,
+    Names, Obstacle, Propagation, Radius, TargetClass, Witness,
 };
 use serde_json::{Value, json};
 
@@ -38,8 +38,14 @@ fn certificates(graph: &Graph, nodes: &[u32]) -> Certificates {
     for &node in nodes {
         let (evidence, bound) = match node {
             1 | 5 => (Evidence::Witness(witness(graph, NodeId(node))), Bound::AtLeast(-0.75)),
-            2 => (Evidence::Open { lower: Bound::AtLeast(-0.25), upper: Some(0.5) }, Bound::AtLeast(-0.25)),
-            3 => (Evidence::Open { lower: Bound::Unknown, upper: None }, Bound::Unknown),
+            2 => (
+                Evidence::Open { lower: Bound::AtLeast(-0.25), upper: Some(0.5), because: Some(Obstacle::Time) },
+                Bound::AtLeast(-0.25),
+            ),
+            3 => (
+                Evidence::Open { lower: Bound::Unknown, upper: None, because: Some(Obstacle::Overflow) },
+                Bound::Unknown,
+            ),
             4 => (Evidence::Robust, Bound::Positive),
             _ => (Evidence::Robust, Bound::AtLeast(0.25)),
         };

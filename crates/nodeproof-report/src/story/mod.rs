@@ -29,10 +29,13 @@
 mod margin;
 mod named;
 mod number;
+mod remedy;
 mod witness;
 
 use nodeproof_problem::results::BudgetFields;
-use nodeproof_problem::{Bound, Budget, Certificate, ClassId, Engine, Evidence, Graph, NodeId, Radius, Verdict};
+use nodeproof_problem::{
+    Bound, Budget, Certificate, ClassId, Engine, Evidence, Graph, NodeId, Obstacle, Radius, Verdict,
+};
 use serde::Serialize;
 
 use crate::text::{self, Style, counted};
@@ -40,6 +43,7 @@ use crate::text::{self, Style, counted};
 pub use margin::{Margin, Status};
 pub use named::Named;
 pub use number::{bound, number};
+pub use remedy::{Options, remedy};
 pub use witness::{FlipStory, WitnessStory, flip_in_words};
 
 /// All there is to say of a node.
@@ -64,6 +68,9 @@ pub struct Story {
     /// Undecided only: the smallest margin that was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upper: Option<f64>,
+    /// Undecided only: what kept it from being decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Obstacle>,
     /// The engine that settled the node, or the last one that tried.
     pub engine: Engine,
     /// Subproblems that branch and bound looked at.
@@ -117,6 +124,7 @@ impl Story {
                 Evidence::Open { upper, .. } => upper,
                 _ => None,
             },
+            because: certificate.undecided_because(),
             engine: certificate.engine,
             branches: certificate.branches,
             margins: margins.collect(),
@@ -145,7 +153,7 @@ impl Story {
     pub fn hint(&self, remedy: Option<String>, search: &str) -> Option<String> {
         match self.verdict {
             Verdict::Robust => Some(format!("{search} finds how many flips it withstands")),
-            Verdict::Undecided if self.margin == Bound::Unknown => None,
+            Verdict::Undecided if self.because == Some(Obstacle::Overflow) => None,
             Verdict::Undecided => Some(format!("{} may settle it", remedy?)),
             Verdict::Nonrobust if self.radius.is_none_or(|radius| radius.exact) => None,
             Verdict::Nonrobust => Some(format!("{} may find fewer flips, or prove that there are none", remedy?)),
@@ -224,7 +232,10 @@ impl Story {
     fn gap_in_words(&self) -> String {
         let undecided = "undecided: neither proven nor refuted; the smallest margin an attacker can reach";
         match (self.margin, self.upper) {
-            (Bound::Unknown, _) => "undecided: numbers overflow, and nothing is known".to_owned(),
+            (Bound::Unknown, _) if self.because == Some(Obstacle::Overflow) => {
+                "undecided: numbers overflow, and nothing is known".to_owned()
+            }
+            (Bound::Unknown, _) => "undecided: nothing is known".to_owned(),
             (lower, None) => format!("{undecided} is at least {}", bound(lower.value())),
             (lower, Some(upper)) => {
                 let (lower, gap) = (bound(lower.value()), number(upper - lower.value()));
@@ -254,8 +265,13 @@ impl Story {
             0 => String::new(),
             branches => format!(" after {} of branch and bound", counted(branches as usize, "subproblem")),
         };
+        let why = match self.because {
+            Some(Obstacle::Time) => "; time was up",
+            Some(Obstacle::Memory) => "; memory was used up",
+            _ => "",
+        };
         match self.verdict {
-            Verdict::Undecided => format!("{engine} left it undecided{effort}"),
+            Verdict::Undecided => format!("{engine} left it undecided{effort}{why}"),
             _ => format!("settled by {engine}{effort}"),
         }
     }

@@ -97,12 +97,14 @@ fn other_verdicts_are_told_with_what_is_known() {
     let robust = "robust: no admissible set of flips changes the class; every margin stays";
     assert_eq!(words(Evidence::Robust, Bound::Positive), format!("{robust} above 0"));
     assert_eq!(words(Evidence::Robust, Bound::AtLeast(0.1)), format!("{robust} at 0.100 or above"));
-    let open = |lower, upper| words(Evidence::Open { lower, upper }, lower);
+    let open = |lower, upper, because| words(Evidence::Open { lower, upper, because }, lower);
     let undecided = "undecided: neither proven nor refuted; the smallest margin an attacker can reach";
     let both = format!("{undecided} lies between -0.500 and 0.250, a gap of 0.750");
-    assert_eq!(open(Bound::AtLeast(-0.5), Some(0.25)), both);
-    assert_eq!(open(Bound::AtLeast(-0.5), None), format!("{undecided} is at least -0.500"));
-    assert_eq!(open(Bound::Unknown, None), "undecided: numbers overflow, and nothing is known");
+    assert_eq!(open(Bound::AtLeast(-0.5), Some(0.25), Some(Obstacle::Time)), both);
+    assert_eq!(open(Bound::AtLeast(-0.5), None, None), format!("{undecided} is at least -0.500"));
+    let overflow = Some(Obstacle::Overflow);
+    assert_eq!(open(Bound::Unknown, None, overflow), "undecided: numbers overflow, and nothing is known");
+    assert_eq!(open(Bound::Unknown, None, None), "undecided: nothing is known");
     let text = story(Evidence::Robust, Bound::Positive).in_words(Style::default(), None);
     assert!(text.contains("bush (class 1)     1.000           > 0  holds\n"), "{text}");
     let without = nonrobust(0, -0.5).in_words(Style::default(), None);
@@ -123,11 +125,16 @@ fn a_radius_has_a_line_where_the_verdict_does_not_say_it() {
 
 #[test]
 fn branch_and_bound_says_how_far_it_went() {
-    let mut certificate =
-        certificate(Evidence::Open { lower: Bound::AtLeast(-1.0), upper: None }, Bound::AtLeast(-1.0));
-    (certificate.engine, certificate.branches) = (Engine::Complete, 12);
-    let story = Story::new(&graph(), &budget(), &certificate, &[2.0, 1.0, 0.5]);
-    assert_eq!(story.engine_in_words(), "complete left it undecided after 12 subproblems of branch and bound");
+    let words = |because| {
+        let lower = Bound::AtLeast(-1.0);
+        let mut certificate = certificate(Evidence::Open { lower, upper: None, because }, lower);
+        (certificate.engine, certificate.branches) = (Engine::Complete, 12);
+        Story::new(&graph(), &budget(), &certificate, &[2.0, 1.0, 0.5]).engine_in_words()
+    };
+    let left = "complete left it undecided after 12 subproblems of branch and bound";
+    assert_eq!(words(None), left);
+    assert_eq!(words(Some(Obstacle::Time)), format!("{left}; time was up"));
+    assert_eq!(words(Some(Obstacle::Memory)), format!("{left}; memory was used up"));
 }
 
 #[test]
@@ -167,8 +174,12 @@ fn json_has_every_fact() {
         },
     });
     assert_eq!(json, expected);
-    let open = story(Evidence::Open { lower: Bound::Unknown, upper: Some(0.5) }, Bound::Unknown);
+    let open = story(
+        Evidence::Open { lower: Bound::Unknown, upper: Some(0.5), because: Some(Obstacle::Memory) },
+        Bound::Unknown,
+    );
     let json = serde_json::to_value(open.with_radius(&graph(), &radius(Some(1), None))).unwrap();
     assert_eq!((&json["margin"], &json["upper"], &json["witness"]), (&Value::Null, &0.5.into(), &Value::Null));
+    assert_eq!(json["because"], "memory");
     assert_eq!(json["radius"], serde_json::json!({"robust_up_to": 1, "nonrobust_from": null}));
 }

@@ -1,7 +1,9 @@
 //! Counts of verdicts.
 
+use std::collections::BTreeMap;
+
 use nodeproof_problem::provenance::Worth;
-use nodeproof_problem::{Bound, Certificate, Engine, Split, Verdict};
+use nodeproof_problem::{Bound, Certificate, Engine, Obstacle, Split, Verdict};
 use serde::{Serialize, Serializer};
 
 use super::Parts;
@@ -100,7 +102,7 @@ pub struct Figures {
     pub accuracy: Option<f64>,
 }
 
-/// How many nodes each engine settled, and what became of the others.
+/// How many nodes each engine settled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Settled {
@@ -110,15 +112,11 @@ pub struct Settled {
     pub tight: usize,
     /// Nodes settled by the `complete` engine.
     pub complete: usize,
-    /// Undecided nodes of which nothing is known, since numbers overflow: no engine can settle them.
-    #[serde(skip)]
-    pub unknown: usize,
 }
 
 impl Settled {
     fn add(&mut self, certificate: &Certificate) {
         let count = match (certificate.verdict(), certificate.engine) {
-            (Verdict::Undecided, _) if certificate.margin() == Bound::Unknown => &mut self.unknown,
             (Verdict::Undecided, _) => return,
             (_, Engine::Fast) => &mut self.fast,
             (_, Engine::Tight) => &mut self.tight,
@@ -136,7 +134,8 @@ impl Settled {
     }
 }
 
-/// Counts of a run, over all nodes and over the parts of a split. Its JSON has the fields of [`Parts`] and `settled`.
+/// Counts of a run, over all nodes and over the parts of a split. Its JSON has the fields of [`Parts`], `settled`
+/// and, if nodes are undecided, `undecided_because`.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     split: Option<Split>,
@@ -144,6 +143,7 @@ pub struct Summary {
     labelled: Tally,
     unlabelled: Tally,
     settled: Settled,
+    obstacles: BTreeMap<Obstacle, usize>,
 }
 
 impl Summary {
@@ -156,6 +156,9 @@ impl Summary {
     pub fn add(&mut self, certificate: &Certificate) {
         self.all.add(certificate);
         self.settled.add(certificate);
+        if let Some(obstacle) = certificate.undecided_because() {
+            *self.obstacles.entry(obstacle).or_default() += 1;
+        }
         if let Some(split) = &self.split {
             let part = if split.is_labelled(certificate.node) { &mut self.labelled } else { &mut self.unlabelled };
             part.add(certificate);
@@ -170,6 +173,11 @@ impl Summary {
     /// How many nodes each engine settled.
     pub fn settled(&self) -> Settled {
         self.settled
+    }
+
+    /// What kept how many nodes from being decided, as far as that is known.
+    pub fn obstacles(&self) -> &BTreeMap<Obstacle, usize> {
+        &self.obstacles
     }
 
     /// The table: a row for all nodes, and one for each part of the split that is not empty. Accuracy is there if nodes have
@@ -208,12 +216,15 @@ impl Summary {
 impl Serialize for Summary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Fields {
+        struct Fields<'s> {
             #[serde(flatten)]
             parts: Parts<Figures>,
             settled: Settled,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            undecided_because: &'s BTreeMap<Obstacle, usize>,
         }
-        Fields { parts: self.figures(), settled: self.settled }.serialize(serializer)
+        let (settled, undecided_because) = (self.settled, &self.obstacles);
+        Fields { parts: self.figures(), settled, undecided_because }.serialize(serializer)
     }
 }
 
@@ -227,7 +238,9 @@ mod tests {
         let evidence = match verdict {
             Verdict::Robust => Evidence::Robust,
             Verdict::Nonrobust => Evidence::Witness(Witness::new(Vec::new(), ClassId(0), -0.5)),
-            Verdict::Undecided => Evidence::Open { lower: Bound::AtLeast(0.5), upper: None },
+            Verdict::Undecided => {
+                Evidence::Open { lower: Bound::AtLeast(0.5), upper: None, because: Some(Obstacle::Time) }
+            }
         };
         let margins = vec![Some(Bound::AtLeast(0.5)), None];
         let mut certificate = Certificate::new(NodeId(node), ClassId(1), ClassId(1), evidence, margins);
@@ -255,6 +268,7 @@ mod tests {
         let json = serde_json::to_value(&summary).unwrap();
         assert_eq!((&json["all"]["nodes"], &json["labelled"]["accuracy"]), (&3.into(), &1.0.into()));
         assert_eq!(json["settled"], serde_json::json!({"fast": 2, "tight": 0, "complete": 0}));
+        assert_eq!(json["undecided_because"], serde_json::json!({"time": 1}));
     }
 
     #[test]

@@ -5,4 +5,5 @@ pub(crate) mod best;
 pub(crate) mod complete;
 pub(crate) mod fast;
 pub(crate) mod first_order;
+pub(crate) mod patience;
 mod tight;

@@ -29,6 +29,8 @@ pub enum Event {
         /// Steps in total.
         total: usize,
     },
+    /// Nothing new, but it goes on.
+    Working,
     /// One more node is done; they come in the order in which they were asked for.
     Certified(Certificate),
 }
@@ -37,6 +39,8 @@ pub enum Event {
 pub(super) enum Progress<T> {
     /// As [`Event::Preparing`].
     Preparing { done: usize, total: usize },
+    /// As [`Event::Working`].
+    Working,
     /// What came of one more node.
     Done(T),
 }
@@ -114,6 +118,13 @@ impl<'a> Certifier<'a> {
         self
     }
 
+    /// Sets the most bytes of memory that engines beyond `fast` may take for the lists and subproblems of one target; one that
+    /// needs more stays undecided.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        self.settings.memory_limit = bytes;
+        self
+    }
+
     /// Sets the number of threads; 0 takes as many as there are cores. Results do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.settings.threads = threads;
@@ -148,6 +159,7 @@ impl<'a> Certifier<'a> {
         self.each(nodes, work, |progress| {
             observer(match progress {
                 Progress::Preparing { done, total } => Event::Preparing { done, total },
+                Progress::Working => Event::Working,
                 Progress::Done(certificate) => Event::Certified(certificate),
             })
         })
@@ -189,7 +201,8 @@ impl<'a> Certifier<'a> {
         let tell = |done, total| observer(Progress::Preparing { done, total });
         let Some(shard) = prepared.shard(&limits, all, pool, tell) else { return Ok(Finish::Cancelled) };
         let effort = Effort::new(&self.settings, *started);
-        Ok(each_target(&shard, effort, left, pool, work, |result| observer(Progress::Done(result))))
+        let observer = |result: Option<T>| observer(result.map_or(Progress::Working, Progress::Done));
+        Ok(each_target(&shard, effort, left, pool, work, observer))
     }
 
     fn check_slopes(&self) -> Result<(), CertifyError> {
@@ -265,10 +278,12 @@ pub(super) mod tests {
         for stop_after in 1..=102 {
             let (mut events, mut seen) = (0, Vec::new());
             let finish = certifier.certify_each(&nodes, |event| {
-                events += 1;
-                if let Event::Certified(certificate) = event {
-                    seen.push(certificate.node);
+                match event {
+                    Event::Working => return ControlFlow::Continue(()),
+                    Event::Certified(certificate) => seen.push(certificate.node),
+                    Event::Preparing { .. } => {}
                 }
+                events += 1;
                 if events == stop_after { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
             let expected = if stop_after <= 101 { Finish::Cancelled } else { Finish::Complete };

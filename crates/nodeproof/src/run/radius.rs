@@ -205,7 +205,7 @@ impl<'c> RadiusSearch<'c> {
             let targets = (&all[..], &all[self.done..]);
             let work = |worker: &mut Worker, node| worker.certify(node);
             let finish = certifier.look_at(&ready, budget, targets, work, |progress| match progress {
-                Progress::Preparing { .. } => observer(self, SearchEvent::Working),
+                Progress::Preparing { .. } | Progress::Working => observer(self, SearchEvent::Working),
                 Progress::Done(certificate) => {
                     let trial = Trial::new(&certificate, budget);
                     self.take(&trial);

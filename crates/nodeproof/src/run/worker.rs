@@ -1,14 +1,16 @@
 //! One target after the other: the `fast` engine, which evaluates the dual once for every class and tries the attack that
 //! falls out of it, and the others where it leaves a target open.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::Gap;
-use crate::certificate::{Bound, Certificate, Evidence, smallest};
+use crate::certificate::{Bound, Certificate, Evidence, Obstacle, smallest};
 use crate::engines::attack::Attack;
 use crate::engines::best::BestAttack;
-use crate::engines::complete::{Attacks, Decider, Patience};
+use crate::engines::complete::{Attacks, Decider};
 use crate::engines::fast::Dual;
+use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::network::{Network, largest};
 use crate::prepare::Shard;
@@ -23,6 +25,7 @@ pub(super) struct Worker<'a> {
     attack: Attack<'a>,
     decider: Decider<'a>,
     effort: Effort,
+    stopped: &'a AtomicBool,
 }
 
 /// How far to go for each target.
@@ -34,6 +37,8 @@ pub(super) struct Effort {
     time_limit: Option<Duration>,
     /// After this no target gets more than the `fast` engine.
     deadline: Option<Instant>,
+    /// Most bytes of lists and subproblems of one target.
+    memory_limit: usize,
 }
 
 impl Effort {
@@ -44,6 +49,7 @@ impl Effort {
             engine: settings.engine,
             time_limit: settings.time_limit,
             deadline: settings.total_time_limit.and_then(|limit| started.checked_add(limit)),
+            memory_limit: settings.memory_limit,
         }
     }
 
@@ -56,15 +62,16 @@ impl Effort {
     }
 
     /// When to give up a target that was begun at `start`.
-    fn patience(&self, start: Instant) -> Patience {
+    fn patience(self, start: Instant, stopped: &AtomicBool) -> Patience<'_> {
         let own = self.time_limit.and_then(|limit| start.checked_add(limit));
         let deadline = [own, self.deadline].into_iter().flatten().min();
-        Patience { branch: self.engine == Engine::Complete, deadline }
+        Patience { branch: self.engine == Engine::Complete, deadline, memory: self.memory_limit, stopped }
     }
 }
 
 impl<'a> Worker<'a> {
-    pub(super) fn new(shard: &'a Shard<'a>, effort: Effort) -> Self {
+    /// A worker that soon ends with whatever it has once `stopped` is set.
+    pub(super) fn new(shard: &'a Shard<'a>, effort: Effort, stopped: &'a AtomicBool) -> Self {
         Self {
             shard,
             slicer: shard.network.slicer(),
@@ -72,6 +79,7 @@ impl<'a> Worker<'a> {
             attack: Attack::new(shard),
             decider: Decider::new(shard),
             effort,
+            stopped,
         }
     }
 
@@ -85,6 +93,7 @@ impl<'a> Worker<'a> {
 
     /// Bound and best attack, both as good as they get without branching.
     pub(super) fn gap(&mut self, node: NodeId) -> Gap {
+        let patience = self.effort.patience(Instant::now(), self.stopped);
         let (classes, class) = (self.shard.logits(node).len(), self.class(node));
         let slice = self.slicer.slice(node);
         let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
@@ -98,7 +107,7 @@ impl<'a> Worker<'a> {
         }
         if self.effort.engine != Engine::Fast {
             let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
-            self.decider.tighten(slice, &mut margins, attacks);
+            self.decider.tighten(slice, &mut margins, attacks, patience);
         }
         Gap { node, lower: smallest(&margins).1, upper: finite(best.margin()) }
     }
@@ -130,21 +139,26 @@ impl<'a> Worker<'a> {
             others.for_each(|k| margins[k] = Some(Bound::Unknown));
             best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
-        let (mut engine, mut branches) = (Engine::Fast, 0);
+        let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
+        if !self.shard.overflow_error.is_finite() {
+            because = Obstacle::Overflow;
+        }
         if let Some(best) = &mut best
             && !best.succeeds()
             && self.effort.engine != Engine::Fast
         {
             let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
-            let decision =
-                self.decider.decide(slice, &mut margins, attacks, &mut self.dual, self.effort.patience(start));
-            (engine, branches) = (decision.engine, decision.branches);
+            let patience = self.effort.patience(start, self.stopped);
+            let decision = self.decider.decide(slice, &mut margins, attacks, &mut self.dual, patience);
+            (engine, branches, because) = (decision.engine, decision.branches, decision.obstacle);
         }
         let graph = self.shard.network.graph();
         let (_, lower) = smallest(&margins);
         let evidence = match best {
             Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, graph)),
-            Some(best) if !lower.is_positive() => Evidence::Open { lower, upper: finite(best.margin()) },
+            Some(best) if !lower.is_positive() => {
+                Evidence::Open { lower, upper: finite(best.margin()), because: Some(because) }
+            }
             _ => Evidence::Robust,
         };
         let mut certificate = Certificate::new(node, class, largest(logits), evidence, margins);

@@ -72,7 +72,7 @@ fn check_certificate(
             assert!(witness.margin < 0.0 || tie, "{witness:?} is no witness");
             assert!(with.at_most(witness.margin), "{witness:?} states too small a margin");
         }
-        Evidence::Open { lower, upper } => {
+        Evidence::Open { lower, upper, .. } => {
             assert_eq!(*lower, certificate.margin());
             let upper = upper.unwrap_or(f64::INFINITY);
             assert!(others.iter().any(|&k| exact[k].at_most(upper)), "node {node}: {upper} is not an upper bound");

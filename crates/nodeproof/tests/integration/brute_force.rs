@@ -1,10 +1,11 @@
 //! Every admissible set of flips of tiny problems, tried one by one: what the library says must hold for all of them.
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use nodeproof::check::textbook::{Bounds, Textbook};
 use nodeproof::{
-    Activation, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Slopes, Source,
-    Verdict,
+    Activation, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Obstacle, Slopes,
+    Source, Verdict,
 };
 use proptest::prelude::*;
 
@@ -102,7 +103,7 @@ impl<'a> Truth<'a> {
                     }
                 }
             }
-            Evidence::Open { lower, upper } => {
+            Evidence::Open { lower, upper, .. } => {
                 assert_eq!(*lower, margin);
                 let (lower, upper) = (lower.value(), upper.unwrap_or(f64::INFINITY));
                 assert!(lower <= truth + tolerance, "lower {lower}, truth {truth}");
@@ -128,9 +129,17 @@ fn check_engines<const N: usize>(
     engines: [Engine; N],
     slopes: Slopes,
 ) -> [Vec<Certificate>; N] {
+    check_all(problem, sets, engines.map(|engine| problem.certify_with(engine, slopes.clone())))
+}
+
+/// Holds several certificates for each node against the truth, which is found out once.
+fn check_all<const N: usize>(
+    problem: &Problem,
+    sets: &[Vec<Flip>],
+    all: [Vec<Certificate>; N],
+) -> [Vec<Certificate>; N] {
     let logits = problem.world::<f64>().logits(&[]);
     let scales = problem.scales();
-    let all = engines.map(|engine| problem.certify_with(engine, slopes.clone()));
     for certificate in all.iter().flatten() {
         let (node, row) = (certificate.node.index(), &logits[certificate.node.index()]);
         let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -185,6 +194,27 @@ proptest! {
         let (problem, sets) = problem.enumerable(SETS / 3);
         let [_, complete] = check_engines(&problem, &sets, [Engine::Fast, Engine::Complete], Slopes::Default);
         check_decided(&complete)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(2_000))]
+
+    /// Wherever a limit cuts the engines short: time, or memory that is as good as none, or just too little.
+    #[test]
+    fn verdicts_hold_where_limits_are_reached(
+        problem in prop_oneof![problems(TINY), problems_of_terms(TINY, 5)],
+        microseconds in 0u64..300,
+        bytes in (0.0..12.0f64).prop_map(|power| power.exp2() as usize * 16),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        let time = Duration::from_micros(microseconds);
+        let hurried = problem.certify_by(|certifier| certifier.engine(Engine::Complete).time_limit(time));
+        let cramped = problem.certify_by(|certifier| certifier.engine(Engine::Complete).memory_limit(bytes));
+        for certificate in &cramped {
+            prop_assert!(matches!(certificate.undecided_because(), None | Some(Obstacle::Memory)), "{certificate:?}");
+        }
+        check_all(&problem, &sets, [hurried, cramped]);
     }
 }
 

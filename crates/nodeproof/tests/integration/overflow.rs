@@ -2,8 +2,8 @@
 //! witness that is none.
 
 use nodeproof::{
-    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Propagation, Slopes, SparseMatrix,
-    TargetClass,
+    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Obstacle, Propagation, Slopes,
+    SparseMatrix, TargetClass,
 };
 
 /// A layer from its rows of weights and its bias.
@@ -26,7 +26,10 @@ fn verdict(
 }
 
 fn assert_nothing_claimed(verdict: &Evidence) {
-    assert!(matches!(verdict, Evidence::Open { lower: Bound::Unknown, upper: None }), "{verdict:?}");
+    assert!(
+        matches!(verdict, Evidence::Open { lower: Bound::Unknown, upper: None, because: Some(Obstacle::Overflow) }),
+        "{verdict:?}"
+    );
 }
 
 #[test]

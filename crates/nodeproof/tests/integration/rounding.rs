@@ -43,7 +43,7 @@ fn check(problem: &Problem) -> Vec<Certificate> {
                 assert!(*with < zero, "{witness:?} does not flip node {node}");
                 assert!(witness.margin < 0.0 && with.at_most(witness.margin), "{witness:?} states too small a margin");
             }
-            Evidence::Open { lower, upper } => {
+            Evidence::Open { lower, upper, .. } => {
                 assert!(others[0].at_least(lower.value()), "node {node}: {lower:?} is not a lower bound");
                 assert!(
                     others[0].at_most(upper.unwrap_or(f64::INFINITY)),

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use super::Attacks;
-use crate::certificate::Bound;
+use crate::certificate::{Bound, Obstacle};
+use crate::engines::patience::Patience;
 use crate::engines::tight::{self, Aim, Bounding, Evaluation, Flips, Listing, Root, Subproblem, Surroundings};
 use crate::ids::ClassId;
 
@@ -18,6 +19,8 @@ pub(super) struct Search<'a> {
     bounding: Bounding<'a>,
     pair: (ClassId, ClassId),
     open: BinaryHeap<Open>,
+    /// Bytes of the subproblems that are open.
+    bytes: usize,
     /// The smallest bound over subproblems that were dropped.
     least: f64,
     error: f64,
@@ -25,8 +28,8 @@ pub(super) struct Search<'a> {
     abandoned: bool,
 }
 
-/// A subproblem that is to be looked at: the one with the lowest bound first.
-struct Open(Subproblem);
+/// A subproblem that is to be looked at, and its bytes: the one with the lowest bound first.
+struct Open(Subproblem, usize);
 
 impl PartialEq for Open {
     fn eq(&self, other: &Self) -> bool {
@@ -50,21 +53,30 @@ impl Ord for Open {
 
 impl<'a> Search<'a> {
     /// The bound over all sets, as good as it gets without branching.
+    ///
+    /// # Errors
+    /// If a limit is reached before.
     pub(super) fn begin(
         around: &'a Surroundings<'a>,
         listing: &mut Listing,
         pair: (ClassId, ClassId),
         attacks: &mut Attacks,
-    ) -> Self {
+        patience: Patience,
+    ) -> Result<Self, Obstacle> {
         let error = tight::rounding_error(around, pair);
         let visit = |evaluation: &Evaluation, flips: &Flips| !attempt(attacks, flips, &[], evaluation, error);
-        let Root { bounding, subproblem, least } = tight::listed(around, listing, pair, error, visit);
+        let Root { bounding, subproblem, least } = tight::listed(around, listing, pair, error, patience, visit)?;
         let abandoned = attacks.best.succeeds();
-        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), least, error, abandoned };
+        let mut search = Self { around, bounding, pair, open: BinaryHeap::new(), bytes: 0, least, error, abandoned };
         if !is_above(subproblem.bound, error) {
-            search.push(Some(subproblem));
+            search.push(subproblem);
         }
-        search
+        Ok(search)
+    }
+
+    /// Bytes of the subproblems that are open.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn pair(&self) -> (ClassId, ClassId) {
@@ -84,15 +96,26 @@ impl<'a> Search<'a> {
         if self.is_closed() && !self.abandoned { lower.max(Bound::Positive) } else { lower }
     }
 
-    fn push(&mut self, subproblem: Option<Subproblem>) {
-        self.open.extend(subproblem.map(Open));
+    fn push(&mut self, subproblem: Subproblem) {
+        let bytes = subproblem.bytes();
+        self.bytes += bytes;
+        self.open.push(Open(subproblem, bytes));
     }
 
     /// Takes up the subproblem with the lowest bound and splits it.
-    pub(super) fn branch(&mut self, listing: &mut Listing, attacks: &mut Attacks) {
-        let Some(Open(subproblem)) = self.open.pop() else { return };
+    ///
+    /// # Errors
+    /// If a limit is reached before; it stays open.
+    pub(super) fn branch(
+        &mut self,
+        listing: &mut Listing,
+        attacks: &mut Attacks,
+        patience: Patience,
+    ) -> Result<(), Obstacle> {
+        let Some(Open(subproblem, bytes)) = self.open.pop() else { return Ok(()) };
+        self.bytes -= bytes;
         let bound = subproblem.bound;
-        if let Some(subproblem) = self.tightened(subproblem, listing.tuning.steps.1, listing, attacks)
+        if let Some(subproblem) = self.tightened(subproblem, listing.tuning.steps.1, listing, attacks, patience)?
             && !attacks.best.succeeds()
         {
             self.split(subproblem);
@@ -101,16 +124,21 @@ impl<'a> Search<'a> {
             self.abandoned = true;
             self.least = self.least.min(bound);
         }
+        Ok(())
     }
 
     /// The subproblem with a better bound and fewer flips; `None` if nothing is left of it.
+    ///
+    /// # Errors
+    /// If a limit is reached before; it stays open.
     fn tightened(
         &mut self,
         mut subproblem: Subproblem,
         steps: usize,
         listing: &mut Listing,
         attacks: &mut Attacks,
-    ) -> Option<Subproblem> {
+        patience: Patience,
+    ) -> Result<Option<Subproblem>, Obstacle> {
         loop {
             self.bounding.take(&subproblem);
             let flips = Rc::clone(&subproblem.flips);
@@ -123,21 +151,27 @@ impl<'a> Search<'a> {
             subproblem.bound = subproblem.bound.max(best.bound);
             subproblem.parameters = Rc::new(parameters);
             if found {
-                return Some(subproblem);
+                return Ok(Some(subproblem));
             }
             if subproblem.bound > error {
                 self.least = self.least.min(subproblem.bound);
-                return None;
+                return Ok(None);
             }
             if self.bounding.left() == 0 || (subproblem.free.is_empty() && subproblem.unlisted.is_none()) {
-                return self.leaf(subproblem, attacks);
+                return Ok(self.leaf(subproblem, attacks));
             }
             if subproblem.unlisted.is_some() && (best.incomplete || subproblem.free.is_empty()) {
-                subproblem = tight::with_all_flips(self.around, listing, self.pair, subproblem);
+                match tight::with_all_flips(self.around, listing, self.pair, &subproblem, patience) {
+                    Ok(listed) => subproblem = listed,
+                    Err(obstacle) => {
+                        self.push(subproblem);
+                        return Err(obstacle);
+                    }
+                }
                 continue;
             }
             if !self.fix(&mut subproblem, &best) {
-                return Some(subproblem);
+                return Ok(Some(subproblem));
             }
         }
     }
@@ -245,7 +279,7 @@ impl<'a> Search<'a> {
             if subproblem.bound > self.error {
                 self.least = self.least.min(subproblem.bound);
             } else {
-                self.push(Some(subproblem));
+                self.push(subproblem);
             }
         }
     }

@@ -9,14 +9,14 @@ mod branch;
 mod tests;
 
 use std::cmp::Ordering;
-use std::time::Instant;
 
 use super::attack::Attack;
 use super::best::BestAttack;
 use super::fast::Dual;
 use super::first_order;
+use super::patience::Patience;
 use super::tight::{self, Listing, Surroundings};
-use crate::certificate::Bound;
+use crate::certificate::{Bound, Obstacle};
 use crate::exact::compare_logits;
 use crate::flip::Flip;
 use crate::ids::ClassId;
@@ -32,30 +32,6 @@ const TURN: usize = 16;
 /// Most steps of climbing where a bound is wanted as high as it gets.
 const CLIMB: usize = 200;
 
-/// When to give up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
-    /// Whether to branch.
-    pub(crate) branch: bool,
-    /// No subproblem is begun after this.
-    pub(crate) deadline: Option<Instant>,
-}
-
-impl Patience {
-    /// The same with one of `parts` of the time that is left.
-    pub(super) fn share_of(self, parts: usize) -> Self {
-        let deadline = self.deadline.map(|deadline| {
-            let now = Instant::now();
-            now + deadline.saturating_duration_since(now) / parts.max(1) as u32
-        });
-        Self { deadline, ..self }
-    }
-
-    pub(super) fn is_spent(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-}
-
 /// What was done about a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {
@@ -63,6 +39,8 @@ pub(crate) struct Decision {
     pub(crate) engine: Engine,
     /// Subproblems that were looked at.
     pub(crate) branches: u64,
+    /// What keeps the target from being decided, if it is not.
+    pub(crate) obstacle: Obstacle,
 }
 
 /// Decides one target after the other, with scratch space of its own.
@@ -119,23 +97,31 @@ impl<'a> Decider<'a> {
     }
 
     /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, and tries the
-    /// flips that attain it; at depth as far as to 0. Nothing happens where numbers may overflow.
-    pub(crate) fn tighten(&mut self, slice: &Slice, margins: &mut [Option<Bound>], mut attacks: Attacks<'_, 'a>) {
+    /// flips that attain it. Nothing happens where numbers may overflow.
+    pub(crate) fn tighten(
+        &mut self,
+        slice: &Slice,
+        margins: &mut [Option<Bound>],
+        mut attacks: Attacks<'_, 'a>,
+        patience: Patience,
+    ) {
         if !self.shared.overflow_error.is_finite() {
             return;
         }
         let Some(around) = Surroundings::new(self.shared, slice) else {
-            return first_order::tighten(margins, &mut attacks);
+            return first_order::tighten(margins, &mut attacks, patience);
         };
         let listing = &mut self.listing;
         for (k, margin) in margins.iter_mut().enumerate() {
             let Some(known) = margin.as_mut().filter(|known| known.value() < attacks.best.margin()) else { continue };
             let pair = (attacks.y, ClassId(k as u32));
             let error = tight::rounding_error(&around, pair);
-            let highest = tight::highest(&around, listing, pair, CLIMB, |evaluation, flips| {
+            let highest = tight::highest(&around, listing, pair, CLIMB, patience, |evaluation, flips| {
                 attempt(&mut attacks, flips, &[], evaluation, error);
             });
-            *known = known.max(Bound::AtLeast(highest - error));
+            if let Ok(highest) = highest {
+                *known = known.max(Bound::AtLeast(highest - error));
+            }
         }
     }
 
@@ -148,9 +134,9 @@ impl<'a> Decider<'a> {
         dual: &mut Dual<'a>,
         patience: Patience,
     ) -> Decision {
-        let mut decision = Decision { engine: Engine::Fast, branches: 0 };
+        let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
         if !self.shared.overflow_error.is_finite() {
-            return decision;
+            return Decision { obstacle: Obstacle::Overflow, ..decision };
         }
         let y = attacks.y;
         let Some(around) = Surroundings::new(self.shared, slice) else {
@@ -163,11 +149,11 @@ impl<'a> Decider<'a> {
         let value = |k: usize| margins[k].map_or(0.0, Bound::value);
         open.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
         for k in open {
-            if patience.is_spent() {
-                break;
-            }
             let pair = (y, ClassId(k as u32));
-            let search = Search::begin(&around, listing, pair, &mut attacks);
+            let search = match Search::begin(&around, listing, pair, &mut attacks, patience) {
+                Ok(search) => search,
+                Err(obstacle) => return Decision { obstacle, ..decision },
+            };
             decision.engine = Engine::Tight;
             margins[k] = margins[k].map(|known| known.max(search.lower()));
             if attacks.best.succeeds() {
@@ -180,20 +166,28 @@ impl<'a> Decider<'a> {
         if !patience.branch {
             return decision;
         }
-        while !searches.is_empty() && !patience.is_spent() {
+        while !searches.is_empty() {
+            let mut held: usize = searches.iter().map(Search::bytes).sum();
             for search in &mut searches {
+                held -= search.bytes();
+                let mut reached = None;
                 for _ in 0..TURN {
-                    if search.is_closed() || attacks.best.succeeds() || patience.is_spent() {
+                    reached = patience.obstacle(held + search.bytes());
+                    if search.is_closed() || attacks.best.succeeds() || reached.is_some() {
                         break;
                     }
-                    search.branch(listing, &mut attacks);
+                    reached = search.branch(listing, &mut attacks, patience).err();
                     decision.engine = Engine::Complete;
                     decision.branches += 1;
                 }
+                held += search.bytes();
                 let k = search.pair().1.index();
                 margins[k] = margins[k].map(|known| known.max(search.lower()));
                 if attacks.best.succeeds() {
                     return decision;
+                }
+                if let Some(obstacle) = reached {
+                    return Decision { obstacle, ..decision };
                 }
             }
             searches.retain(|search| !search.is_closed());

@@ -98,13 +98,8 @@ fn unlisted_flips_are_reckoned_with() {
                 let attacks = Attacks { shared: &shared, slice, y, attack: &mut attack, best: &mut best };
                 let mut decider = Decider::new(&shared);
                 decider.listing.tuning = tuning;
-                let decision = decider.decide(
-                    slice,
-                    &mut margins,
-                    attacks,
-                    &mut Dual::new(&shared),
-                    Patience { branch: true, deadline: None },
-                );
+                let decision =
+                    decider.decide(slice, &mut margins, attacks, &mut Dual::new(&shared), Patience::endless());
                 branched += usize::from(decision.branches > 0);
                 assert!(truth.abs() > 1e-9, "seed {seed}: a tie is for other tests");
                 assert_eq!(best.succeeds(), truth < 0.0, "seed {seed}, node {node}: {truth}");
@@ -137,7 +132,8 @@ fn moves_that_are_not_sorted_are_reckoned_with() {
     let shared = prepared.shard(&limits, &[NodeId(0)], &pool, |_, _| ControlFlow::Continue(())).unwrap();
     let mut slicer = network.slicer();
     let around = Surroundings::new(&shared, slicer.slice(NodeId(0))).unwrap();
-    let mut flips = Flips::new(&around, around.all_flips(), |_| f64::INFINITY, |_| true);
+    let potential = |_| f64::INFINITY;
+    let mut flips = Flips::new(&around, around.all_flips(), potential, |_| true, Patience::endless()).unwrap();
     flips.sort_by_unit(around.most);
     let parameters = vec![Parameters::START; around.units()];
     let last = attributes as u32 - 1;

@@ -147,6 +147,12 @@ impl Base {
         self.bent[layer].row_mut(row)[j] = unit.bent(activation, reach);
     }
 
+    /// Bytes that a base point takes, about.
+    pub(super) fn bytes(target: &Target) -> usize {
+        let units = target.first_unit[target.first_unit.len() - 1];
+        units * (3 * size_of::<f64>() + size_of::<Unit>()) + size_of_val(&target.capacities[..])
+    }
+
     /// The margin of y over `k` as computed.
     pub(super) fn margin(&self, k: ClassId) -> f64 {
         let logits = self.z[self.z.len() - 1].row(0);

@@ -7,9 +7,10 @@ use super::cones::Cones;
 use super::linearisation::{Linearisation, UnitSlopes};
 use super::screening::Screening;
 use super::target::Target;
+use crate::certificate::Obstacle;
 use crate::dense::Matrix;
 use crate::engines::attack::Attack;
-use crate::engines::complete::Patience;
+use crate::engines::patience::Patience;
 use crate::forward::{self, Link, Values};
 use crate::ids::ClassId;
 use crate::model::{Activation, Source};
@@ -28,7 +29,7 @@ const STEPS: usize = 12;
 /// A bound, and the flips behind it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bounded {
-    /// A lower bound of the margin, up to `error`.
+    /// A lower bound of the margin, up to `error`; −∞ if nothing is known.
     pub(super) value: f64,
     pub(super) error: f64,
     pub(super) constant: f64,
@@ -39,8 +40,8 @@ pub(super) struct Bounded {
     pub(super) selected: Vec<SlicedFlip>,
     /// The gain of the last of the flips that are left.
     pub(super) last: f64,
-    /// Whether a limit was reached, so that nothing is known.
-    pub(super) cut: bool,
+    /// What kept it from being computed.
+    pub(super) cut: Option<Obstacle>,
 }
 
 impl Bounded {
@@ -51,7 +52,12 @@ impl Bounded {
 
     /// Whether the margin is positive for all sets.
     pub(super) fn is_positive(&self) -> bool {
-        !self.cut && self.value > self.error
+        self.cut.is_none() && self.value > self.error
+    }
+
+    /// The same without knowing anything.
+    fn unknown(self, cut: Option<Obstacle>) -> Self {
+        Self { value: f64::NEG_INFINITY, cut, ..self }
     }
 }
 
@@ -73,9 +79,6 @@ pub(super) struct Bounding {
     changes: Vec<Matrix>,
     sums: Vec<f64>,
 }
-
-/// Most numbers that cones may take.
-const MOST_NUMBERS: usize = 20_000_000;
 
 impl Bounding {
     /// Lists flips by screening until the bound is positive, as good as it gets, or `try_flips` says that a witness was found.
@@ -102,8 +105,7 @@ impl Bounding {
             && !flips.is_empty()
             && try_flips(attack, flips)
         {
-            bounded.cut = true;
-            return bounded;
+            return bounded.unknown(None);
         }
         self.screening.compute(target, base, &self.linear);
         let largest = self.screening.largest(base, target.tables.by_length.longest());
@@ -118,15 +120,16 @@ impl Bounding {
             return bounded;
         }
         loop {
-            let mut listed: Vec<SlicedFlip> = Vec::new();
-            self.screening.above(target, base, &self.linear, threshold, |flip| listed.push(flip));
-            if !excluded.is_empty() {
-                listed.retain(|flip| excluded.binary_search(flip).is_err());
-            }
-            let complete = self.gains(target, base, &listed, patience, &mut bounded.gains);
-            if !complete {
-                bounded.cut = true;
-                return bounded;
+            let listed =
+                self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
+                    if !excluded.is_empty() {
+                        listed.retain(|flip| excluded.binary_search(flip).is_err());
+                    }
+                    self.gains(target, base, &listed, patience)
+                });
+            match listed {
+                Ok(gains) => bounded.gains = gains,
+                Err(obstacle) => return bounded.unknown(Some(obstacle)),
             }
             bounded.threshold = threshold;
             select(base, &mut bounded, threshold);
@@ -190,35 +193,35 @@ impl Bounding {
         self.linear.compute(target, base, attack, pair, slopes);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
-        bounded.cut = !self.gains(target, base, listed, patience, &mut bounded.gains);
-        bounded.threshold = f64::NEG_INFINITY;
-        if !bounded.cut {
-            select(base, &mut bounded, 0.0);
-        } else {
-            bounded.value = f64::NEG_INFINITY;
+        match self.gains(target, base, listed, patience) {
+            Ok(gains) => bounded.gains = gains,
+            Err(obstacle) => return bounded.unknown(Some(obstacle)),
         }
+        bounded.threshold = f64::NEG_INFINITY;
+        select(base, &mut bounded, 0.0);
         bounded
     }
 
-    /// The gains of flips, the largest first; false if a limit was reached on the way.
+    /// The gains of flips, the largest first.
     fn gains(
         &mut self,
         target: &Target,
         base: &Base,
         listed: &[SlicedFlip],
         patience: &Patience,
-        gains: &mut Vec<(f64, SlicedFlip)>,
-    ) -> bool {
-        gains.clear();
+    ) -> Result<Vec<(f64, SlicedFlip)>, Obstacle> {
+        let mut gains = Vec::with_capacity(listed.len());
         for (i, &flip) in listed.iter().enumerate() {
-            if i % 16 == 0 && (patience.is_spent() || self.cones.size() > MOST_NUMBERS) {
-                return false;
+            if i % 4 == 0
+                && let Some(obstacle) = patience.obstacle(self.cones.bytes() + size_of_val(listed))
+            {
+                return Err(obstacle);
             }
             let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
             gains.push((self.linear.linear_gain(target, flip) + excess, flip));
         }
         gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        true
+        Ok(gains)
     }
 
     /// Raises the bound by other slopes than the tangents where α > 0, for the flips that are listed in `bounded`; the rest is
@@ -230,6 +233,7 @@ impl Bounding {
         bounded: &Bounded,
         from: &UnitSlopes,
         goal: f64,
+        patience: &Patience,
     ) -> Option<UnitSlopes> {
         let At { target, base, pair } = at;
         let mut slopes = from.clone();
@@ -255,12 +259,8 @@ impl Bounding {
             self.linear.compute(target, base, attack, pair, Some(&slopes));
             now.constant = self.linear.constant;
             now.error = self.linear.error;
-            let gain = |&flip: &SlicedFlip| {
-                let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
-                (self.linear.linear_gain(target, flip) + excess, flip)
-            };
-            now.gains = listed.iter().map(gain).collect();
-            now.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            let Ok(gains) = self.gains(target, base, &listed, patience) else { break };
+            now.gains = gains;
             select(base, &mut now, threshold);
             if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {
                 best = Some((now.value, slopes.clone()));

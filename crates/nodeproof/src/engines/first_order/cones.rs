@@ -81,9 +81,9 @@ impl Cones {
         self.entries.clear();
     }
 
-    /// Numbers that are kept.
-    pub(super) fn size(&self) -> usize {
-        self.entries.len()
+    /// Bytes that are kept.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.entries[..])
     }
 
     /// The units at which a flip has an excess.

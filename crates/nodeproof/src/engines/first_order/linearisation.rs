@@ -35,6 +35,8 @@ pub(super) type UnitSlopes = Vec<Matrix>;
 /// The margin of one pair of classes around a base point.
 #[derive(Default)]
 pub(super) struct Linearisation {
+    /// What the margin is compared with, and reckoned from.
+    pub(super) level: f64,
     pub(super) constant: f64,
     /// How far the constant minus the gains of any admissible set may be off.
     pub(super) error: f64,
@@ -71,9 +73,10 @@ impl Linearisation {
         alphas[last].row_mut(0)[pair.1.index()] = -1.0;
 
         let gamma = gamma_after(target.roundings());
-        self.constant = base.margin(pair.1);
+        self.constant = base.margin(pair.1) - self.level;
         // What the clean margin, slopes that are no tangents and the flips may be off by.
-        let mut error = attack.error(slice, pair.0, pair.1) + gamma * self.constant.abs();
+        let mut error =
+            attack.error(slice, pair.0, pair.1) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
         let mut of_a_flip = 0.0;
         let mut lambdas = std::mem::take(&mut self.lambda);
         lambdas.resize_with(layers.len(), Matrix::default);

@@ -7,11 +7,11 @@
 mod base;
 mod bound;
 mod cones;
+mod exchange;
 mod linearisation;
 mod reach;
 mod screening;
 mod search;
-mod swaps;
 mod tables;
 mod target;
 #[cfg(test)]

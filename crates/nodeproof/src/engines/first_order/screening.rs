@@ -13,7 +13,9 @@ use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
 use crate::backward::{self, Coefficients};
+use crate::certificate::Obstacle;
 use crate::dense::{Matrix, add_scaled};
+use crate::engines::patience::Patience;
 use crate::ids::AttributeId;
 use crate::kernels::vectorised;
 use crate::model::{Activation, Source, Weight};
@@ -121,15 +123,16 @@ impl Screening {
         rows.map(|(norm, _)| norm * longest).fold(0.0, f64::max)
     }
 
-    /// Calls `visit` with every flip that may gain at least `threshold`, which is positive.
+    /// Every flip that may gain at least `threshold`, which is positive.
     pub(super) fn above(
         &self,
         target: &Target,
         base: &Base,
         linear: &Linearisation,
         threshold: f64,
-        mut visit: impl FnMut(SlicedFlip),
-    ) {
+        patience: &Patience,
+    ) -> Result<Vec<SlicedFlip>, Obstacle> {
+        let mut listed = Vec::new();
         let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
         let attributes = target.shared.network.graph().attributes();
         let by_length = &target.tables.by_length;
@@ -138,6 +141,9 @@ impl Screening {
             let norm = self.norms[position];
             if base.capacities[position] == 0 || norm * by_length.longest() < threshold {
                 continue;
+            }
+            if let Some(obstacle) = patience.obstacle(size_of_val(&listed[..])) {
+                return Err(obstacle);
             }
             self.write_row(target, linear, position, &mut h, &mut k);
             let (h, k, own) = (&h, &k, attributes.row(node as usize));
@@ -149,7 +155,7 @@ impl Screening {
                 for &d in own.iter().filter(|&&d| may_reach(norm * by_length.of(d), threshold)) {
                     let (product, magnitude) = products(weight.row(d as usize), h, k);
                     if may_reach(magnitude - product, threshold) && limits.flippable(AttributeId(d)) {
-                        visit((position as u32, d));
+                        listed.push((position as u32, d));
                     }
                 }
             }
@@ -161,12 +167,13 @@ impl Screening {
                             && own.binary_search(&d).is_err()
                             && limits.flippable(AttributeId(d))
                         {
-                            visit((position as u32, d));
+                            listed.push((position as u32, d));
                         }
                     }
                 });
             }
         }
+        Ok(listed)
     }
 }
 

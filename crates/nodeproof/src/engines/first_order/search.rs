@@ -5,12 +5,13 @@
 
 use super::base::Base;
 use super::bound::{At, Bounded, Bounding};
+use super::exchange::exchange;
 use super::linearisation::UnitSlopes;
-use super::swaps;
 use super::target::Target;
-use crate::certificate::Bound;
-use crate::engines::complete::{Attacks, Decision, Patience};
+use crate::certificate::{Bound, Obstacle};
+use crate::engines::complete::{Attacks, Decision};
 use crate::engines::fast::Dual;
+use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::settings::Engine;
 use crate::slice::SlicedFlip;
@@ -22,8 +23,8 @@ enum Outcome {
     Closed,
     /// A witness was found.
     Found,
-    /// A limit was reached.
-    Open,
+    /// Neither, because of a limit.
+    Open(Obstacle),
 }
 
 /// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones.
@@ -33,17 +34,21 @@ pub(in crate::engines) fn decide(
     dual: &mut Dual,
     patience: Patience,
 ) -> Decision {
-    let mut decision = Decision { engine: Engine::Fast, branches: 0 };
+    let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
     let target = Target::new(attacks.shared, attacks.slice);
     let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
     let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
     classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
-    let mut search = Search { target: &target, attacks, patience, bounding: Bounding::default(), branches: 0 };
+    let mut search = Search::new(&target, attacks, patience);
     let mut open: Vec<(ClassId, Root)> = Vec::new();
     for k in classes {
-        if patience.is_spent() {
-            open.push((ClassId(k as u32), Root { outcome: Outcome::Open, lower: Bound::Unknown, rest: None }));
+        if let Some(obstacle) = patience.obstacle(search.held) {
+            decision.obstacle = obstacle;
+            open.push((
+                ClassId(k as u32),
+                Root { outcome: Outcome::Open(obstacle), lower: Bound::Unknown, rest: None },
+            ));
             continue;
         }
         decision.engine = Engine::Tight;
@@ -52,7 +57,10 @@ pub(in crate::engines) fn decide(
         match root.outcome {
             Outcome::Found => return decision,
             Outcome::Closed => margins[k] = margins[k].map(|known| known.max(Bound::Positive)),
-            Outcome::Open => open.push((ClassId(k as u32), root)),
+            Outcome::Open(obstacle) => {
+                decision.obstacle = obstacle;
+                open.push((ClassId(k as u32), root));
+            }
         }
     }
     // What the dual knows is known to stronger engines.
@@ -68,12 +76,12 @@ pub(in crate::engines) fn decide(
     if !patience.branch {
         return decision;
     }
-    for place in 0..open.len() {
-        let (k, root) = &mut open[place];
+    let open_classes = open.len();
+    for (place, (k, root)) in open.iter_mut().enumerate() {
         let (k, lower) = (*k, root.lower);
         let Some((base, bounded)) = root.rest.take() else { continue };
         decision.engine = Engine::Complete;
-        search.patience = patience.share_of(open.len() - place);
+        search.patience = patience.share_of(open_classes - place);
         let outcome = search.leaf_or_split(&base, (search.attacks.y, k), bounded, &[]);
         decision.branches = search.branches;
         match outcome {
@@ -81,32 +89,45 @@ pub(in crate::engines) fn decide(
             Outcome::Closed => {
                 margins[k.index()] = margins[k.index()].map(|known| known.max(lower).max(Bound::Positive))
             }
-            Outcome::Open => {}
+            Outcome::Open(obstacle) => decision.obstacle = obstacle,
         }
     }
     decision
 }
 
-/// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching, but not beyond 0.
-pub(in crate::engines) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks) {
+/// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching.
+pub(in crate::engines) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, patience: Patience) {
     let target = Target::new(attacks.shared, attacks.slice);
     let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
-    let patience = Patience { branch: false, deadline: None };
-    let mut search = Search { target: &target, attacks, patience, bounding: Bounding::default(), branches: 0 };
+    let mut search = Search::new(&target, attacks, patience);
     for (k, margin) in margins.iter_mut().enumerate() {
-        let Some(known) = margin.as_mut().filter(|known| known.value() < search.attacks.best.margin()) else {
-            continue;
-        };
-        *known = known.max(search.root(&base, ClassId(k as u32)).lower);
+        let best = search.attacks.best.margin();
+        if let Some(known) = margin.as_mut().filter(|known| known.value() < best) {
+            search.aim = Aim::Highest;
+            search.bounding.linear.level = best;
+            *known = known.max(search.root(&base, ClassId(k as u32)).lower);
+        }
     }
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    /// Whether the margin is positive for all sets; a witness ends the search.
+    Verdict,
+    /// The highest bound, which the best attack limits, but does not end.
+    Highest,
 }
 
 struct Search<'s, 't, 'b, 'a> {
     target: &'s Target<'t>,
     attacks: &'s mut Attacks<'b, 'a>,
-    patience: Patience,
+    patience: Patience<'s>,
     bounding: Bounding,
     branches: u64,
+    aim: Aim,
+    /// Bytes of the base points at hand.
+    held: usize,
 }
 
 /// What is known of a class without branching.
@@ -117,12 +138,17 @@ struct Root {
     rest: Option<(Base, Bounded)>,
 }
 
-impl Search<'_, '_, '_, '_> {
+impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
+    fn new(target: &'s Target<'t>, attacks: &'s mut Attacks<'b, 'a>, patience: Patience<'s>) -> Self {
+        let held = Base::bytes(target);
+        Self { target, attacks, patience, bounding: Bounding::default(), branches: 0, aim: Aim::Verdict, held }
+    }
+
     /// The bound of one class over all sets, as good as it gets without branching, and attacks.
     fn root(&mut self, base: &Base, k: ClassId) -> Root {
         let pair = (self.attacks.y, k);
         let mut bounded = self.screened(base, pair, None, &[]);
-        let mut root = Root { outcome: Outcome::Open, lower: lower(&bounded), rest: None };
+        let mut root = Root { outcome: Outcome::Open(Obstacle::Engine), lower: Bound::Unknown, rest: None };
         if self.ends(&mut root, &bounded) {
             return root;
         }
@@ -135,11 +161,8 @@ impl Search<'_, '_, '_, '_> {
         }
         let candidates: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
         let (linear, flips) = (&mut self.bounding.linear, bounded.selected.clone());
-        if swaps::exchange(self.target, self.attacks, linear, k, flips, &candidates) {
-            root.outcome = Outcome::Found;
-            return root;
-        }
-        if self.ties(k, &bounded) {
+        let found = exchange(self.target, self.attacks, linear, k, flips, &candidates, &self.patience);
+        if self.aim == Aim::Verdict && (found || self.ties(k, &bounded)) {
             root.outcome = Outcome::Found;
             return root;
         }
@@ -169,18 +192,29 @@ impl Search<'_, '_, '_, '_> {
 
     /// Takes note of a bound; whether nothing more is to be done without branching.
     fn ends(&self, root: &mut Root, bounded: &Bounded) -> bool {
-        root.lower = root.lower.max(lower(bounded));
-        if let Some(outcome) = self.settled(bounded) {
-            root.outcome = outcome;
+        root.lower = root.lower.max(self.lower(bounded));
+        match self.settled(bounded) {
+            Some(outcome) => root.outcome = outcome,
+            None => return false,
         }
-        root.outcome != Outcome::Open || bounded.cut
+        true
     }
 
+    /// What a bound decides, or that it was not computed.
     fn settled(&self, bounded: &Bounded) -> Option<Outcome> {
-        if self.attacks.best.succeeds() {
+        if self.aim == Aim::Verdict && self.attacks.best.succeeds() {
             return Some(Outcome::Found);
         }
-        bounded.is_positive().then_some(Outcome::Closed)
+        if bounded.is_positive() {
+            return Some(Outcome::Closed);
+        }
+        bounded.cut.map(Outcome::Open)
+    }
+
+    /// What a bound says.
+    fn lower(&self, bounded: &Bounded) -> Bound {
+        let lower = bounded.value - 1.01 * bounded.error.abs() + self.bounding.linear.level;
+        if bounded.value == f64::NEG_INFINITY { Bound::Unknown } else { Bound::AtLeast(lower) }
     }
 
     /// The bound by screening around a base point; flips that attain it are tried.
@@ -191,14 +225,14 @@ impl Search<'_, '_, '_, '_> {
         slopes: Option<&UnitSlopes>,
         excluded: &[SlicedFlip],
     ) -> Bounded {
-        let Self { target, attacks, patience, bounding, .. } = self;
+        let Self { target, attacks, patience, bounding, aim, .. } = self;
         let Attacks { attack, best, slice, y, .. } = &mut **attacks;
         let at = At { target, base, pair };
         bounding.by_screening(at, attack, slopes, excluded, patience, |attack, flips| {
             let all = || base.flips.iter().chain(flips).copied();
             let found = attack.margin(slice, *y, all());
             best.improve(found, all());
-            best.succeeds()
+            *aim == Aim::Verdict && best.succeeds()
         })
     }
 
@@ -222,9 +256,9 @@ impl Search<'_, '_, '_, '_> {
         bounded: &Bounded,
         from: &UnitSlopes,
     ) -> Option<UnitSlopes> {
-        let goal = self.attacks.best.margin().max(2.0 * bounded.error);
+        let goal = (self.attacks.best.margin() - self.bounding.linear.level).max(2.0 * bounded.error);
         let at = At { target: self.target, base, pair };
-        self.bounding.climb(at, self.attacks.attack, bounded, from, goal)
+        self.bounding.climb(at, self.attacks.attack, bounded, from, goal, &self.patience)
     }
 
     /// Splits a subproblem by the flips that are made next.
@@ -257,7 +291,11 @@ impl Search<'_, '_, '_, '_> {
             excluded.insert(place, flip);
         }
         // Sets without any of the listed flips: those of a complete list are the base alone, which was looked at.
-        if complete || is_above(constant - base.left as f64 * floor, error) { Outcome::Closed } else { Outcome::Open }
+        if complete || is_above(constant - base.left as f64 * floor, error) {
+            Outcome::Closed
+        } else {
+            Outcome::Open(Obstacle::Overflow)
+        }
     }
 
     /// The sets with `flips`, of which no other is in `excluded`; all that matter are in `list` if there is one.
@@ -269,18 +307,21 @@ impl Search<'_, '_, '_, '_> {
         excluded: &[SlicedFlip],
     ) -> Outcome {
         self.branches += 1;
-        if self.patience.is_spent() {
-            return Outcome::Open;
+        let bytes = Base::bytes(self.target);
+        if let Some(obstacle) = self.patience.obstacle(self.held + bytes) {
+            return Outcome::Open(obstacle);
         }
         if self.attacks.attempt(flips.iter().copied()) {
             return Outcome::Found;
         }
         let base = Base::new(self.target, self.attacks.attack, self.attacks.y, flips);
+        self.held += bytes;
         self.bounding.cones.clear();
         let mut excluded = [excluded, &base.flips].concat();
         excluded.sort_unstable();
         let outcome = self.bounded_child(&base, pair, list, &excluded);
         self.bounding.cones.clear();
+        self.held -= bytes;
         outcome
     }
 
@@ -296,9 +337,6 @@ impl Search<'_, '_, '_, '_> {
             if let Some(outcome) = self.settled(&bounded) {
                 return outcome;
             }
-            if bounded.cut {
-                return Outcome::Open;
-            }
             return self.leaf_or_split(base, pair, bounded, excluded);
         };
         list.retain(|flip| base.capacities[flip.0 as usize] > 0);
@@ -306,11 +344,8 @@ impl Search<'_, '_, '_, '_> {
             list.clear();
         }
         let mut bounded = self.listed(base, pair, None, &list);
-        if bounded.cut {
-            return Outcome::Open;
-        }
-        if bounded.is_positive() {
-            return Outcome::Closed;
+        if let Some(outcome) = self.settled(&bounded) {
+            return outcome;
         }
         if !bounded.selected.is_empty() {
             let all: Vec<SlicedFlip> = base.flips.iter().chain(&bounded.selected).copied().collect();
@@ -319,8 +354,8 @@ impl Search<'_, '_, '_, '_> {
             }
             if let Some(slopes) = self.climbed(base, pair, &bounded, &base.tangents) {
                 bounded = self.listed(base, pair, Some(&slopes), &list);
-                if bounded.is_positive() {
-                    return Outcome::Closed;
+                if let Some(outcome) = self.settled(&bounded) {
+                    return outcome;
                 }
             }
         }
@@ -344,10 +379,13 @@ impl Search<'_, '_, '_, '_> {
         let unlisted = bounded.threshold.max(0.0) * base.left as f64;
         if bounded.threshold > f64::NEG_INFINITY && !is_above(bounded.constant - unlisted, bounded.error) {
             // Flips that are not listed could be a counterexample without any of those that are.
+            if let Some(obstacle) = self.patience.obstacle(self.held + self.target.bytes_of_all_flips()) {
+                return Outcome::Open(obstacle);
+            }
             let mut all = self.target.all_flips(base);
             all.retain(|flip| excluded.binary_search(flip).is_err());
             let bounded = self.listed(base, pair, None, &all);
-            return if bounded.cut { Outcome::Open } else { self.split(base, pair, bounded, excluded) };
+            return self.settled(&bounded).unwrap_or_else(|| self.split(base, pair, bounded, excluded));
         }
         self.split(base, pair, bounded, excluded)
     }
@@ -356,9 +394,4 @@ impl Search<'_, '_, '_, '_> {
 /// Whether a bound proves that it is above `error`; NaN proves nothing.
 fn is_above(bound: f64, error: f64) -> bool {
     bound > error
-}
-
-/// What a bound says.
-fn lower(bounded: &Bounded) -> Bound {
-    if bounded.cut { Bound::Unknown } else { Bound::AtLeast(bounded.value - 1.01 * bounded.error.abs()) }
 }

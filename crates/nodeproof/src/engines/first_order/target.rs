@@ -102,6 +102,12 @@ impl<'t> Target<'t> {
         bounds.clean.layers.iter().enumerate().map(rows).collect()
     }
 
+    /// Bytes of [`Target::all_flips`] with their gains, at most.
+    pub(super) fn bytes_of_all_flips(&self) -> usize {
+        let flips = self.slice.level(0).len().saturating_mul(self.shared.network.model().attributes());
+        flips.saturating_mul(size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
+    }
+
     /// Every flip that is allowed, left, and moves something.
     pub(super) fn all_flips(&self, base: &Base) -> Vec<SlicedFlip> {
         let Shard { network, limits, .. } = self.shared;

@@ -16,7 +16,7 @@ use super::target::Target;
 use crate::budget::{Budget, LocalBudget};
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
-use crate::engines::complete::Patience;
+use crate::engines::patience::Patience;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
@@ -204,13 +204,13 @@ fn nothing_is_known_when_time_is_up() {
         let y = largest(shared.logits(slice.target()));
         let base = Base::new(&target, &mut attack, y, Vec::new());
         let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
-        let patience = Patience { branch: true, deadline: Some(Instant::now()) };
+        let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
         let screened = bounding.by_screening(at, &mut attack, None, &[], &patience, |_, _| false);
         let listed = bounding.of_list(at, &attack, None, &target.all_flips(&base), &patience);
         for bounded in [screened, listed] {
-            assert!(!(bounded.cut && bounded.is_positive()), "{bounded:?}");
-            cut += usize::from(bounded.cut);
+            assert!(bounded.cut.is_none() || !bounded.is_positive(), "{bounded:?}");
+            cut += usize::from(bounded.cut.is_some());
         }
     });
     assert!(cut > 100, "{cut}");
@@ -235,8 +235,7 @@ fn screening_lists_every_flip_that_gains_enough() {
             let gains: Vec<f64> = flips.iter().copied().map(gain).collect();
             let most = gains.iter().copied().fold(0.0, f64::max);
             for threshold in [0.25, 0.5, 0.9, 1.0].map(|share| share * most).into_iter().filter(|&t| t > 0.0) {
-                let mut listed = Vec::new();
-                screening.above(&target, &base, &linear, threshold, |flip| listed.push(flip));
+                let listed = screening.above(&target, &base, &linear, threshold, &Patience::endless()).unwrap();
                 for (flip, &gain) in flips.iter().zip(&gains).filter(|(flip, _)| !base.flips.contains(flip)) {
                     let is_listed = listed.contains(flip);
                     assert!(is_listed || gain < threshold + linear.error, "{flip:?} gains {gain}, above {threshold}");

@@ -1,6 +1,8 @@
 //! Flips around one target, listed one by one with the units they move.
 
 use super::surroundings::Surroundings;
+use crate::certificate::Obstacle;
+use crate::engines::patience::Patience;
 use crate::slice::SlicedFlip;
 
 /// Flips, each with the units it moves. Those of a node stand together, in the order of falling potentials.
@@ -9,7 +11,7 @@ pub(crate) struct Flips {
     pub(crate) flips: Vec<SlicedFlip>,
     /// An upper bound on the gain of each, whatever the additive bound.
     pub(crate) potentials: Vec<f64>,
-    offsets: Vec<u32>,
+    offsets: Vec<usize>,
     entries: Vec<(u32, f64)>,
     units: usize,
     /// For each unit its moves up and its moves down.
@@ -40,17 +42,24 @@ impl Moves {
 
 impl Flips {
     /// `potential` gives that of a flip, `matters` whether moves of a unit are kept.
+    ///
+    /// # Errors
+    /// If a limit is reached before all moves are listed.
     pub(crate) fn new(
         around: &Surroundings,
         flips: Vec<SlicedFlip>,
         potential: impl Fn(SlicedFlip) -> f64,
         matters: impl Fn(usize) -> bool,
-    ) -> Self {
+        patience: Patience,
+    ) -> Result<Self, Obstacle> {
         let mut flips: Vec<(f64, SlicedFlip)> = flips.into_iter().map(|flip| (potential(flip), flip)).collect();
         flips.sort_unstable_by(|a, b| a.1.0.cmp(&b.1.0).then(b.0.total_cmp(&a.0)).then(a.1.cmp(&b.1)));
         let weight = around.shared.network.attribute_weight();
         let mut all = Self { offsets: vec![0], units: around.units(), ..Self::default() };
         for &(_, flip) in &flips {
+            if let Some(obstacle) = patience.obstacle(all.bytes()) {
+                return Err(obstacle);
+            }
             let sign = around.sign(flip).unwrap_or(0.0);
             for &(m, p) in around.aggregators.of(flip.0) {
                 for (j, &w) in weight.row(flip.1 as usize).iter().enumerate() {
@@ -60,10 +69,15 @@ impl Flips {
                     }
                 }
             }
-            all.offsets.push(all.entries.len() as u32);
+            all.offsets.push(all.entries.len());
         }
         (all.potentials, all.flips) = flips.into_iter().unzip();
-        all
+        Ok(all)
+    }
+
+    /// Bytes of the moves, which stand in two lists.
+    pub(crate) fn bytes(&self) -> usize {
+        2 * size_of_val(&self.entries[..])
     }
 
     /// Some of the flips alone, given in their order.
@@ -73,7 +87,7 @@ impl Flips {
             all.flips.push(self.flips[flip as usize]);
             all.potentials.push(self.potentials[flip as usize]);
             all.entries.extend_from_slice(self.moves(flip));
-            all.offsets.push(all.entries.len() as u32);
+            all.offsets.push(all.entries.len());
         }
         all.sort_by_unit(most);
         all
@@ -98,7 +112,7 @@ impl Flips {
     /// The units that a flip moves, and how far.
     #[inline]
     pub(crate) fn moves(&self, flip: u32) -> &[(u32, f64)] {
-        &self.entries[self.offsets[flip as usize] as usize..self.offsets[flip as usize + 1] as usize]
+        &self.entries[self.offsets[flip as usize]..self.offsets[flip as usize + 1]]
     }
 
     /// Moves of a unit up (0) or down (1).

@@ -10,6 +10,8 @@ use super::potential::{Listing, Potentials};
 use super::subproblem::Subproblem;
 use super::surroundings::Surroundings;
 use super::tail::Tail;
+use crate::certificate::Obstacle;
+use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::slice::SlicedFlip;
 
@@ -23,24 +25,28 @@ pub(crate) struct Root<'a> {
 
 /// Flips are listed by their potential, until those left out can neither change the bound
 /// nor be in a counterexample. `visit` hears of evaluations and may end the search.
+///
+/// # Errors
+/// If a limit is reached before.
 pub(crate) fn listed<'a>(
     around: &'a Surroundings<'a>,
     listing: &mut Listing,
     pair: (ClassId, ClassId),
     error: f64,
+    patience: Patience,
     visit: impl FnMut(&Evaluation, &Flips) -> bool,
-) -> Root<'a> {
+) -> Result<Root<'a>, Obstacle> {
     let relevant = relevant(around, listing, pair);
-    let (climbed, go_on) = climb(around, listing, pair, &relevant, Aim::Above(error), listing.tuning.steps.0, visit);
+    let climb = Climb { around, listing, pair, relevant: &relevant, steps: listing.tuning.steps.0, patience };
+    let (climbed, go_on) = climb.run(Aim::Above(error), visit)?;
     let Climbed { bounding, flips, parameters, best } = climbed;
-    if !go_on {
-        return Root { subproblem: Subproblem::all(flips, parameters, best.bound), bounding, least: f64::NEG_INFINITY };
+    if !go_on || best.bound > error {
+        let least = if go_on { best.bound } else { f64::NEG_INFINITY };
+        return Ok(Root { subproblem: Subproblem::all(flips, parameters, best.bound), bounding, least });
     }
     let Listing { potentials, tuning, .. } = listing;
-    let list = |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| relevant[unit]);
-    if best.bound > error {
-        return Root { subproblem: Subproblem::all(flips, parameters, best.bound), bounding, least: best.bound };
-    }
+    let list =
+        |flips: Vec<SlicedFlip>| Flips::new(around, flips, |flip| potentials.of(flip), |unit| relevant[unit], patience);
     // A counterexample with a flip that gains less than this would have a positive bound.
     let needed = |node: u32| bounding.threshold(node) + best.bound - error;
     let mut kept = potentials.above(|node| needed(node).max(0.0));
@@ -48,12 +54,12 @@ pub(crate) fn listed<'a>(
         // Those with less potential than what is selected anyway hardly matter.
         let cut = |node: u32| 0.9 * bounding.threshold(node);
         let unlisted = (0..around.capacities.len() as u32).map(cut).collect();
-        let subproblem = Subproblem::all(Rc::new(list(potentials.above(cut))), parameters, best.bound);
-        return Root {
+        let subproblem = Subproblem::all(Rc::new(list(potentials.above(cut))?), parameters, best.bound);
+        return Ok(Root {
             subproblem: Subproblem { unlisted: Some(Rc::new(unlisted)), ..subproblem },
             bounding,
             least: f64::INFINITY,
-        };
+        });
     }
     let mut least = f64::INFINITY;
     kept.retain(|&flip| {
@@ -70,26 +76,31 @@ pub(crate) fn listed<'a>(
     if (0..around.capacities.len() as u32).any(|node| needed(node) > 0.0) {
         least = least.min(error);
     }
-    let mut flips = list(kept);
+    let mut flips = list(kept)?;
     flips.sort_by_unit(around.most);
-    Root { subproblem: Subproblem::all(Rc::new(flips), parameters, best.bound), bounding, least }
+    Ok(Root { subproblem: Subproblem::all(Rc::new(flips), parameters, best.bound), bounding, least })
 }
 
 /// The bound over all sets, raised by climbing as long as the smallest margin that
 /// `visit` hears of is above it; no more than `steps` steps for each list of flips.
+///
+/// # Errors
+/// If a limit is reached before.
 pub(crate) fn highest(
     around: &Surroundings,
     listing: &mut Listing,
     pair: (ClassId, ClassId),
     steps: usize,
+    patience: Patience,
     mut visit: impl FnMut(&Evaluation, &Flips),
-) -> f64 {
+) -> Result<f64, Obstacle> {
     let relevant = relevant(around, listing, pair);
-    let (climbed, _) = climb(around, listing, pair, &relevant, Aim::SmallestMargin, steps, |evaluation, flips| {
+    let climb = Climb { around, listing, pair, relevant: &relevant, steps, patience };
+    let (climbed, _) = climb.run(Aim::SmallestMargin, |evaluation, flips| {
         visit(evaluation, flips);
         true
-    });
-    climbed.best.bound
+    })?;
+    Ok(climbed.best.bound)
 }
 
 /// Where climbing ended.
@@ -101,38 +112,50 @@ struct Climbed<'a> {
     best: Evaluation,
 }
 
-/// Climbs with few flips listed, and again with more, until those left out do not change the bound; false if `visit` broke
-/// off before. The potentials of `listing` must be those of the pair ([`relevant`]).
-fn climb<'a>(
+/// The bound of a pair over all sets, to be raised. The potentials of `listing` must be those of the pair ([`relevant`]).
+struct Climb<'c, 'a> {
     around: &'a Surroundings<'a>,
-    listing: &Listing,
+    listing: &'c Listing,
     pair: (ClassId, ClassId),
-    relevant: &[bool],
-    aim: Aim,
+    relevant: &'c [bool],
+    /// Most steps for each list of flips.
     steps: usize,
-    mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
-) -> (Climbed<'a>, bool) {
-    let Listing { potentials, tuning, .. } = listing;
-    let few = tuning.first.0 + tuning.first.1 * around.most;
-    let mut listed = potentials.best(around, few);
-    let mut bounding = Bounding::new(around, pair);
-    let mut parameters = vec![Parameters::START; around.units()];
-    loop {
-        let flips = Flips::new(around, listed.clone(), |flip| potentials.of(flip), |unit| relevant[unit]);
-        let flips = Rc::new(flips);
-        let free: Vec<u32> = (0..flips.len() as u32).collect();
-        bounding.take_all(&flips);
-        let mut go_on = true;
-        let best = bounding.climb(&mut parameters, &free, steps, aim, |evaluation| {
-            go_on = visit(evaluation, &flips);
-            go_on
-        });
-        let missing = if go_on { missing(&bounding, potentials, &listed, few) } else { Vec::new() };
-        if missing.is_empty() {
-            return (Climbed { bounding, flips, parameters, best }, go_on);
+    patience: Patience<'c>,
+}
+
+impl<'a> Climb<'_, 'a> {
+    /// Climbs with few flips listed, and again with more, until those left out do not change the bound; false if `visit` broke
+    /// off before.
+    fn run(
+        self,
+        aim: Aim,
+        mut visit: impl FnMut(&Evaluation, &Flips) -> bool,
+    ) -> Result<(Climbed<'a>, bool), Obstacle> {
+        let Self { around, listing: Listing { potentials, tuning, .. }, relevant, steps, patience, .. } = self;
+        let few = tuning.first.0 + tuning.first.1 * around.most;
+        let mut listed = potentials.best(around, few);
+        let mut bounding = Bounding::new(around, self.pair);
+        let mut parameters = vec![Parameters::START; around.units()];
+        loop {
+            let potential = |flip| potentials.of(flip);
+            let flips = Rc::new(Flips::new(around, listed.clone(), potential, |unit| relevant[unit], patience)?);
+            let free: Vec<u32> = (0..flips.len() as u32).collect();
+            bounding.take_all(&flips);
+            let (mut go_on, mut spent) = (true, false);
+            let best = bounding.climb(&mut parameters, &free, steps, aim, |evaluation| {
+                (go_on, spent) = (visit(evaluation, &flips), patience.is_spent());
+                go_on && !spent
+            });
+            if go_on && spent {
+                return Err(Obstacle::Time);
+            }
+            let missing = if go_on { missing(&bounding, potentials, &listed, few) } else { Vec::new() };
+            if missing.is_empty() {
+                return Ok((Climbed { bounding, flips, parameters, best }, go_on));
+            }
+            listed.extend(missing);
+            listed.sort_unstable();
         }
-        listed.extend(missing);
-        listed.sort_unstable();
     }
 }
 
@@ -152,15 +175,20 @@ fn missing(bounding: &Bounding, potentials: &Potentials, listed: &[SlicedFlip], 
 }
 
 /// The subproblem with all flips listed.
+///
+/// # Errors
+/// If a limit is reached before.
 pub(crate) fn with_all_flips(
     around: &Surroundings,
     listing: &mut Listing,
     pair: (ClassId, ClassId),
-    subproblem: Subproblem,
-) -> Subproblem {
+    subproblem: &Subproblem,
+    patience: Patience,
+) -> Result<Subproblem, Obstacle> {
     let relevant = relevant(around, listing, pair);
     let potentials = &listing.potentials;
-    let mut flips = Flips::new(around, potentials.above(|_| 0.0), |flip| potentials.of(flip), |unit| relevant[unit]);
+    let all = potentials.above(|_| 0.0);
+    let mut flips = Flips::new(around, all, |flip| potentials.of(flip), |unit| relevant[unit], patience)?;
     flips.sort_by_unit(around.most);
     let places: HashMap<SlicedFlip, u32> = flips.flips.iter().copied().zip(0..).collect();
     let fixed: Vec<u32> = subproblem.fixed.iter().map(|&flip| places[&subproblem.flips.flips[flip as usize]]).collect();
@@ -168,7 +196,7 @@ pub(crate) fn with_all_flips(
     fixed.iter().for_each(|&flip| capacities[flips.flips[flip as usize].0 as usize] -= 1);
     let may_have = |flip: &u32| capacities[flips.flips[*flip as usize].0 as usize] > 0 && !fixed.contains(flip);
     let free = (0..flips.len() as u32).filter(may_have).collect();
-    Subproblem { flips: Rc::new(flips), unlisted: None, fixed, free, ..subproblem }
+    Ok(Subproblem { flips: Rc::new(flips), unlisted: None, fixed, free, ..subproblem.clone() })
 }
 
 /// Which units matter: those with a coefficient that can be positive, as far as doubles can say. Computes the

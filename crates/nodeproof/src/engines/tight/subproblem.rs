@@ -39,6 +39,15 @@ impl Subproblem {
         }
     }
 
+    /// Bytes that it takes, about; flips are shared.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.free[..])
+            + size_of_val(&self.fixed[..])
+            + size_of_val(&self.phases[..])
+            + size_of_val(&self.parameters[..])
+            + self.flips.bytes() / Rc::strong_count(&self.flips)
+    }
+
     /// Forgets flips that are neither fixed nor free.
     pub(crate) fn compact(&mut self, most: usize) {
         let mut kept: Vec<u32> = self.fixed.iter().chain(&self.free).copied().collect();

@@ -215,10 +215,15 @@ impl Problem {
 
     /// What an engine of the library says of all nodes, which would be believed if it came from a file.
     pub fn certify_with(&self, engine: Engine, slopes: Slopes) -> Vec<Certificate> {
+        self.certify_by(|certifier| certifier.engine(engine).slopes(slopes))
+    }
+
+    /// The same with whatever `set` sets.
+    pub fn certify_by(&self, set: impl FnOnce(Certifier) -> Certifier) -> Vec<Certificate> {
         let (graph, model) = (self.graph(), self.model());
         let nodes: Vec<_> = graph.node_ids().collect();
         let certifier = Certifier::new(&graph, &model).unwrap().budget(self.budget());
-        let certifier = certifier.target_class(self.target_class()).slopes(slopes).engine(engine).threads(1);
+        let certifier = set(certifier.target_class(self.target_class()).threads(1));
         let certificates = certifier.certify(&nodes).unwrap();
         let recheck = certifier.recheck().unwrap();
         certificates.iter().for_each(|certificate| assert_eq!(recheck.certificate(certificate), Ok(())));

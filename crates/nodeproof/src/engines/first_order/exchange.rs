@@ -4,6 +4,7 @@ use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
 use crate::engines::complete::Attacks;
+use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::slice::SlicedFlip;
 
@@ -19,10 +20,14 @@ pub(super) fn exchange(
     k: ClassId,
     mut flips: Vec<SlicedFlip>,
     candidates: &[SlicedFlip],
+    patience: &Patience,
 ) -> bool {
     let y = attacks.y;
     let mut margin = f64::INFINITY;
     for _ in 0..EXCHANGES {
+        if patience.is_spent() {
+            break;
+        }
         let base = Base::new(target, attacks.attack, y, flips.clone());
         margin = margin.min(base.margin(k));
         linear.compute(target, &base, attacks.attack, (y, k), None);
