@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use crate::common::exact::{Dyadic, Number};
 use crate::common::seed::config;
 use crate::common::{
-    Dense, LayerOfTerms, Problem, Sizes, Spread, TINY, World, margins, problems, problems_of_terms,
-    problems_with_slopes,
+    Dense, LayerOfTerms, Problem, Sizes, Spread, TINY, World, problems, problems_of_terms, problems_with_slopes,
+    smallest,
 };
 
 /// Most sets that are tried for one problem.
@@ -26,33 +26,33 @@ struct Truth<'a> {
     problem: &'a Problem,
     sets: &'a [Vec<Flip>],
     classes: Vec<ClassId>,
+    /// The margins of each set, in doubles.
+    margins: Vec<Vec<Vec<f64>>>,
     smallest: Vec<Vec<f64>>,
     scales: Vec<f64>,
-    exact: Option<(World<Dyadic>, Vec<Vec<Dyadic>>)>,
+    world: World<Dyadic>,
 }
 
 impl<'a> Truth<'a> {
     fn new(problem: &'a Problem, sets: &'a [Vec<Flip>], classes: Vec<ClassId>) -> Self {
-        let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
-        Self { problem, sets, classes, smallest, scales: problem.scales(), exact: None }
+        let world = problem.world::<f64>();
+        let margins: Vec<_> = sets.iter().map(|flips| world.margins(flips, &classes)).collect();
+        let (smallest, scales) = (smallest(&margins), problem.scales());
+        Self { problem, sets, classes, margins, smallest, scales, world: problem.world() }
     }
 
-    /// Whether the smallest margin is positive, decided exactly where floats cannot decide.
-    fn positive(&mut self, node: usize, class: usize) -> bool {
-        let margin = self.smallest[node][class];
-        if margin.abs() > CLOSE * self.scales[node] {
-            return margin > 0.0;
+    /// Whether the smallest margin is positive, decided exactly where doubles cannot decide.
+    fn positive(&self, node: usize, class: usize) -> bool {
+        let close = CLOSE * self.scales[node];
+        if self.smallest[node][class].abs() > close {
+            return self.smallest[node][class] > 0.0;
         }
-        let (problem, sets, classes) = (self.problem, self.sets, &self.classes);
-        let (_, exact) = self.exact.get_or_insert_with(|| {
-            let world = problem.world::<Dyadic>();
-            let smallest = world.smallest_margins(sets, classes);
-            (world, smallest)
-        });
-        exact[node][class] > Dyadic::of(0.0)
+        let may_be_less = |(margins, _): &(&Vec<Vec<f64>>, _)| margins[node][class] <= close;
+        let mut closest = self.margins.iter().zip(self.sets).filter(may_be_less);
+        closest.all(|(_, flips)| self.world.margins(flips, &self.classes)[node][class] > Dyadic::of(0.0))
     }
 
-    fn check(&mut self, certificate: &Certificate) {
+    fn check(&self, certificate: &Certificate) {
         let node = certificate.node.index();
         let class = certificate.class;
         let tolerance = CLOSE * self.scales[node];
@@ -84,8 +84,7 @@ impl<'a> Truth<'a> {
                 flips.sort_unstable();
                 assert!(self.sets.contains(&flips), "{witness:?} is not admissible, by the problem's description");
                 assert_ne!(witness.class, class);
-                let world = self.problem.world::<Dyadic>();
-                let with = margins(&world.logits(&flips)[node], class);
+                let with = &self.world.margins(&flips, &self.classes)[node];
                 let margin = &with[witness.class.index()];
                 let tie = certificate.engine != Engine::Fast && witness.margin == 0.0;
                 assert!(*margin < Dyadic::of(0.0) || tie, "{witness:?} does not flip node {node}");
@@ -97,8 +96,8 @@ impl<'a> Truth<'a> {
                     for left_out in 0..flips.len() {
                         let mut fewer = flips.clone();
                         fewer.remove(left_out);
-                        let without = margins(&world.logits(&fewer)[node], class);
-                        let gains = without.iter().zip(&with).any(|(without, with)| without > with);
+                        let without = &self.world.margins(&fewer, &self.classes)[node];
+                        let gains = without.iter().zip(with).any(|(without, with)| without > with);
                         assert!(gains, "{:?} in {witness:?} gains nothing", flips[left_out]);
                     }
                 }
@@ -151,7 +150,7 @@ fn check_all<const N: usize>(
         assert_eq!(certificate.class, if problem.certify_labels { label } else { certificate.predicted });
     }
     let classes = all[0].iter().map(|certificate| certificate.class).collect();
-    let mut truth = Truth::new(problem, sets, classes);
+    let truth = Truth::new(problem, sets, classes);
     for certificates in &all {
         assert_eq!(certificates.len(), problem.nodes);
         certificates.iter().for_each(|certificate| truth.check(certificate));
@@ -424,14 +423,14 @@ fn dense(inputs: usize, outputs: usize, weight: &[f64], bias: &[f64]) -> Dense {
 }
 
 fn certified(problem: &Problem) -> Certificate {
-    let sets = problem.admissible_sets(100_000).unwrap();
+    let sets = problem.clone().enumerable(100_000).1;
     check(problem, &sets, Slopes::Default).swap_remove(0)
 }
 
 /// The smallest margin of node 0 against class 1.
 fn truth(problem: &Problem) -> f64 {
     let classes = vec![ClassId(0); problem.nodes];
-    problem.world::<f64>().smallest_margins(&problem.admissible_sets(100_000).unwrap(), &classes)[0][1]
+    problem.world::<f64>().smallest_margins(&problem.clone().enumerable(100_000).1, &classes)[0][1]
 }
 
 /// The paper's claim that its linear program has binary optima is false: the relaxation is −¼ here, the truth ¼.
@@ -571,7 +570,7 @@ fn deeper_bounds_without_the_bias_give_false_certificates() {
 
 /// Holds the complete engine's verdicts against all sets; none may be undecided.
 fn decided(problem: &Problem) {
-    let sets = problem.admissible_sets(100_000).unwrap();
+    let sets = problem.clone().enumerable(100_000).1;
     for certificate in check_with(problem, &sets, Engine::Complete, Slopes::Default) {
         assert!(!matches!(certificate.evidence, Evidence::Open { .. }), "{:?}", certificate.evidence);
     }

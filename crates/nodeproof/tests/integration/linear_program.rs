@@ -278,7 +278,7 @@ fn the_only_optimum_may_be_fractional() {
     let hidden = dense(1, 2, &[-1.0, 1.0], &[0.5, -0.5]);
     let problem =
         Problem { global: 1, ..Problem::one_node(1, vec![hidden, dense(2, 2, &[1.0, 0.0, 1.0, 0.0], &[-0.25, 0.0])]) };
-    let sets = problem.admissible_sets(10).unwrap();
+    let sets = problem.clone().enumerable(10).1;
     let (graph, model) = (problem.graph(), problem.model());
     let network = Network::new(&graph, &model).unwrap();
     let limits = problem.budget().limits(&graph).unwrap();

@@ -267,41 +267,33 @@ impl Problem {
         (flips, local)
     }
 
-    /// Every admissible set of flips, the empty one first; `None` if there are more than `cap`.
-    pub fn admissible_sets(&self, cap: usize) -> Option<Vec<Vec<Flip>>> {
+    /// The same problem with the global budget lowered until there are at most `cap` admissible sets, and those, by size.
+    pub fn enumerable(mut self, cap: usize) -> (Self, Vec<Vec<Flip>>) {
         let (flips, local) = self.allowed();
-        let mut sets = vec![vec![]];
+        let mut sets: Vec<Vec<Flip>> = vec![vec![]];
         // Each set is extended by every flip behind its last one that the budget still has room for.
         let mut next = 0;
         let mut first_flip = vec![0];
-        while next < sets.len() {
-            if sets[next].len() < self.global as usize {
-                for (i, &flip) in flips.iter().enumerate().skip(first_flip[next]) {
-                    let at_node = sets[next].iter().filter(|other: &&Flip| other.node == flip.node).count();
-                    if at_node < local[flip.node.index()] {
-                        let mut set = sets[next].clone();
-                        set.push(flip);
-                        sets.push(set);
-                        first_flip.push(i + 1);
-                        if sets.len() > cap {
-                            return None;
-                        }
-                    }
+        while next < sets.len() && sets[next].len() < self.global as usize {
+            for (i, &flip) in flips.iter().enumerate().skip(first_flip[next]) {
+                let at_node = sets[next].iter().filter(|other: &&Flip| other.node == flip.node).count();
+                if at_node < local[flip.node.index()] {
+                    let mut set = sets[next].clone();
+                    set.push(flip);
+                    sets.push(set);
+                    first_flip.push(i + 1);
                 }
+            }
+            if sets.len() > cap {
+                // All of the next size are too many.
+                let size = sets[next].len();
+                sets.retain(|set| set.len() <= size);
+                self.global = size as u32;
+                break;
             }
             next += 1;
         }
-        Some(sets)
-    }
-
-    /// The same problem with the global budget lowered until there are at most `cap` admissible sets, and those.
-    pub fn enumerable(mut self, cap: usize) -> (Self, Vec<Vec<Flip>>) {
-        loop {
-            if let Some(sets) = self.admissible_sets(cap) {
-                return (self, sets);
-            }
-            self.global = (self.global - 1).min(cap as u32);
-        }
+        (self, sets)
     }
 
     /// The numbers of the problem as the library stores them, in another arithmetic.
@@ -461,24 +453,34 @@ impl<T: Number> World<T> {
         values.pop().unwrap()
     }
 
-    /// Per node t and class k the smallest `logit_y − logit_k` over `sets`, where y = `classes[t]`.
+    /// Per node t and class k `logit_y − logit_k` once `flips` are made, where y = `classes[t]`.
+    pub fn margins(&self, flips: &[Flip], classes: &[ClassId]) -> Vec<Vec<T>> {
+        self.logits(flips).iter().zip(classes).map(|(row, &class)| margins(row, class)).collect()
+    }
+
+    /// Per node and class the smallest of the margins over `sets`.
     pub fn smallest_margins(&self, sets: &[Vec<Flip>], classes: &[ClassId]) -> Vec<Vec<T>> {
-        let mut smallest: Vec<Vec<T>> = Vec::new();
-        for flips in sets {
-            let logits = self.logits(flips);
-            let margins = logits.iter().zip(classes).map(|(row, class)| margins(row, *class));
-            if smallest.is_empty() {
-                smallest = margins.collect();
-                continue;
-            }
-            for (least, margin) in smallest.iter_mut().flatten().zip(margins.flatten()) {
-                if margin < *least {
-                    *least = margin;
-                }
+        let margins: Vec<_> = sets.iter().map(|flips| self.margins(flips, classes)).collect();
+        smallest(&margins)
+    }
+}
+
+/// `logit_class − logit_k` for every k.
+pub fn margins<T: Number>(logits: &[T], class: ClassId) -> Vec<T> {
+    logits.iter().map(|logit| logits[class.index()].minus(logit)).collect()
+}
+
+/// The smallest of several tables, entry by entry.
+pub fn smallest<T: Number>(tables: &[Vec<Vec<T>>]) -> Vec<Vec<T>> {
+    let mut smallest = tables[0].clone();
+    for table in tables {
+        for (least, value) in smallest.iter_mut().flatten().zip(table.iter().flatten()) {
+            if value < least {
+                least.clone_from(value);
             }
         }
-        smallest
     }
+    smallest
 }
 
 impl<T: Number> WorldTerm<T> {
@@ -493,11 +495,6 @@ impl<T: Number> WorldTerm<T> {
         }
         sums
     }
-}
-
-/// `logit_class − logit_k` for every k.
-pub fn margins<T: Number>(logits: &[T], class: ClassId) -> Vec<T> {
-    logits.iter().map(|logit| logits[class.index()].minus(logit)).collect()
 }
 
 /// How large problems may be.
