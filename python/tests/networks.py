@@ -58,6 +58,16 @@ def data(kind: str = "plain", nodes: int = 12, seed: int = 0) -> Data:
     return made
 
 
+def copies(of: Data, xs: list[torch.Tensor]) -> Data:
+    """A graph that consists of copies of another one, with these attributes."""
+    nodes, count = len(of.x), len(xs)
+    made = Data(x=torch.cat(xs))
+    made.edge_index = torch.cat([of.edge_index + nodes * place for place in range(count)], dim=1)
+    if "edge_weight" in of:
+        made.edge_weight = of.edge_weight.repeat(count)
+    return made
+
+
 def hooked(register: str, hook, *, part: str = "conv1"):
     module = gcn()
     getattr(module.get_submodule(part), register)(hook)

@@ -148,7 +148,9 @@ def _walk(values: list[Any], known: Mapping[int, str] = {}, into_code: bool = Tr
 def _inside(value: Any, torch: Any) -> list[Any]:
     """What an object would be made of anew, as far as it tells."""
     own = [value.__dict__] if getattr(value, "__dict__", None) else []
-    if isinstance(value, (type, ModuleType, CodeType, weakref.ref, logging.Logger)) or hasattr(type(value), "_nodeproof_trace"):
+    if isinstance(value, (type, ModuleType, CodeType, weakref.ref, logging.Logger)) or hasattr(
+        type(value), "_nodeproof_trace"
+    ):
         return []
     if isinstance(value, torch.Tensor):
         return [*own, value.grad if value.is_leaf else None]

@@ -90,11 +90,16 @@ fn done(run: Run) -> String {
     run.stdout
 }
 
-/// What `steps.jsonl` says about a step can be run, and gives the same files.
 #[test]
-fn the_commands_of_the_steps_give_the_same_bytes() {
+fn a_reproduction_can_be_followed() {
     let fixture = with_data();
     done(fixture.run("reproduce --data data --quick"));
+    the_table_is_that_of_the_files(&fixture);
+    the_commands_of_the_steps_give_the_same_bytes(&fixture);
+}
+
+/// What `steps.jsonl` says about a step can be run, and gives the same files.
+fn the_commands_of_the_steps_give_the_same_bytes(fixture: &Fixture) {
     let steps = fixture.read("reproduction/steps.jsonl");
     let commands: Vec<String> = steps.lines().map(|line| json(line)["command"].as_str().unwrap().to_owned()).collect();
     for (words, files) in [
@@ -116,10 +121,7 @@ fn the_commands_of_the_steps_give_the_same_bytes() {
 }
 
 /// The table, from the files that the steps left.
-#[test]
-fn the_table_is_that_of_the_files() {
-    let fixture = with_data();
-    done(fixture.run("reproduce --data data --quick"));
+fn the_table_is_that_of_the_files(fixture: &Fixture) {
     let lines = fixture.read("reproduction/runs/citeseer/0/rce-radii-fast.jsonl");
     let radii: Vec<f64> =
         lines.lines().skip(1).map(|line| json(line)["robust_up_to"].as_f64().unwrap_or(0.0)).collect();
