@@ -37,7 +37,7 @@ impl Interrupt {
     /// If the system refuses.
     pub(crate) fn of(progress: &Progress) -> anyhow::Result<Self> {
         let progress = progress.clone();
-        Self::listen(move || progress.say("finishing the nodes in progress; press Ctrl-C again to stop at once"))
+        Self::listen(move || progress.say("stopping; press Ctrl-C again to stop at once"))
     }
 
     /// Whether the user has asked to stop.
