@@ -83,14 +83,17 @@ pub(super) struct Base {
 }
 
 impl Base {
-    /// The base point of `flips`.
-    pub(super) fn new(target: &Target, attack: &mut Attack, y: ClassId, flips: Vec<SlicedFlip>) -> Self {
-        let z = if flips.is_empty() {
-            target.clean()
-        } else {
-            let _ = attack.margin(target.slice, y, flips.iter().copied());
-            attack.pre_activations().to_vec()
-        };
+    /// The base point without flips.
+    pub(super) fn clean(target: &Target, y: ClassId) -> Self {
+        Self::new(target, y, Vec::new(), target.clean())
+    }
+
+    /// The base point of `flips`, which were just tried.
+    pub(super) fn tried(target: &Target, attack: &Attack, y: ClassId, flips: Vec<SlicedFlip>) -> Self {
+        Self::new(target, y, flips, attack.pre_activations().to_vec())
+    }
+
+    fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>) -> Self {
         let mut capacities = target.capacities.clone();
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();

@@ -8,7 +8,7 @@ use super::linearisation::{Linearisation, UnitSlopes};
 use super::screening::Screening;
 use super::target::Target;
 use crate::certificate::Obstacle;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, add_scaled};
 use crate::engines::attack::Attack;
 use crate::engines::patience::Patience;
 use crate::forward::{self, Link, Values};
@@ -17,7 +17,7 @@ use crate::model::{Activation, Source};
 use crate::prepare::Order;
 use crate::search::{ByNorm, Row, norm_above, sort_rows};
 use crate::selection::Selection;
-use crate::slice::{Hop, SlicedFlip};
+use crate::slice::SlicedFlip;
 
 /// By what the threshold of screening falls from one look to the next.
 const FALL: f64 = 0.75;
@@ -155,15 +155,8 @@ impl Bounding {
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
     fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
         let Order::Norms(table) = &target.shared.order else { return None };
-        let (linear, slice) = (&self.linear, target.slice);
-        let mut norms = vec![0.0; slice.level(0).len()];
-        for term in target.shared.network.attribute_terms() {
-            let hop = slice.hop(term.layer, term.term);
-            for row in 0..hop.rows() {
-                let norm = norm_above(linear.lambda[term.layer].row(row));
-                hop.row(row).for_each(|(n, p)| norms[n] += p.abs() * norm);
-            }
-        }
+        let linear = &self.linear;
+        let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
         let mut rows: Vec<Row> =
             norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * (1.0 + 1e-9))).collect();
         sort_rows(&mut rows);
@@ -337,7 +330,9 @@ impl Bounding {
                 .collect();
             let units = network.layers()[layer].units();
             forward::layer_into::<Values>(rows, &vec![0.0; units], &links, &mut self.sums, &mut change);
-            add_flips(target, layer, selected, &mut change);
+            for &flip in selected {
+                target.each_reader(layer, flip, |m, p, weight| add_scaled(change.row_mut(m as usize), p, weight));
+            }
             direction.push(self.bend(target, base, slopes, layer, &excess, &mut change));
             self.changes.push(change);
         }
@@ -379,20 +374,6 @@ impl Bounding {
             }
         }
         direction
-    }
-}
-
-/// Adds what flips do to a layer directly.
-fn add_flips(target: &Target, layer: usize, flips: &[SlicedFlip], change: &mut Matrix) {
-    let network = target.shared.network;
-    for &flip in flips {
-        let sign = target.shared.sign(target.slice, flip);
-        for term in network.attribute_terms_of(layer) {
-            let weight = &network.attribute_weight().row(flip.1 as usize)[term.columns.clone()];
-            for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
-                crate::dense::add_scaled(change.row_mut(m as usize), p * sign, weight);
-            }
-        }
     }
 }
 

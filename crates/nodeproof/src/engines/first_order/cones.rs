@@ -158,15 +158,11 @@ fn touch_all(target: &Target, layer: usize, position: u32, below: &[Moves], move
 
 /// Adds what the flip itself does: `P_mn σ W_d`.
 fn add_flip(target: &Target, layer: usize, flip: SlicedFlip, moves: &mut Moves) {
-    let network = target.shared.network;
-    let (units, sign) = (network.layers()[layer].units(), target.shared.sign(target.slice, flip));
-    for term in network.attribute_terms_of(layer) {
-        let weight = &network.attribute_weight().row(flip.1 as usize)[term.columns.clone()];
-        for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
-            let place = moves.place[m as usize] as usize - 1;
-            add_scaled(&mut moves.linear[place * units..][..units], p * sign, weight);
-        }
-    }
+    let units = target.shared.network.layers()[layer].units();
+    target.each_reader(layer, flip, |m, p, weight| {
+        let place = moves.place[m as usize] as usize - 1;
+        add_scaled(&mut moves.linear[place * units..][..units], p, weight);
+    });
 }
 
 /// Adds what it does through other layers.

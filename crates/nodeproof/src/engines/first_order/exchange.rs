@@ -24,11 +24,14 @@ pub(super) fn exchange(
 ) -> bool {
     let y = attacks.y;
     let mut margin = f64::INFINITY;
+    if attacks.attempt(flips.iter().copied()) {
+        return true;
+    }
     for _ in 0..EXCHANGES {
         if patience.is_spent() {
             break;
         }
-        let base = Base::new(target, attacks.attack, y, flips.clone());
+        let base = Base::tried(target, attacks.attack, y, flips.clone());
         margin = margin.min(base.margin(k));
         linear.compute(target, &base, attacks.attack, (y, k), None);
         let mut pairs = best_pairs(target, linear, &base, candidates);

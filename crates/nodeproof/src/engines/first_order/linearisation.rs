@@ -161,16 +161,11 @@ impl Linearisation {
     /// The gain of a flip without its excess.
     #[inline]
     pub(super) fn linear_gain(&self, target: &Target, flip: SlicedFlip) -> f64 {
-        let network = target.shared.network;
-        let (sign, weight) = (target.shared.sign(target.slice, flip), network.attribute_weight().row(flip.1 as usize));
         let mut gain = 0.0;
-        for term in network.attribute_terms() {
-            let weight = &weight[term.columns.clone()];
-            for &(m, p) in target.readers[term.layer][term.term].of(flip.0 as usize) {
-                gain -= p * dot(self.lambda[term.layer].row(m as usize), weight);
-            }
+        for (layer, lambda) in self.lambda.iter().enumerate() {
+            target.each_reader(layer, flip, |m, p, weight| gain -= p * dot(lambda.row(m as usize), weight));
         }
-        sign * gain
+        gain
     }
 
     /// What the excess of a flip adds to its gain.

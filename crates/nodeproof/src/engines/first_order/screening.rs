@@ -47,23 +47,15 @@ impl Screening {
             self.bend(target, base, linear, layer);
             self.step_back(target, layer);
         }
-        let mut norms = std::mem::take(&mut self.norms);
-        norms.clear();
-        norms.resize(slice.level(0).len(), f64::MIN_POSITIVE);
-        for term in network.attribute_terms() {
-            let hop = slice.hop(term.layer, term.term);
-            for row in 0..hop.rows() {
-                let lambda = linear.lambda[term.layer].row(row);
-                let squares: f64 = match self.sums.get(term.layer) {
-                    Some(sums) => lambda.iter().zip(sums.row(row)).map(|(l, s)| (l.abs() + s) * (l.abs() + s)).sum(),
-                    None => lambda.iter().map(|l| l * l).sum(),
-                };
-                let norm = squares.sqrt() * RAISE;
-                hop.row(row).for_each(|(n, p)| norms[n] += p.abs() * norm);
-            }
-        }
-        norms.iter_mut().for_each(|norm| *norm *= RAISE);
-        self.norms = norms;
+        self.norms = target.row_norms(|layer, row| {
+            let lambda = linear.lambda[layer].row(row);
+            let squares: f64 = match self.sums.get(layer) {
+                Some(sums) => lambda.iter().zip(sums.row(row)).map(|(l, s)| (l.abs() + s) * (l.abs() + s)).sum(),
+                None => lambda.iter().map(|l| l * l).sum(),
+            };
+            squares.sqrt() * RAISE
+        });
+        self.norms.iter_mut().for_each(|norm| *norm *= RAISE);
     }
 
     /// Writes h and k of a node of level 0.

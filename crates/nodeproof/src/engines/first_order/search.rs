@@ -36,7 +36,7 @@ pub(in crate::engines) fn decide(
 ) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
     let target = Target::new(attacks.shared, attacks.slice);
-    let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
+    let base = Base::clean(&target, attacks.y);
     let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
     classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
@@ -98,7 +98,7 @@ pub(in crate::engines) fn decide(
 /// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching.
 pub(in crate::engines) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, patience: Patience) {
     let target = Target::new(attacks.shared, attacks.slice);
-    let base = Base::new(&target, attacks.attack, attacks.y, Vec::new());
+    let base = Base::clean(&target, attacks.y);
     let mut search = Search::new(&target, attacks, patience);
     for (k, margin) in margins.iter_mut().enumerate() {
         let best = search.attacks.best.margin();
@@ -314,7 +314,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         if self.attacks.attempt(flips.iter().copied()) {
             return Outcome::Found;
         }
-        let base = Base::new(self.target, self.attacks.attack, self.attacks.y, flips);
+        let base = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips);
         self.held += bytes;
         self.bounding.cones.clear();
         let mut excluded = [excluded, &base.flips].concat();

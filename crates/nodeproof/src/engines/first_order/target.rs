@@ -91,6 +91,30 @@ impl<'t> Target<'t> {
         self.shared.network.layers().len() - 1
     }
 
+    /// Calls `visit` with each node of a layer that reads a flip, the `P_mn σ` by which it does, and the weights W_d.
+    #[inline]
+    pub(super) fn each_reader(&self, layer: usize, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, &[f64])) {
+        let network = self.shared.network;
+        let (sign, weight) = (self.shared.sign(self.slice, flip), network.attribute_weight().row(flip.1 as usize));
+        for term in network.attribute_terms_of(layer) {
+            let weight = &weight[term.columns.clone()];
+            self.readers[layer][term.term].of(flip.0 as usize).iter().for_each(|&(m, p)| visit(m, p * sign, weight));
+        }
+    }
+
+    /// For each node of level 0 the sum of `|P_mn| norm(i, m)` over the rows m of layers i that read it.
+    pub(super) fn row_norms(&self, norm: impl Fn(usize, usize) -> f64) -> Vec<f64> {
+        let mut norms = vec![f64::MIN_POSITIVE; self.slice.level(0).len()];
+        for term in self.shared.network.attribute_terms() {
+            let hop = self.slice.hop(term.layer, term.term);
+            for row in 0..hop.rows() {
+                let norm = norm(term.layer, row);
+                hop.row(row).for_each(|(n, p)| norms[n] += p.abs() * norm);
+            }
+        }
+        norms
+    }
+
     /// Pre-activations of all layers on the graph as it is.
     pub(super) fn clean(&self) -> Vec<Matrix> {
         let Shard { region, bounds, .. } = self.shared;

@@ -136,12 +136,13 @@ fn sets(base: &Base, flips: &[SlicedFlip]) -> Vec<Vec<SlicedFlip>> {
 
 /// Base points: the attributes as they are, and with a flip made.
 fn bases(target: &Target, attack: &mut Attack, y: ClassId, random: &mut ChaCha8Rng) -> Vec<Base> {
-    let clean = Base::new(target, attack, y, Vec::new());
+    let clean = Base::clean(target, y);
     let flips = target.all_flips(&clean);
     let mut bases = vec![clean];
     if !flips.is_empty() {
         let flip = flips[random.random_range(0..flips.len())];
-        bases.push(Base::new(target, attack, y, vec![flip]));
+        let _ = attack.margin(target.slice, y, [flip].into_iter());
+        bases.push(Base::tried(target, attack, y, vec![flip]));
     }
     bases
 }
@@ -202,7 +203,7 @@ fn nothing_is_known_when_time_is_up() {
     each_target(100, |shared, slice, _| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
-        let base = Base::new(&target, &mut attack, y, Vec::new());
+        let base = Base::clean(&target, y);
         let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
         let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
