@@ -114,7 +114,7 @@ def hash_of(value: Any, known: Mapping[int, str] = {}) -> str:
             digest.update(f"{part.dtype} {tuple(part.shape)} {part.requires_grad} {part.layout}".encode())
             for strided in _strided(part):
                 digest.update(str(strided.stride()).encode())
-                digest.update(strided.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).numpy())
+                digest.update(_bytes(strided))
         elif isinstance(part, np.ndarray):
             digest.update(f"{part.dtype} {part.shape} {part.strides}".encode())
             digest.update(b"" if part.dtype.hasobject else np.ascontiguousarray(part).tobytes())
@@ -199,6 +199,18 @@ def _parts(value: Any) -> list[Any]:
         )
     except Exception:  # of threads, files, parametrised modules and the like
         return [getattr(value, "__dict__", None) or repr(value)]
+
+
+def _bytes(value: Any) -> Any:
+    """The values of a tensor, bit by bit."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    return value.resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy()
+
+
+def held_tensors(module: Any) -> list[Any]:
+    """The tensors of a module, in lists and other objects, too."""
+    torch = optional("torch", "pyg", "from_pyg()")
+    return [value for value in _walk([module], into_code=False) if isinstance(value, torch.Tensor)]
 
 
 def _strided(value: Any) -> list[Any]:

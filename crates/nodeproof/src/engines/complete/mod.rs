@@ -1,7 +1,7 @@
-//! The `complete` engine: branch and bound over what the `tight` one leaves open; here with one hidden layer, and at other depths
-//! by bounds of first order (`first_order`).
+//! The engines beyond `fast`: bounds of first order ([`first_order`](super::first_order)), and branch and bound over what they leave open;
+//! here with one hidden layer, and otherwise by flips alone.
 //!
-//! It splits the admissible sets into subproblems (a flip is in or out; a concave unit is linear or 0), drops those whose
+//! With one hidden layer it splits the admissible sets into subproblems (a flip is in or out; a concave unit is linear or 0), drops those whose
 //! bound is positive, and excludes flips that no counterexample of a subproblem can have.
 
 mod branch;
@@ -125,7 +125,8 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried.
+    /// Goes on where the fast engine stopped: `margins` has its lower bounds and gets better ones, `attacks` what was tried. The dual
+    /// is asked where that was not begun with.
     pub(crate) fn decide(
         &mut self,
         slice: &Slice,
@@ -134,14 +135,28 @@ impl<'a> Decider<'a> {
         dual: &mut Dual<'a>,
         patience: Patience,
     ) -> Decision {
-        let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
         if !self.shared.overflow_error.is_finite() {
-            return Decision { obstacle: Obstacle::Overflow, ..decision };
+            return Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Overflow };
         }
-        let y = attacks.y;
         let Some(around) = Surroundings::new(self.shared, slice) else {
-            return first_order::decide(margins, &mut attacks, dual, patience);
+            return first_order::decide(margins, &mut attacks, Some(dual), patience);
         };
+        let decision = first_order::decide(margins, &mut attacks, None, Patience { branch: false, ..patience });
+        if attacks.best.succeeds() || !patience.branch {
+            return decision;
+        }
+        self.search(&around, margins, &mut attacks, patience, decision)
+    }
+
+    /// Branches where there is one hidden layer, until no class is open.
+    fn search(
+        &mut self,
+        around: &Surroundings,
+        margins: &mut [Option<Bound>],
+        attacks: &mut Attacks<'_, 'a>,
+        patience: Patience,
+        mut decision: Decision,
+    ) -> Decision {
         let listing = &mut self.listing;
         let mut searches: Vec<Search> = Vec::new();
         let mut open: Vec<usize> =
@@ -149,12 +164,12 @@ impl<'a> Decider<'a> {
         let value = |k: usize| margins[k].map_or(0.0, Bound::value);
         open.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
         for k in open {
-            let pair = (y, ClassId(k as u32));
-            let search = match Search::begin(&around, listing, pair, &mut attacks, patience) {
+            let pair = (attacks.y, ClassId(k as u32));
+            let search = match Search::begin(around, listing, pair, attacks, patience) {
                 Ok(search) => search,
                 Err(obstacle) => return Decision { obstacle, ..decision },
             };
-            decision.engine = Engine::Tight;
+            decision.engine = Engine::Complete;
             margins[k] = margins[k].map(|known| known.max(search.lower()));
             if attacks.best.succeeds() {
                 return decision;
@@ -162,9 +177,6 @@ impl<'a> Decider<'a> {
             if !search.is_closed() {
                 searches.push(search);
             }
-        }
-        if !patience.branch {
-            return decision;
         }
         while !searches.is_empty() {
             let mut held: usize = searches.iter().map(Search::bytes).sum();
@@ -176,8 +188,7 @@ impl<'a> Decider<'a> {
                     if search.is_closed() || attacks.best.succeeds() || reached.is_some() {
                         break;
                     }
-                    reached = search.branch(listing, &mut attacks, patience).err();
-                    decision.engine = Engine::Complete;
+                    reached = search.branch(listing, attacks, patience).err();
                     decision.branches += 1;
                 }
                 held += search.bytes();

@@ -92,14 +92,15 @@ fn unlisted_flips_are_reckoned_with() {
                 let slice = slicer.slice(node);
                 let mut attack = Attack::new(&shared);
                 let mut best = BestAttack::new(attack.margin(slice, y, std::iter::empty()));
-                // As if the fast engine had found nothing out.
+                // As if other engines had found nothing out.
                 let mut margins: Vec<Option<Bound>> =
                     (0..3).map(|k| (k != y.index()).then_some(Bound::Unknown)).collect();
-                let attacks = Attacks { shared: &shared, slice, y, attack: &mut attack, best: &mut best };
+                let mut attacks = Attacks { shared: &shared, slice, y, attack: &mut attack, best: &mut best };
                 let mut decider = Decider::new(&shared);
                 decider.listing.tuning = tuning;
-                let decision =
-                    decider.decide(slice, &mut margins, attacks, &mut Dual::new(&shared), Patience::endless());
+                let around = Surroundings::new(&shared, slice).unwrap();
+                let nothing = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
+                let decision = decider.search(&around, &mut margins, &mut attacks, Patience::endless(), nothing);
                 branched += usize::from(decision.branches > 0);
                 assert!(truth.abs() > 1e-9, "seed {seed}: a tie is for other tests");
                 assert_eq!(best.succeeds(), truth < 0.0, "seed {seed}, node {node}: {truth}");

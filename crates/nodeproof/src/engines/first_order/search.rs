@@ -27,11 +27,12 @@ enum Outcome {
     Open(Obstacle),
 }
 
-/// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones.
+/// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones. `dual` is asked of classes that
+/// stay open without branching, if it was not before.
 pub(in crate::engines) fn decide(
     margins: &mut [Option<Bound>],
     attacks: &mut Attacks,
-    dual: &mut Dual,
+    dual: Option<&mut Dual>,
     patience: Patience,
 ) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
@@ -63,13 +64,14 @@ pub(in crate::engines) fn decide(
             }
         }
     }
-    // What the dual knows is known to stronger engines.
-    for &(k, _) in &open {
-        let attacks = &mut *search.attacks;
-        let lower = dual.lower_bound(attacks.slice, attacks.y, k).lower();
-        margins[k.index()] = margins[k.index()].map(|known| known.max(lower));
-        if !lower.is_positive() && attacks.attempt(dual.selection().best().iter().map(|&(_, flip)| flip)) {
-            return decision;
+    if let Some(dual) = dual {
+        for &(k, _) in &open {
+            let attacks = &mut *search.attacks;
+            let lower = dual.lower_bound(attacks.slice, attacks.y, k).lower();
+            margins[k.index()] = margins[k.index()].map(|known| known.max(lower));
+            if !lower.is_positive() && attacks.attempt(dual.selection().best().iter().map(|&(_, flip)| flip)) {
+                return decision;
+            }
         }
     }
     open.retain(|(k, _)| margins[k.index()].is_some_and(|margin| !margin.is_positive()));
@@ -79,7 +81,12 @@ pub(in crate::engines) fn decide(
     let open_classes = open.len();
     for (place, (k, root)) in open.iter_mut().enumerate() {
         let (k, lower) = (*k, root.lower);
-        let Some((base, bounded)) = root.rest.take() else { continue };
+        let Some((base, bounded)) = root.rest.take() else {
+            if let Outcome::Open(obstacle) = root.outcome {
+                decision.obstacle = obstacle;
+            }
+            continue;
+        };
         decision.engine = Engine::Complete;
         search.patience = patience.share_of(open_classes - place);
         let outcome = search.leaf_or_split(&base, (search.attacks.y, k), bounded, &[]);
