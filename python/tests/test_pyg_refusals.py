@@ -1333,3 +1333,17 @@ def test_parts_without_entries_are_left_out() -> None:
             return torch.cat([torch.empty(0), self.inner(x, edge_index)], 1)
 
     from_pyg(Empty(), data())
+
+
+def test_complex_numbers_are_refused() -> None:
+    module = gcn()
+    module.register_buffer("phase", torch.tensor([1 + 2j]))
+    with pytest.raises(nodeproof.InputError, match="'phase' has complex numbers"):
+        from_pyg(module, data())
+
+
+def test_tensors_with_steps_are_state_like_others() -> None:
+    module = gcn()
+    module.register_buffer("one", torch.ones(1).expand(3))
+    module.other = torch.arange(6.0)[::2]
+    assert from_pyg(module, data())[1].propagation == "symmetric-gcn"

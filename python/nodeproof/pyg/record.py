@@ -6,16 +6,11 @@ that they are what they are where values are at hand, and a module that does som
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._optional import optional
-from ..errors import VerificationError
-
-#: Tensors of up to so many entries are compared between runs.
-_SMALL = 4096
 
 
 @dataclass(frozen=True)
@@ -63,8 +58,6 @@ class Operation:
     function: Any
     #: Its arguments, with `Layout` in place of tensors.
     given: Any
-    #: The values of those tensors that are small and only read, in their order, as bytes.
-    values: tuple[bytes | None, ...]
     #: What it gave, with `Result` in place of tensors.
     result: Any = None
     #: What it raised instead.
@@ -76,28 +69,18 @@ class Record:
     """The operations of one run on numbers, in their order."""
 
     operations: list[Operation] = field(default_factory=list)
-    #: Where the memory of the module's own tensors begins and ends.
-    _kept: list[tuple[int, int]] = field(default_factory=list)
 
-    def watching(self, kept: list[Any]) -> Any:
-        """A context in which operations are recorded; the module keeps some tensors, which must stay as they are."""
-        self._kept = [_memory(value) for value in kept]
+    def watching(self) -> Any:
+        """A context in which operations are recorded."""
         return mode(self._recorded)
 
     def _recorded(self, function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
         torch = optional("torch", "pyg", "from_pyg()")
-        given, values = looks(arguments, keywords), values_of(function, arguments, keywords)
-        changed = [arguments[place] for place in written(function) if place < len(arguments)]
-        for begin, end in (_memory(value) for value in changed if isinstance(value, torch.Tensor)):
-            if any(begin < other[1] and other[0] < end for other in self._kept):
-                raise VerificationError(
-                    "the module writes into a tensor that it keeps, or into that of the edges, be it for a while; make a new "
-                    "tensor"
-                )
+        given = looks(arguments, keywords)
         try:
             output = function(*arguments, **keywords)
         except BaseException as error:
-            self.operations.append(Operation(function, given, values, error=error))
+            self.operations.append(Operation(function, given, error=error))
             raise
         known = [_memory(value) for value in flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
 
@@ -109,31 +92,8 @@ class Record:
             known.append((begin, end))
             return Result(Layout.of(value), shares)
 
-        self.operations.append(Operation(function, given, values, mapped(result, output)))
+        self.operations.append(Operation(function, given, mapped(result, output)))
         return output
-
-
-def values_of(function: Any, arguments: Any, keywords: dict[str, Any]) -> tuple[bytes | None, ...]:
-    """The values of the tensors that an operation is given, as far as they are small and only read."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    changed = {id(arguments[place]) for place in written(function) if place < len(arguments)}
-    given = [value for value in flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
-    return tuple(None if id(value) in changed else _small_values(value) for value in given)
-
-
-def _small_values(value: Any) -> bytes | None:
-    torch = optional("torch", "pyg", "from_pyg()")
-    if value.layout is not torch.strided or value.device.type != "cpu" or value.numel() > _SMALL:
-        return None
-    with torch._C.DisableTorchFunctionSubclass(), torch.utils._python_dispatch._disable_current_modes():
-        return bytes(value.detach().resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy())
-
-
-@functools.cache
-def written(function: Any) -> list[int]:
-    """Places of the arguments that an operation changes."""
-    changed = enumerate(argument.alias_info for argument in function._schema.arguments)
-    return [place for place, alias in changed if alias is not None and alias.is_write]
 
 
 def looks(arguments: Any, keywords: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from . import words
 from .convert import float_type
 from .expression import Expression
 from .record import Record, flat, mapped
-from .state import check_copies, held_modules, held_tensors, state_of, state_of_chance
+from .state import check_copies, held_modules, state_of, state_of_chance
 from .trace import Trace, constant_behind
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
@@ -94,7 +94,7 @@ class Subject:
         # Who draws random numbers is told where when he is followed.
         with self._unchanged(and_chance=record is None) as module:
             try:
-                with _for_evaluation(), nullcontext() if record is None else record.watching(self._kept(module, given)):
+                with _for_evaluation(), nullcontext() if record is None else record.watching():
                     output = (self.forward or _forward)(module, given)
             except NodeproofError:
                 raise
@@ -102,12 +102,6 @@ class Subject:
                 raise NotRunnableError(_unrunnable(error)) from error
             _check_logits(output, len(x))
         return np.asarray(output.detach().double().numpy())
-
-    def _kept(self, module: Any, given: Any) -> list[Any]:
-        """The tensors that a run must leave as they are: all but the attributes."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        values = [value for key, value in given.to_dict().items() if key != "x"]
-        return held_tensors(module) + [value for value in values if isinstance(value, torch.Tensor)]
 
     @contextmanager
     def _unchanged(self, and_chance: bool = True) -> Iterator[Any]:

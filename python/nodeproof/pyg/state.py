@@ -207,12 +207,6 @@ def _bytes(value: Any) -> Any:
     return value.resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy()
 
 
-def held_tensors(module: Any) -> list[Any]:
-    """The tensors of a module, in lists and other objects, too."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    return [value for value in _walk([module], into_code=False) if isinstance(value, torch.Tensor)]
-
-
 def _strided(value: Any) -> list[Any]:
     """A tensor, or the parts of a sparse one; nothing of one that is made of others."""
     torch = optional("torch", "pyg", "from_pyg()")

@@ -21,7 +21,7 @@ from ..errors import VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
 from .operations import is_known, perform
-from .record import Layout, Operation, Record, Result, flat, looks, mapped, mode, values_of, written
+from .record import Layout, Operation, Record, Result, flat, looks, mapped, mode
 
 #: Operations that look at nothing but shapes and types.
 _OF_THE_SHAPE = {
@@ -242,7 +242,7 @@ class Trace:
                 lambda value: _blank(value) if isinstance(value, self._class) else value, (arguments, keywords)
             )
             return self._constants(name, function(*bare[0], **bare[1]), tensors, recorded)
-        if in_place or (written(function) and not _is_off(function, arguments)):
+        if in_place or (_writes(function) and not _is_off(function, arguments)):
             return self._in_place(name, in_place, function, arguments, keywords, recorded)
         return self._of_followed(name, function, arguments, keywords, tensors, recorded)
 
@@ -261,20 +261,7 @@ class Trace:
         if recorded.error is not None:
             self.fail(recorded.error)
             raise recorded.error
-        self._check_constants(function, arguments, keywords, recorded)
         return recorded
-
-    def _check_constants(self, function: Any, arguments: Any, keywords: Any, recorded: Operation) -> None:
-        """Refuses constants that are others than in the run on numbers."""
-        torch = optional("torch", "pyg", "from_pyg()")
-        tensors = [value for value in flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
-        bare = mapped(lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords))
-        for value, before, now in zip(tensors, recorded.values, values_of(function, *bare), strict=True):
-            if not self.is_followed(value) and now is not None and now != before:
-                raise self.refuse(
-                    "has other constants in each run, as from random numbers or the clock; certificates need a module that "
-                    "does the same every time"
-                )
 
     def _other_operations(self) -> VerificationError:
         return self.refuse(
@@ -397,7 +384,7 @@ class Trace:
         target = arguments[0]
         if (
             not in_place
-            or written(function) != [0]
+            or _writes(function) != [0]
             or not isinstance(target, self._class)
             or target._nodeproof_memory.has_left
         ):
@@ -477,6 +464,12 @@ def _blank(value: Any, device: str = "cpu") -> Any:
     if value.layout is not torch.strided:
         return torch.empty(value.shape, dtype=value.dtype, device=device)
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+
+
+def _writes(function: Any) -> list[int]:
+    """Places of the arguments that an operation changes."""
+    written = enumerate(argument.alias_info for argument in function._schema.arguments)
+    return [place for place, alias in written if alias is not None and alias.is_write]
 
 
 def _same_layout(target: Any, recorded: Operation) -> bool:

@@ -29,8 +29,7 @@ impl Gap {
 
 impl Certifier<'_> {
     /// The gap of each of `nodes`, in this order, whatever its verdict: of [`Engine::Fast`](crate::Engine::Fast) between its
-    /// bound and the flips that attain it; of the other engines after the bound was raised as far as it goes without branching,
-    /// which takes a network with one hidden layer.
+    /// bound and the flips that attain it; of the other engines after the bound was raised as far as it goes without branching.
     ///
     /// The observer hears how many nodes are done; it may break off, and the result is `None`.
     ///
