@@ -148,8 +148,7 @@ class Settings:
         budget: Budget,
         engine: str,
         target_class: str,
-        time_limit: float | None,
-        total_time_limit: float | None,
+        time_limits: tuple[float | None, float | None],
         memory_limit: str,
         threads: int,
     ) -> Settings: ...

@@ -51,8 +51,7 @@ class Settings:
             budget,
             str(self.engine),
             str(self.target_class),
-            _seconds("time_limit", self.time_limit),
-            _seconds("total_time_limit", self.total_time_limit),
+            (_seconds("time_limit", self.time_limit), _seconds("total_time_limit", self.total_time_limit)),
             str(self.memory_limit),
             whole("threads", self.threads),
         )

@@ -22,14 +22,14 @@ impl PySettings {
         budget: &PyBudget,
         engine: &str,
         target_class: &str,
-        time_limit: Option<f64>,
-        total_time_limit: Option<f64>,
+        time_limits: (Option<f64>, Option<f64>),
         memory_limit: &str,
         threads: usize,
     ) -> PyResult<Self> {
         let mut settings = CertifySettings::new(budget.0.clone());
         settings.engine = engine.parse().raised(py)?;
         settings.target_class = target_class.parse().raised(py)?;
+        let (time_limit, total_time_limit) = time_limits;
         settings.time_limit = time_limit.map(|limit| seconds("time_limit", limit)).transpose().raised(py)?;
         settings.total_time_limit =
             total_time_limit.map(|limit| seconds("total_time_limit", limit)).transpose().raised(py)?;
