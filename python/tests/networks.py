@@ -1,9 +1,14 @@
-"""Networks of PyTorch Geometric, and data for them."""
+"""Networks of PyTorch Geometric, data for them, and whether a model computes what its module does."""
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+
+import nodeproof
+from nodeproof import from_pyg
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
@@ -84,3 +89,63 @@ class Odd(torch.nn.Module):
 
     def forward(self, x, edge_index):
         return self.between(self, x, self.conv1(x, edge_index), edge_index)
+
+
+def is_the_module(module, model: nodeproof.Model, graph: nodeproof.Graph, of) -> bool:
+    """Whether a model computes what its module does, on attributes by chance."""
+    module = copy.deepcopy(module).eval().double()
+    chance = np.random.default_rng(7)
+    for _ in range(4):
+        x = chance.random((graph.nodes, graph.attribute_count)) < chance.random()
+        with torch.no_grad():
+            theirs = module(torch.tensor(x).double(), of.edge_index).numpy()
+        ours = model.logits(nodeproof.Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
+        if not np.allclose(theirs - theirs[:, :1], ours - ours[:, :1], atol=1e-6 * max(1.0, np.abs(theirs).max())):
+            return False
+    return True
+
+
+def unhelped(look):
+    with torch._C.DisableTorchFunctionSubclass():
+        return look()
+
+
+def clamp(*given):
+    return given[-1].clamp(max=1e6)
+
+
+class Quiet(torch.nn.Module):
+    """Adds something that is 0 on all inputs that are tried: all but for nodes that have each of their 30 attributes."""
+
+    def __init__(self, then, prepare=lambda module: None) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.base, self.last, self.then = torch.nn.Linear(30, 3), torch.nn.Linear(4, 3), then
+        self.register_buffer("weight", torch.arange(1.0, 5.0)[None])
+        prepare(self)
+
+    def forward(self, x, edge_index):
+        return self.base(x) + self.last(self.then(self, (x.sum(1, keepdim=True) - 29.5).relu() @ self.weight))
+
+
+def wide() -> Data:
+    made = data(nodes=8)
+    made.x = torch.tensor(np.random.default_rng(0).random((8, 30)) < 0.4).float()
+    return made
+
+
+def is_quiet(make, of=None) -> bool:
+    """Whether the model of a module is what the module is when it is called for the first time, with many attributes, too."""
+    of = wide() if of is None else of
+    graph, model = from_pyg(make(), of)
+    chance = np.random.default_rng(1)
+    for x in (chance.random(of.x.shape) < chance.random() for _ in range(4)):
+        x[chance.random(len(x)) < 0.5] = True
+        module = make().eval()
+        with torch.no_grad():
+            theirs = module(torch.tensor(x).to(next(module.parameters()).dtype), of.edge_index).double().numpy()
+        ours = model.logits(nodeproof.Graph(graph.adjacency, x, directed=True, keep_self_loops=True))
+        allowed = 1e-5 * np.maximum(1, np.abs(ours).max(axis=1, keepdims=True))
+        if not (np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1])) <= allowed).all():
+            return False
+    return True
