@@ -1,6 +1,6 @@
 //! From the options of an engine to settings, and what may settle nodes that stay undecided.
 
-use nodeproof::{Budget, CertifySettings, Engine, Obstacle};
+use nodeproof::{Budget, CertifySettings, Obstacle};
 use nodeproof_report::story::{self, Options};
 
 use crate::cli::{EngineArguments, ModelArguments};
@@ -19,13 +19,7 @@ pub(crate) fn settings(budget: Budget, model: &ModelArguments, engine: &EngineAr
     settings
 }
 
-/// What may settle nodes that these obstacles kept from being decided.
+/// What may settle nodes that these obstacles, or likely ones if none is known, kept from being decided.
 pub(crate) fn remedy(settings: &CertifySettings, obstacles: impl IntoIterator<Item = Obstacle>) -> Option<String> {
     story::remedy(settings, obstacles, OPTIONS)
-}
-
-/// What may settle nodes of which it is not known what kept them from being decided.
-pub(crate) fn any_remedy(settings: &CertifySettings) -> Option<String> {
-    let likely = if settings.engine == Engine::Complete { Obstacle::Time } else { Obstacle::Engine };
-    remedy(settings, [likely])
 }

@@ -129,18 +129,6 @@ pub enum Obstacle {
     Overflow,
 }
 
-impl Obstacle {
-    /// `engine`, `time`, `memory` or `overflow`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Engine => "engine",
-            Self::Time => "time",
-            Self::Memory => "memory",
-            Self::Overflow => "overflow",
-        }
-    }
-}
-
 impl Evidence {
     /// The verdict that follows.
     pub fn verdict(&self) -> Verdict {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
-    AttributeId, Certificate, Certifier, CertifySettings, Engine, Event, Evidence, Finish, Flip, Network, NodeId,
-    Obstacle, Radius,
+    AttributeId, Certificate, Certifier, CertifySettings, Event, Evidence, Finish, Flip, Network, NodeId, Radius,
 };
 use nodeproof_report::story::{self, Options, Story};
 use nodeproof_report::text::{Emphasis, Style};
@@ -52,7 +51,8 @@ pub(crate) fn explain<'py>(
             story = story.with_radius(&graph, radius);
         }
         let search = format!("radius(graph, model, nodes=[{node}])");
-        let words = story.in_words(Style::default(), story.hint(remedy(&settings, story.because), &search).as_deref());
+        let remedy = story::remedy(&settings, story.because, OPTIONS);
+        let words = story.in_words(Style::default(), story.hint(remedy, &search).as_deref());
         let header = Header::new(&graph, &model, &settings, 1);
         let radii = radius.map(|radius| {
             let mut radii = Radii::new(header.clone());
@@ -103,12 +103,6 @@ fn take_witness(certificate: &mut Certificate, radius: &Radius) {
 
 /// How options are written here.
 const OPTIONS: Options = Options { name: str::to_owned, strongest: "engine=\"complete\"" };
-
-/// What may decide what these settings leave undecided.
-fn remedy(settings: &CertifySettings, because: Option<Obstacle>) -> Option<String> {
-    let likely = if settings.engine == Engine::Complete { Obstacle::Time } else { Obstacle::Engine };
-    story::remedy(settings, [because.unwrap_or(likely)], OPTIONS)
-}
 
 /// A flip as a sentence, seen from `target` if that is given.
 #[pyfunction]

@@ -60,11 +60,7 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
 /// What the reader might try next, if anything.
 fn hint(question: &Question, story: &Story) -> Option<String> {
     let search = format!("`nodeproof radius --nodes {}`", story.node.id);
-    let remedy = match story.because {
-        Some(obstacle) => engine::remedy(&question.settings, [obstacle]),
-        None => engine::any_remedy(&question.settings),
-    };
-    story.hint(remedy, &search)
+    story.hint(engine::remedy(&question.settings, story.because), &search)
 }
 
 #[cfg(test)]

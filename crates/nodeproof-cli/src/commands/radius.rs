@@ -263,7 +263,7 @@ impl Found {
 /// What would say more.
 fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
     if summary.open > 0
-        && let Some(remedy) = engine::any_remedy(&question.settings)
+        && let Some(remedy) = engine::remedy(&question.settings, [])
     {
         return Some(format!("{remedy} may make more radii exact"));
     }

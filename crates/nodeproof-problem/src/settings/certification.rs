@@ -92,7 +92,7 @@ pub struct CertifySettings {
 }
 
 /// Bytes of memory that a target may take, unless another limit is set.
-pub const MEMORY_LIMIT: usize = 1 << 30;
+const MEMORY_LIMIT: usize = 1 << 30;
 
 /// Most threads that may be asked for.
 const MOST_THREADS: usize = 1024;

@@ -9,7 +9,7 @@ use crate::ids::{ClassId, NodeId};
 use crate::model::ModelError;
 
 pub use architecture::Architecture;
-pub use certification::{CertifySettings, Engine, MEMORY_LIMIT, TargetClass, check_threads, memory_limit, time_limit};
+pub use certification::{CertifySettings, Engine, TargetClass, check_threads, memory_limit, time_limit};
 pub use training::{Method, Schedule, TrainSettings};
 
 /// What can be wrong with settings.

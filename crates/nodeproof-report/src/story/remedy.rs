@@ -11,7 +11,8 @@ pub struct Options {
     pub strongest: &'static str,
 }
 
-/// What may decide nodes that `obstacles` kept these settings from deciding; `None` if nothing would.
+/// What may decide nodes that `obstacles` kept these settings from deciding, what is likely where none is known; `None` if
+/// nothing would.
 pub fn remedy(
     settings: &CertifySettings,
     obstacles: impl IntoIterator<Item = Obstacle>,
@@ -20,6 +21,9 @@ pub fn remedy(
     let mut obstacles: Vec<Obstacle> = obstacles.into_iter().collect();
     obstacles.sort_unstable();
     obstacles.dedup();
+    if obstacles.is_empty() {
+        obstacles.push(if settings.engine == Engine::Complete { Obstacle::Time } else { Obstacle::Engine });
+    }
     let words: Vec<String> = obstacles.into_iter().filter_map(|obstacle| one(settings, obstacle, options)).collect();
     (!words.is_empty()).then(|| words.join(" or "))
 }
@@ -63,10 +67,12 @@ mod tests {
         };
         settings.engine = Engine::Tight;
         assert_eq!(words(&settings, &[Obstacle::Engine]), "--engine complete");
+        assert_eq!(words(&settings, &[]), "--engine complete", "likely");
         settings.engine = Engine::Complete;
-        assert_eq!(words(&settings, &[]), "");
+        assert_eq!(words(&settings, &[]), "", "no limit is set");
         settings.time_limit = Some(Duration::from_millis(500));
         assert_eq!(words(&settings, &[Obstacle::Time]), "a longer --time-limit (now 0.5 s)");
+        assert_eq!(words(&settings, &[]), "a longer --time-limit (now 0.5 s)", "likely");
         assert_eq!(words(&settings, &[Obstacle::Overflow]), "", "nothing helps");
         settings.total_time_limit = Some(Duration::from_secs(60));
         let both = "a longer --time-limit (now 0.5 s) or --total-time-limit (now 60 s)";

@@ -45,11 +45,7 @@ pub(in crate::engines) fn decide(
     let mut open: Vec<(ClassId, Root)> = Vec::new();
     for k in classes {
         if let Some(obstacle) = patience.obstacle(search.held) {
-            decision.obstacle = obstacle;
-            open.push((
-                ClassId(k as u32),
-                Root { outcome: Outcome::Open(obstacle), lower: Bound::Unknown, rest: None },
-            ));
+            open.push((ClassId(k as u32), Root::unknown(obstacle)));
             continue;
         }
         decision.engine = Engine::Tight;
@@ -58,10 +54,7 @@ pub(in crate::engines) fn decide(
         match root.outcome {
             Outcome::Found => return decision,
             Outcome::Closed => margins[k] = margins[k].map(|known| known.max(Bound::Positive)),
-            Outcome::Open(obstacle) => {
-                decision.obstacle = obstacle;
-                open.push((ClassId(k as u32), root));
-            }
+            Outcome::Open(_) => open.push((ClassId(k as u32), root)),
         }
     }
     if let Some(dual) = dual {
@@ -75,28 +68,19 @@ pub(in crate::engines) fn decide(
         }
     }
     open.retain(|(k, _)| margins[k.index()].is_some_and(|margin| !margin.is_positive()));
-    if !patience.branch {
-        return decision;
-    }
     let open_classes = open.len();
-    for (place, (k, root)) in open.iter_mut().enumerate() {
-        let (k, lower) = (*k, root.lower);
-        let Some((base, bounded)) = root.rest.take() else {
-            if let Outcome::Open(obstacle) = root.outcome {
-                decision.obstacle = obstacle;
-            }
-            continue;
-        };
-        decision.engine = Engine::Complete;
-        search.patience = patience.share_of(open_classes - place);
-        let outcome = search.leaf_or_split(&base, (search.attacks.y, k), bounded, &[]);
-        decision.branches = search.branches;
+    for (place, (k, root)) in open.into_iter().enumerate() {
+        let mut outcome = root.outcome;
+        if let Some((base, bounded)) = root.rest.filter(|_| patience.branch) {
+            decision.engine = Engine::Complete;
+            search.patience = patience.share_of(open_classes - place);
+            outcome = search.leaf_or_split(&base, (search.attacks.y, k), bounded, &[]);
+            decision.branches = search.branches;
+        }
         match outcome {
             Outcome::Found => return decision,
-            Outcome::Closed => {
-                margins[k.index()] = margins[k.index()].map(|known| known.max(lower).max(Bound::Positive))
-            }
-            Outcome::Open(obstacle) => decision.obstacle = obstacle,
+            Outcome::Closed => margins[k.index()] = margins[k.index()].map(|known| known.max(Bound::Positive)),
+            Outcome::Open(obstacle) => decision.obstacle = decision.obstacle.max(obstacle),
         }
     }
     decision
@@ -145,6 +129,13 @@ struct Root {
     rest: Option<(Base, Bounded)>,
 }
 
+impl Root {
+    /// Nothing is known, because of a limit.
+    fn unknown(obstacle: Obstacle) -> Self {
+        Self { outcome: Outcome::Open(obstacle), lower: Bound::Unknown, rest: None }
+    }
+}
+
 impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
     fn new(target: &'s Target<'t>, attacks: &'s mut Attacks<'b, 'a>, patience: Patience<'s>) -> Self {
         let held = Base::bytes(target);
@@ -155,7 +146,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
     fn root(&mut self, base: &Base, k: ClassId) -> Root {
         let pair = (self.attacks.y, k);
         let mut bounded = self.screened(base, pair, None, &[]);
-        let mut root = Root { outcome: Outcome::Open(Obstacle::Engine), lower: Bound::Unknown, rest: None };
+        let mut root = Root::unknown(Obstacle::Engine);
         if self.ends(&mut root, &bounded) {
             return root;
         }
