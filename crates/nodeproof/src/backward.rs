@@ -9,7 +9,6 @@ use crate::dense::{add_scaled, dot, par_fill};
 use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::matrix::Matrix;
 use crate::model::Weight;
-use crate::rounding::{magnitude, magnitude_dot};
 use crate::slice::Hop;
 
 /// A kind of coefficient that can be carried back through the layers.
@@ -121,22 +120,5 @@ impl Work for Products<'_> {
     fn run(self, inner_product: impl InnerProduct) {
         let Self { above, weight, back } = self;
         back.extend((0..weight.rows()).map(|input| inner_product.of(above, weight.row(input))));
-    }
-}
-
-/// Bounds on the magnitude of coefficients, of all partial sums on the way to them, and of whatever underflows there.
-pub(crate) struct Magnitudes;
-
-impl CarriedBack for Magnitudes {
-    type Number = f64;
-
-    #[inline]
-    fn through_weight(&self, above: &[f64], weight: &[f64]) -> f64 {
-        magnitude_dot(above, weight)
-    }
-
-    #[inline]
-    fn spread(&self, _: usize, below: &mut [f64], p: f64, back: &[f64]) {
-        below.iter_mut().zip(back).for_each(|(below, &back)| *below += magnitude(p * back));
     }
 }

@@ -106,8 +106,7 @@ pub(crate) enum PlotCommand {
     /// Draw how tight the bounds are, with default and with optimised slopes
     ///
     /// Certifies each node with the `fast` engine (default slopes) and the `tight` one (optimised), and draws for which share of the
-    /// nodes the lower bound and the best attack are at most so far apart (figure 7 of the paper). Takes a network with
-    /// one hidden layer.
+    /// nodes the lower bound and the best attack are at most so far apart (figure 7 of the paper).
     #[command(
         after_help = GAP_EXAMPLES,
         override_usage = "nodeproof plot gap --graph <FILE> --model <FILE> --global-budget <Q>\n                          --out <FILE> [OPTIONS]"

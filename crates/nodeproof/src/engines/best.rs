@@ -1,10 +1,14 @@
-//! The best attack so far.
+//! The best attack so far, and what tries others.
 
-use super::attack::AttackMargin;
+use std::cmp::Ordering;
+
+use super::attack::{Attack, AttackMargin};
 use crate::certificate::Witness;
+use crate::exact::compare_logits;
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::ClassId;
+use crate::prepare::Shard;
 use crate::slice::{Slice, SlicedFlip};
 
 /// The flips with the smallest margin found so far.
@@ -59,5 +63,47 @@ impl BestAttack {
         let mut flips: Vec<Flip> = self.flips.iter().map(|&flip| slice.flip(graph, flip)).collect();
         flips.sort_unstable();
         Witness::new(flips, self.class, self.margin)
+    }
+}
+
+/// Tries flips on the network itself, and remembers the best.
+pub(crate) struct Attacks<'b, 'a> {
+    pub(crate) shared: &'a Shard<'a>,
+    pub(crate) slice: &'b Slice,
+    pub(crate) y: ClassId,
+    pub(crate) attack: &'b mut Attack<'a>,
+    pub(crate) best: &'b mut BestAttack,
+}
+
+impl Attacks<'_, '_> {
+    /// Tries flips; true if they are a witness.
+    pub(super) fn attempt(&mut self, flips: impl Iterator<Item = SlicedFlip> + Clone) -> bool {
+        let found = self.attack.margin(self.slice, self.y, flips.clone());
+        self.best.improve(found, flips);
+        self.best.succeeds()
+    }
+
+    /// Whether the margin of y over k under flips is positive, in exact arithmetic; otherwise remembers them, without
+    /// those that it does not take.
+    pub(super) fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {
+        let mut flips: Vec<SlicedFlip> = flips.collect();
+        if self.exactly(k, &flips) == Ordering::Greater {
+            return true;
+        }
+        for i in (0..flips.len()).rev() {
+            let flip = flips.remove(i);
+            if self.exactly(k, &flips) == Ordering::Greater {
+                flips.insert(i, flip);
+            }
+        }
+        self.best.settle(k, flips);
+        false
+    }
+
+    /// How the margin of y over k under flips compares with 0.
+    fn exactly(&self, k: ClassId, flips: &[SlicedFlip]) -> Ordering {
+        let network = self.shared.network;
+        let flips: Vec<Flip> = flips.iter().map(|&flip| self.slice.flip(network.graph(), flip)).collect();
+        compare_logits(network, self.slice.target(), &flips, self.y, k)
     }
 }

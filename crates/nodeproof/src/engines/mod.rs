@@ -2,8 +2,6 @@
 
 pub(crate) mod attack;
 pub(crate) mod best;
-pub(crate) mod complete;
 pub(crate) mod fast;
 pub(crate) mod first_order;
 pub(crate) mod patience;
-mod tight;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::Gap;
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, smallest};
 use crate::engines::attack::Attack;
-use crate::engines::best::BestAttack;
-use crate::engines::complete::{Attacks, Decider};
+use crate::engines::best::{Attacks, BestAttack};
 use crate::engines::fast::Dual;
+use crate::engines::first_order;
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::network::{Network, largest};
@@ -23,7 +23,6 @@ pub(super) struct Worker<'a> {
     slicer: Slicer<'a>,
     dual: Dual<'a>,
     attack: Attack<'a>,
-    decider: Decider<'a>,
     effort: Effort,
     stopped: &'a AtomicBool,
 }
@@ -77,7 +76,6 @@ impl<'a> Worker<'a> {
             slicer: shard.network.slicer(),
             dual: Dual::new(shard),
             attack: Attack::new(shard),
-            decider: Decider::new(shard),
             effort,
             stopped,
         }
@@ -106,8 +104,9 @@ impl<'a> Worker<'a> {
             best.improve(margin, selection.iter().map(|&(_, flip)| flip));
         }
         if self.effort.engine != Engine::Fast {
-            let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
-            self.decider.tighten(slice, &mut margins, attacks, patience);
+            let mut attacks =
+                Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
+            first_order::tighten(&mut margins, &mut attacks, patience);
         }
         Gap { node, lower: smallest(&margins).1, upper: finite(best.margin()) }
     }
@@ -120,7 +119,8 @@ impl<'a> Worker<'a> {
         let mut margins = vec![None; logits.len()];
         let others = (0..logits.len()).filter(|&k| k != class.index());
         let mut best: Option<BestAttack> = None;
-        if self.effort.starts_with_dual(self.shard.network) {
+        let starts_with_dual = self.effort.starts_with_dual(self.shard.network);
+        if starts_with_dual {
             self.dual.begin(slice, class);
             for k in others {
                 let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();
@@ -147,9 +147,10 @@ impl<'a> Worker<'a> {
             && !best.succeeds()
             && self.effort.engine != Engine::Fast
         {
-            let attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
+            let mut attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
             let patience = self.effort.patience(start, self.stopped);
-            let decision = self.decider.decide(slice, &mut margins, attacks, &mut self.dual, patience);
+            let dual = (!starts_with_dual).then_some(&mut self.dual);
+            let decision = first_order::decide(&mut margins, &mut attacks, dual, patience);
             (engine, branches, because) = (decision.engine, decision.branches, decision.obstacle);
         }
         let graph = self.shard.network.graph();

@@ -83,12 +83,6 @@ impl RoughWeights {
         &self.rows[attribute as usize * self.width..][..self.width]
     }
 
-    /// The weights of all attributes for `unit`.
-    #[inline]
-    pub(crate) fn column(&self, unit: usize) -> &[f32] {
-        &self.columns[unit * self.attributes..][..self.attributes]
-    }
-
     /// For each attribute d upper bounds of `x · W_d` and of `−x · W_d`.
     pub(super) fn products(&self, x: &[f64]) -> [Vec<f32>; 2] {
         match self.scaled(x) {

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::bail;
 use nodeproof::{Certifier, CertifySettings, Engine, Gap, NodeId};
 use nodeproof_report::plot::figures;
 
@@ -30,9 +29,6 @@ pub(super) fn run(arguments: &PlotGapArguments) -> anyhow::Result<Outcome> {
     settings.target_class = model.class.into();
     settings.threads = arguments.threads.count();
     let mut question = inputs.ask(nodes, settings);
-    if question.model.as_chain().is_none_or(|layers| layers.len() != 2) {
-        bail!("--model: slopes are optimised in plain networks with one hidden layer only; give such a model");
-    }
     let mut found = Vec::new();
     for engine in [Engine::Fast, Engine::Tight] {
         question.settings.engine = engine;

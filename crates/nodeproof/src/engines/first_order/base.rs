@@ -22,14 +22,24 @@ pub(super) struct Unit {
     pub(super) on: bool,
     /// Whether that is sure, whatever rounding did to z.
     pub(super) is_sure: bool,
+    /// What it stays between in all sets.
+    pub(super) ends: (f64, f64),
 }
 
 impl Unit {
-    /// With a share of 1; `sure` is what is sure of |z|, and negative if nothing is.
-    pub(super) fn new(z: f64, sure: f64, left: usize) -> Self {
-        let is_sure = sure > f64::MIN_POSITIVE;
+    /// With a share of 1, or 0 if it cannot get beyond 0; `sure` is what is sure of |z|, and negative if nothing is.
+    pub(super) fn new(z: f64, sure: f64, ends: (f64, f64), left: usize) -> Self {
+        let (on, is_sure) = (z > 0.0, sure > f64::MIN_POSITIVE);
+        if is_sure && (if on { -ends.0 } else { ends.1 }) <= 0.0 {
+            return Self { threshold: f64::INFINITY, share: 0.0, on, is_sure, ends };
+        }
         let threshold = if is_sure { sure * (1.0 - SLACK) / left.max(1) as f64 } else { 0.0 };
-        Self { threshold, share: 1.0, on: z > 0.0, is_sure }
+        Self { threshold, share: 1.0, on, is_sure, ends }
+    }
+
+    /// How far it can get beyond 0 on the other side.
+    fn beyond(self) -> f64 {
+        if self.on { -self.ends.0 } else { self.ends.1 }
     }
 
     /// With another share, given what is sure of |z| and of how far it can get beyond 0 on the other side.
@@ -47,6 +57,9 @@ impl Unit {
 
     /// At most this share of a move towards 0 and beyond, which is at most `reach`, is its excess.
     fn bent(self, activation: Activation, reach: f64) -> f64 {
+        if self.share == 0.0 {
+            return 0.0;
+        }
         (1.0 - activation.slope()) * self.share * (1.0 - self.threshold / reach).max(0.0)
     }
 
@@ -119,23 +132,14 @@ impl Base {
     /// The same with another share for a unit: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
     /// have the least excess together.
     pub(super) fn tune(&mut self, target: &Target, layer: usize, row: usize, j: usize, moves: &[f64]) {
-        let shared = target.shared;
-        let (bounds, node) = (&shared.bounds.layers[layer], target.slice.level(layer + 1)[row]);
-        let place = shared.region.level(layer + 1).place(node);
-        let (z, error, left) = (self.z[layer].get(row, j), bounds.error.unit(place, j), self.left);
+        let (z, error, left) = (self.z[layer].get(row, j), target.error(layer, row, j), self.left);
         let unit = &mut self.units[layer].row_mut(row)[j];
-        let (activation, reach) = (shared.network.layers()[layer].activation(), target.reach[layer].get(row, j));
-        let beyond = if unit.on { -bounds.lo.get(place, j) } else { bounds.hi.get(place, j) } + 2.0 * error;
-        let sure = z.abs() - error;
-        if !unit.is_sure {
+        let (activation, reach) = (target.shared.network.layers()[layer].activation(), target.reach[layer].get(row, j));
+        let (beyond, sure) = (unit.beyond(), z.abs() - error);
+        if !unit.is_sure || beyond <= 0.0 {
             return;
         }
-        if beyond <= 0.0 {
-            *unit = Unit { threshold: f64::INFINITY, share: 0.0, ..*unit };
-            self.bent[layer].row_mut(row)[j] = 0.0;
-            return;
-        }
-        let whole = Unit::new(z, sure, left);
+        let whole = Unit::new(z, sure, unit.ends, left);
         let least = beyond / (beyond + sure) * (1.0 + 8.0 * SLACK);
         let total = |unit: &Unit| moves.iter().map(|&x| unit.share * relu(x - unit.threshold)).sum::<f64>();
         let mut best = (total(&whole), whole);
@@ -169,7 +173,9 @@ fn units(target: &Target, layer: usize, z: &Matrix, left: usize) -> Matrix<Unit>
     for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
         let place = region.level(layer + 1).place(node);
         for (j, (unit, &z)) in units.row_mut(row).iter_mut().zip(z.row(row)).enumerate() {
-            *unit = Unit::new(z, z.abs() - bounds.error.unit(place, j), left);
+            let error = bounds.error.unit(place, j);
+            let ends = (bounds.lo.get(place, j) - 2.0 * error, bounds.hi.get(place, j) + 2.0 * error);
+            *unit = Unit::new(z, z.abs() - error, ends, left);
         }
     }
     units

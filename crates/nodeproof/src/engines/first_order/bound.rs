@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::base::Base;
+use super::bounded::{Bounded, select};
 use super::cones::Cones;
-use super::linearisation::{Linearisation, UnitSlopes};
+use super::linearisation::Linearisation;
+use super::lines::Lines;
 use super::screening::Screening;
 use super::target::Target;
 use crate::certificate::Obstacle;
-use crate::dense::{Matrix, add_scaled};
+use crate::dense::Matrix;
 use crate::engines::attack::Attack;
 use crate::engines::patience::Patience;
-use crate::forward::{self, Link, Values};
 use crate::ids::ClassId;
-use crate::model::{Activation, Source};
+use crate::model::Activation;
 use crate::prepare::Order;
+use crate::rounding::gamma_after;
 use crate::search::{ByNorm, Row, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::SlicedFlip;
@@ -23,41 +25,20 @@ use crate::slice::SlicedFlip;
 const FALL: f64 = 0.75;
 /// Of the constant's share that each flip may take, what the first threshold is at least.
 const FIRST_SHARE: f64 = 0.98;
-/// Steps of climbing.
-const STEPS: usize = 12;
-
-/// A bound, and the flips behind it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Bounded {
-    /// A lower bound of the margin, up to `error`; −∞ if nothing is known.
-    pub(super) value: f64,
-    pub(super) error: f64,
-    pub(super) constant: f64,
-    /// Flips with their gains, the largest first; all others gain at most `threshold`.
-    pub(super) gains: Vec<(f64, SlicedFlip)>,
-    pub(super) threshold: f64,
-    /// The flips that attain the bound; perhaps fewer than are left.
-    pub(super) selected: Vec<SlicedFlip>,
-    /// The gain of the last of the flips that are left.
-    pub(super) last: f64,
-    /// What kept it from being computed.
-    pub(super) cut: Option<Obstacle>,
+/// What costs time and what saves it; results are right whatever the numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tuning {
+    /// Steps of climbing.
+    pub(super) steps: usize,
+    /// All flips that a counterexample may have are listed if they are no more than this, and so many times those that are anyway.
+    pub(super) many: (usize, usize),
+    /// Units of which the consequences of knowing their sign are tried.
+    pub(super) signs: usize,
 }
 
-impl Bounded {
-    /// Every flip of a counterexample gains at least this.
-    pub(super) fn needed(&self) -> f64 {
-        self.last + self.value - self.error
-    }
-
-    /// Whether the margin is positive for all sets.
-    pub(super) fn is_positive(&self) -> bool {
-        self.cut.is_none() && self.value > self.error
-    }
-
-    /// The same without knowing anything.
-    fn unknown(self, cut: Option<Obstacle>) -> Self {
-        Self { value: f64::NEG_INFINITY, cut, ..self }
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { steps: 12, many: (256, 8), signs: 3 }
     }
 }
 
@@ -75,9 +56,10 @@ pub(super) struct Bounding {
     pub(super) linear: Linearisation,
     screening: Screening,
     pub(super) cones: Cones,
+    pub(super) tuning: Tuning,
     /// For the relaxed forward pass: changes of pre-activations and activations.
-    changes: Vec<Matrix>,
-    sums: Vec<f64>,
+    pub(super) changes: Vec<Matrix>,
+    pub(super) sums: Vec<f64>,
 }
 
 impl Bounding {
@@ -86,13 +68,13 @@ impl Bounding {
         &mut self,
         at: At,
         attack: &mut Attack,
-        slopes: Option<&UnitSlopes>,
-        excluded: &[SlicedFlip],
+        lines: Option<&Lines>,
+        (excluded, from): (&[SlicedFlip], Option<f64>),
         patience: &Patience,
         mut try_flips: impl FnMut(&mut Attack, &[SlicedFlip]) -> bool,
     ) -> Bounded {
         let At { target, base, pair } = at;
-        self.linear.compute(target, base, attack, pair, slopes);
+        self.linear.compute(target, base, attack, pair, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
         if base.left == 0 {
@@ -101,7 +83,7 @@ impl Bounding {
         let share = FIRST_SHARE * constant / base.left as f64;
         let steepest = if base.flips.is_empty() { self.steepest(target) } else { None };
         if let Some((flips, _)) = &steepest
-            && slopes.is_none()
+            && lines.is_none()
             && !flips.is_empty()
             && try_flips(attack, flips)
         {
@@ -111,7 +93,8 @@ impl Bounding {
         let largest = self.screening.largest(base, target.tables.by_length.longest());
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * (1.0 - 1e-9));
-        let mut threshold = share.max(if least > 0.0 { least } else { 0.5 * largest });
+        let first = share.max(if least > 0.0 { least } else { 0.5 * largest });
+        let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
         if threshold.is_nan() || threshold <= 0.0 {
             // Nothing moves anything, or numbers are too small to tell.
             bounded.threshold = largest;
@@ -139,8 +122,7 @@ impl Bounding {
             if !bounded.selected.is_empty() && try_flips(attack, &bounded.selected) {
                 return bounded;
             }
-            let lists_all = threshold < bounded.needed() || constant - base.left as f64 * threshold > error;
-            if bounded.selected.len() == base.left && (lists_all || constant <= error) {
+            if bounded.selected.len() == base.left {
                 return bounded;
             }
             threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
@@ -150,6 +132,38 @@ impl Bounding {
                 return bounded;
             }
         }
+    }
+
+    /// `bounded` with every flip that a counterexample may have listed, given what it was computed with.
+    pub(super) fn complete(
+        &mut self,
+        at: At,
+        attack: &Attack,
+        lines: &Lines,
+        excluded: &[SlicedFlip],
+        bounded: &Bounded,
+        patience: &Patience,
+    ) -> Bounded {
+        let At { target, base, pair } = at;
+        let mut complete = bounded.clone();
+        let threshold = bounded.needed() * (1.0 - 1e-9);
+        self.linear.compute(target, base, attack, pair, Some(lines));
+        self.screening.compute(target, base, &self.linear);
+        let listed = self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
+            listed.retain(|flip| excluded.binary_search(flip).is_err());
+            if listed.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
+                return Ok(None);
+            }
+            self.gains(target, base, &listed, patience).map(Some)
+        });
+        match listed {
+            Ok(Some(gains)) => complete.gains = gains,
+            Ok(None) => return complete,
+            Err(obstacle) => return complete.unknown(Some(obstacle)),
+        }
+        complete.threshold = threshold;
+        select(base, &mut complete, threshold);
+        complete
     }
 
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
@@ -178,12 +192,12 @@ impl Bounding {
         &mut self,
         at: At,
         attack: &Attack,
-        slopes: Option<&UnitSlopes>,
+        lines: Option<&Lines>,
         listed: &[SlicedFlip],
         patience: &Patience,
     ) -> Bounded {
         let At { target, base, pair } = at;
-        self.linear.compute(target, base, attack, pair, slopes);
+        self.linear.compute(target, base, attack, pair, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
         match self.gains(target, base, listed, patience) {
@@ -196,7 +210,7 @@ impl Bounding {
     }
 
     /// The gains of flips, the largest first.
-    fn gains(
+    pub(super) fn gains(
         &mut self,
         target: &Target,
         base: &Base,
@@ -217,56 +231,6 @@ impl Bounding {
         Ok(gains)
     }
 
-    /// Raises the bound by other slopes than the tangents where α > 0, for the flips that are listed in `bounded`; the rest is
-    /// taken to gain no more than before, which is to be checked. The slopes, if they help.
-    pub(super) fn climb(
-        &mut self,
-        at: At,
-        attack: &Attack,
-        bounded: &Bounded,
-        from: &UnitSlopes,
-        goal: f64,
-        patience: &Patience,
-    ) -> Option<UnitSlopes> {
-        let At { target, base, pair } = at;
-        let mut slopes = from.clone();
-        let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
-        let threshold = bounded.threshold.max(0.0);
-        let mut best: Option<(f64, UnitSlopes)> = None;
-        let mut now = bounded.clone();
-        self.linear.compute(target, base, attack, pair, Some(&slopes));
-        let mut pace = 1.0;
-        for _ in 0..STEPS {
-            let Some(direction) = self.direction(target, base, &slopes, &now.selected) else { break };
-            let squares: f64 = direction.iter().flat_map(|direction| direction.values()).map(|d| d * d).sum();
-            let step = pace * (goal - now.value) / squares;
-            if !(step > 0.0 && step.is_finite()) {
-                break;
-            }
-            for (layer, (slopes, direction)) in slopes.iter_mut().zip(&direction).enumerate() {
-                let least = target.shared.network.layers()[layer].activation().slope();
-                for (slope, direction) in slopes.values_mut().iter_mut().zip(direction.values()) {
-                    *slope = (*slope + step * direction).clamp(least, 1.0);
-                }
-            }
-            self.linear.compute(target, base, attack, pair, Some(&slopes));
-            now.constant = self.linear.constant;
-            now.error = self.linear.error;
-            let Ok(gains) = self.gains(target, base, &listed, patience) else { break };
-            now.gains = gains;
-            select(base, &mut now, threshold);
-            if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {
-                best = Some((now.value, slopes.clone()));
-            } else {
-                pace *= 0.5;
-            }
-            if now.is_positive() {
-                break;
-            }
-        }
-        best.map(|(_, slopes)| slopes)
-    }
-
     /// `base` with the shares of units that suit the selected flips best; what is known of its flips is forgotten.
     pub(super) fn tuned(&mut self, target: &Target, base: &Base, selected: &[SlicedFlip]) -> Base {
         let mut moves: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -278,125 +242,73 @@ impl Bounding {
             }
         }
         for &flip in selected {
-            self.cones.moves(target, base, flip, |unit, towards| {
+            self.cones.moves(target, base, flip, |unit, (lower, upper)| {
                 if let Some(moves) = moves.get_mut(&unit) {
-                    moves.push(towards);
+                    let (layer, at) = target.unit(unit);
+                    moves.push(if base.units[layer].values()[at].on { -lower } else { upper });
                 }
             });
         }
         let mut tuned = base.clone();
         for (unit, moves) in moves {
-            let unit = unit as usize;
-            let layer = target.first_unit.partition_point(|&first| first <= unit) - 1;
-            let (within, units) = (unit - target.first_unit[layer], target.shared.network.layers()[layer].units());
-            tuned.tune(target, layer, within / units, within % units, &moves);
+            let (layer, at) = target.unit(unit);
+            let units = target.shared.network.layers()[layer].units();
+            tuned.tune(target, layer, at / units, at % units, &moves);
         }
         self.cones.clear();
         tuned
     }
 
-    /// The derivative of the bound by the slopes: α times the pre-activation of the relaxed network under the selected flips.
-    fn direction(
-        &mut self,
-        target: &Target,
-        base: &Base,
-        slopes: &UnitSlopes,
-        selected: &[SlicedFlip],
-    ) -> Option<Vec<Matrix>> {
-        let network = target.shared.network;
-        let mut excess = vec![0.0; self.linear.against.len()];
-        for &flip in selected {
-            self.cones.of(target, base, flip).iter().for_each(|&(unit, e)| excess[unit as usize] += e);
+    /// Ends of all units over the sets of `listed` flips (Lemma 43), and phases where they leave no choice; whether there can be such
+    /// sets at all.
+    pub(super) fn narrow(&mut self, target: &Target, base: &Base, listed: &[SlicedFlip], lines: &mut Lines) -> bool {
+        let mut counts = vec![0u32; self.linear.against.len() + 1];
+        let mut moves: Vec<(u32, (f64, f64))> = Vec::new();
+        for &flip in listed {
+            self.cones.moves(target, base, flip, |unit, range| {
+                moves.push((unit, range));
+                counts[unit as usize + 1] += 1;
+            });
         }
-        let mut direction = Vec::with_capacity(target.hidden());
-        self.changes.clear();
-        for layer in 0..target.hidden() {
-            let mut change = Matrix::default();
-            let rows = target.slice.level(layer + 1).len();
-            let links: Vec<_> = network.layers()[layer]
-                .terms()
-                .iter()
-                .enumerate()
-                .filter_map(|(k, term)| match term.source() {
-                    Source::Layer(source) => Some(Link {
-                        hop: target.slice.hop(layer, k),
-                        below: &self.changes[source],
-                        columns: 0..self.changes[source].columns(),
-                        activation: Activation::None,
-                        weight: Some(term.weight()),
-                    }),
-                    _ => None,
-                })
-                .collect();
-            let units = network.layers()[layer].units();
-            forward::layer_into::<Values>(rows, &vec![0.0; units], &links, &mut self.sums, &mut change);
-            for &flip in selected {
-                target.each_reader(layer, flip, |m, p, weight| add_scaled(change.row_mut(m as usize), p, weight));
+        for unit in 1..counts.len() {
+            counts[unit] += counts[unit - 1];
+        }
+        let mut sorted = vec![(0.0, 0.0); moves.len()];
+        let mut next = counts.clone();
+        for (unit, range) in moves {
+            sorted[next[unit as usize] as usize] = range;
+            next[unit as usize] += 1;
+        }
+        let gamma = gamma_after(target.roundings());
+        let mut side: Vec<f64> = Vec::new();
+        let mut most = |range: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
+            side.clear();
+            side.extend(range.iter().map(of).filter(|&x| x > 0.0));
+            if side.len() > base.left {
+                side.select_nth_unstable_by(base.left, |a, b| b.total_cmp(a));
+                side.truncate(base.left);
             }
-            direction.push(self.bend(target, base, slopes, layer, &excess, &mut change));
-            self.changes.push(change);
-        }
-        let any = direction.iter().flat_map(|direction| direction.values()).any(|&d| d != 0.0);
-        any.then_some(direction)
-    }
-
-    /// From changes of pre-activations to those of relaxed activations; the result is α times the pre-activation where
-    /// α > 0 and the slope can follow.
-    fn bend(
-        &self,
-        target: &Target,
-        base: &Base,
-        slopes: &UnitSlopes,
-        layer: usize,
-        excess: &[f64],
-        change: &mut Matrix,
-    ) -> Matrix {
-        let activation = target.shared.network.layers()[layer].activation();
-        let mut direction = Matrix::zeros(change.rows(), change.columns());
-        if activation == Activation::None {
-            return direction;
-        }
-        for row in 0..change.rows() {
-            let first = target.first_unit[layer] + row * change.columns();
-            let (z, tangents, alpha) =
-                (base.z[layer].row(row), base.tangents[layer].row(row), self.linear.alpha[layer].row(row));
-            let slopes = slopes[layer].row(row);
-            for (j, change) in change.row_mut(row).iter_mut().enumerate() {
-                if alpha[j] > 0.0 {
-                    let relaxed = z[j] + *change;
-                    let (least, most) = (activation.slope(), 1.0);
-                    let blocked = if relaxed > 0.0 { slopes[j] >= most } else { slopes[j] <= least };
-                    direction.row_mut(row)[j] = if blocked { 0.0 } else { alpha[j] * relaxed };
-                    *change = slopes[j] * relaxed - activation.of(z[j]);
-                } else {
-                    *change = tangents[j] * *change + excess[first + j];
+            side.iter().sum::<f64>()
+        };
+        let layers = target.shared.network.layers().iter().enumerate().take(target.hidden());
+        for (layer, of) in layers.filter(|(_, of)| of.activation() != Activation::None) {
+            let (first, units) = (target.first_unit[layer], of.units());
+            for (at, line) in lines[layer].values_mut().iter_mut().enumerate() {
+                let range = &sorted[counts[first + at] as usize..counts[first + at + 1] as usize];
+                let (z, error) = (base.z[layer].values()[at], target.error(layer, at / units, at % units));
+                let (up, down) = (most(range, |&(_, upper)| upper), most(range, |&(lower, _)| -lower));
+                let rounding = gamma * (target.reach[layer].values()[at] * base.left as f64 + up + down + z.abs());
+                let slack = 2.0 * error + rounding + f64::MIN_POSITIVE;
+                line.ends = (line.ends.0.max(z - down - slack), line.ends.1.min(z + up + slack));
+                match line.phase {
+                    Some(true) if line.ends.1 < 0.0 => return false,
+                    Some(false) if line.ends.0 > 0.0 => return false,
+                    None if line.ends.0 >= 0.0 => line.phase = Some(true),
+                    None if line.ends.1 <= 0.0 => line.phase = Some(false),
+                    _ => {}
                 }
             }
         }
-        direction
+        true
     }
-}
-
-/// Selects the admissible flips that gain most; whatever is not listed gains at most `threshold`.
-pub(super) fn select(base: &Base, bounded: &mut Bounded, threshold: f64) {
-    let mut capacities = base.capacities.clone();
-    bounded.selected.clear();
-    let mut total = 0.0;
-    bounded.last = threshold;
-    for &(gain, flip) in &bounded.gains {
-        if gain <= threshold || bounded.selected.len() == base.left {
-            break;
-        }
-        if capacities[flip.0 as usize] > 0 {
-            capacities[flip.0 as usize] -= 1;
-            bounded.selected.push(flip);
-            total += gain;
-            bounded.last = gain;
-        }
-    }
-    let others = base.left - bounded.selected.len();
-    if others > 0 {
-        bounded.last = threshold;
-    }
-    bounded.value = bounded.constant - total - others as f64 * threshold;
 }

@@ -109,15 +109,21 @@ impl Cones {
         });
     }
 
-    /// Calls `visit` with all units that a flip moves, and how far towards 0 and beyond.
-    pub(super) fn moves(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, f64)) {
-        self.scratch.walk(target, base, flip, |unit, towards, _| visit(unit, towards));
+    /// Calls `visit` with all units that a flip moves, and what it moves them by, at least and at most.
+    pub(super) fn moves(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        flip: SlicedFlip,
+        mut visit: impl FnMut(u32, (f64, f64)),
+    ) {
+        self.scratch.walk(target, base, flip, |unit, moves, _| visit(unit, moves));
     }
 }
 
 impl Scratch {
     /// Carries a flip through the layers.
-    fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, f64)) {
+    fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, (f64, f64), f64)) {
         let layers = target.shared.network.layers();
         self.layers.resize_with(target.hidden(), Moves::default);
         for (layer, of) in layers.iter().enumerate().take(target.hidden()) {
@@ -133,8 +139,8 @@ impl Scratch {
             add_layers(target, layer, below, moves, &mut self.sums);
             let activation = of.activation();
             if activation != Activation::None {
-                bend(moves, base, layer, units, activation, |row, j, towards, excess| {
-                    visit((target.first_unit[layer] + row as usize * units + j) as u32, towards, excess);
+                bend(moves, base, layer, units, activation, |row, j, moves, excess| {
+                    visit((target.first_unit[layer] + row as usize * units + j) as u32, moves, excess);
                 });
             }
         }
@@ -228,14 +234,14 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
     }
 }
 
-/// Through the activation; `visit` hears for each unit of the move towards 0 and beyond, and of the excess.
+/// Through the activation; `visit` hears for each unit of the least and the largest move, and of the excess.
 fn bend(
     moves: &mut Moves,
     base: &Base,
     layer: usize,
     units: usize,
     activation: Activation,
-    mut visit: impl FnMut(u32, usize, f64, f64),
+    mut visit: impl FnMut(u32, usize, (f64, f64), f64),
 ) {
     let slope = activation.slope();
     let rest = 1.0 - slope;
@@ -253,7 +259,7 @@ fn bend(
             } else {
                 (*l, *u, *v) = (slope * *l, slope * *u + excess, slope * *v);
             }
-            visit(row, j, if unit.on { -lower } else { upper }, excess);
+            visit(row, j, (lower, upper), excess);
         }
     }
 }

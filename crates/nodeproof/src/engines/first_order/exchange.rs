@@ -3,7 +3,7 @@
 use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
-use crate::engines::complete::Attacks;
+use crate::engines::best::Attacks;
 use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::slice::SlicedFlip;

@@ -9,13 +9,14 @@
 //! ```
 //!
 //! Where α ≤ 0 the slope is the tangent's; where α > 0 any slope between β and 1 will do, and the tangent's makes the constant the
-//! margin itself.
+//! margin itself. Other [`Lines`] take the place of the tangent and the excess where α < 0.
 //!
 //! *Rounding.* A flip moves no unit by more than its reach X, and all that is computed of a flip is a sum of products whose
 //! magnitudes add up to at most `Σ |α| X` over all units, so that a gain, and what rounding of α costs, is off by at most γ times
 //! that (Lemma 41).
 
 use super::base::Base;
+use super::lines::Lines;
 use super::target::Target;
 use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, add_scaled, dot};
@@ -29,9 +30,6 @@ use crate::slice::SlicedFlip;
 /// What the errors of gains, of what screening leaves out and of the steps of α add up to, in units of `γ Σ |α| X`.
 const ERRORS: f64 = 16.0;
 
-/// Slopes of units, a row for each node of a layer's level; those of units with α ≤ 0 are not used.
-pub(super) type UnitSlopes = Vec<Matrix>;
-
 /// The margin of one pair of classes around a base point.
 #[derive(Default)]
 pub(super) struct Linearisation {
@@ -42,7 +40,7 @@ pub(super) struct Linearisation {
     pub(super) error: f64,
     /// α of all layers but the last.
     pub(super) alpha: Vec<Matrix>,
-    /// (−α)₊ of all units, numbered through all layers.
+    /// What the excess of a flip costs at each unit, numbered through all layers: (−α)₊ but for the chord's share.
     pub(super) against: Vec<f64>,
     /// λ of all layers.
     pub(super) lambda: Vec<Matrix>,
@@ -50,14 +48,14 @@ pub(super) struct Linearisation {
 }
 
 impl Linearisation {
-    /// Around `base`, with the slopes of the tangents or others.
+    /// Around `base`, with the tangents or other lines.
     pub(super) fn compute(
         &mut self,
         target: &Target,
         base: &Base,
         attack: &Attack,
         pair: (ClassId, ClassId),
-        slopes: Option<&UnitSlopes>,
+        lines: Option<&Lines>,
     ) {
         let (network, slice) = (target.shared.network, target.slice);
         let layers = network.layers();
@@ -74,7 +72,7 @@ impl Linearisation {
 
         let gamma = gamma_after(target.roundings());
         self.constant = base.margin(pair.1) - self.level;
-        // What the clean margin, slopes that are no tangents and the flips may be off by.
+        // What the clean margin, lines that are no tangents and the flips may be off by.
         let mut error =
             attack.error(slice, pair.0, pair.1) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
         let mut of_a_flip = 0.0;
@@ -87,7 +85,7 @@ impl Linearisation {
             if layer < last {
                 of_a_flip += magnitudes(alpha.values(), target.reach[layer].values());
                 if layers[layer].activation() != Activation::None {
-                    error += self.bend(target, base, layer, slopes, lambda, gamma);
+                    error += self.bend(target, base, layer, lines, lambda, gamma);
                 }
             } else {
                 let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
@@ -106,13 +104,13 @@ impl Linearisation {
             1.01 * (error + ERRORS * gamma * base.left.max(1) as f64 * of_a_flip) + target.shared.overflow_error;
     }
 
-    /// From α to λ of a layer. Where α > 0, slopes that are no tangents lower the constant; the result is what that may be off by.
+    /// From α to λ of a layer. Lines that are no tangents change the constant; the result is what that may be off by.
     fn bend(
         &mut self,
         target: &Target,
         base: &Base,
         layer: usize,
-        slopes: Option<&UnitSlopes>,
+        lines: Option<&Lines>,
         lambda: &mut Matrix,
         gamma: f64,
     ) -> f64 {
@@ -121,29 +119,33 @@ impl Linearisation {
             let place = target.shared.region.level(layer + 1).place(target.slice.level(layer + 1)[row]);
             target.shared.bounds.layers[layer].error.unit(place, j)
         };
-        let (mut error, mut lost) = (0.0, 0.0);
+        let mut error = 0.0;
         let against = &mut self.against[target.first_unit[layer]..];
         for &unit in &base.unsure[layer] {
             error += magnitude(lambda.values()[unit as usize].max(0.0)) * error_of(unit as usize);
         }
         let units = lambda.values_mut().iter_mut().zip(against).zip(base.tangents[layer].values());
-        let Some(slopes) = slopes else {
+        let Some(lines) = lines else {
             units.for_each(|((lambda, against), tangent)| {
                 (*lambda, *against) = (*lambda * tangent, (-*lambda).max(0.0))
             });
             return error;
         };
-        let z = base.z[layer].values();
-        for (unit, (((lambda, against), &tangent), &slope)) in units.zip(slopes[layer].values()).enumerate() {
+        let (z, activation) = (base.z[layer].values(), target.shared.network.layers()[layer].activation());
+        let mut shift = 0.0;
+        for (unit, (((lambda, against), &tangent), line)) in units.zip(lines[layer].values()).enumerate() {
             let alpha = *lambda;
-            *against = (-alpha).max(0.0);
-            *lambda = alpha * if alpha > 0.0 { slope } else { tangent };
-            if alpha > 0.0 && slope != tangent {
-                lost += alpha * (tangent - slope) * z[unit];
-                error += gamma * magnitude(alpha * z[unit]) + magnitude(alpha) * error_of(unit);
+            let relaxed = line.relaxed(activation, z[unit], tangent, alpha);
+            *against = (-alpha).max(0.0) * relaxed.excess;
+            *lambda = alpha * relaxed.slope;
+            if relaxed.slope != tangent || relaxed.value != tangent * z[unit] {
+                shift += alpha * (relaxed.value - tangent * z[unit]);
+                let (lo, hi) = line.ends;
+                let size = if alpha < 0.0 { hi.abs() + lo.abs() } else { 0.0 };
+                error += gamma * magnitude(alpha) * (z[unit].abs() + size) + magnitude(alpha) * error_of(unit);
             }
         }
-        self.constant -= lost;
+        self.constant += shift;
         error
     }
 

@@ -1,21 +1,40 @@
 //! Bounds of first order: the network is linearised at a base point, and each flip is charged for its own curvature
-//! (Lemmas 36 to 42 of `docs/maths.md`).
+//! (Lemmas 22 to 26 and 36 to 43 of `docs/maths.md`).
 //!
 //! No bounds of hidden units are needed, so that the margin of the base itself is the bound with no flips left, and nothing is lost with
 //! the number of layers but what flips lose together.
 
 mod base;
 mod bound;
+mod bounded;
+mod branch;
+mod climb;
 mod cones;
 mod exchange;
 mod linearisation;
+mod lines;
 mod reach;
 mod screening;
 mod search;
+mod subproblem;
 mod tables;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub(super) use search::{decide, tighten};
+use crate::certificate::Obstacle;
+use crate::settings::Engine;
+
+pub(crate) use search::{decide, tighten};
 pub(crate) use tables::Tables;
+
+/// What was done about a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The strongest engine that was tried; the fast one if there was no time, or no hope.
+    pub(crate) engine: Engine,
+    /// Subproblems that were looked at.
+    pub(crate) branches: u64,
+    /// What keeps the target from being decided, if it is not.
+    pub(crate) obstacle: Obstacle,
+}

@@ -91,6 +91,18 @@ impl<'t> Target<'t> {
         self.shared.network.layers().len() - 1
     }
 
+    /// The layer of a unit, of those numbered through all layers, and its place there.
+    pub(super) fn unit(&self, unit: u32) -> (usize, usize) {
+        let layer = self.first_unit.partition_point(|&first| first <= unit as usize) - 1;
+        (layer, unit as usize - self.first_unit[layer])
+    }
+
+    /// How far a pre-activation may be off by rounding.
+    pub(super) fn error(&self, layer: usize, row: usize, j: usize) -> f64 {
+        let place = self.shared.region.level(layer + 1).place(self.slice.level(layer + 1)[row]);
+        self.shared.bounds.layers[layer].error.unit(place, j)
+    }
+
     /// Calls `visit` with each node of a layer that reads a flip, the `P_mn σ` by which it does, and the weights W_d.
     #[inline]
     pub(super) fn each_reader(&self, layer: usize, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, &[f64])) {

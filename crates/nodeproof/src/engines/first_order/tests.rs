@@ -8,14 +8,19 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::base::{Base, Unit};
-use super::bound::{At, Bounding};
+use super::bound::{At, Bounding, Tuning};
+use super::bounded::Bounded;
 use super::cones::Cones;
-use super::linearisation::{Linearisation, UnitSlopes};
+use super::linearisation::Linearisation;
+use super::lines::{Lines, tangents};
 use super::screening::Screening;
+use super::search::{Outcome, Search};
+use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::budget::{Budget, LocalBudget};
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
+use crate::engines::best::{Attacks, BestAttack};
 use crate::engines::patience::Patience;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
@@ -46,7 +51,7 @@ proptest! {
         let reached: f64 = z + moves.iter().sum::<f64>();
         let beyond = relu(reached) + above;
         let sure = z.abs();
-        let whole = Unit::new(z, sure, left);
+        let whole = Unit::new(z, sure, (f64::NEG_INFINITY, f64::INFINITY), left);
         let least = if beyond > 0.0 { beyond / (beyond + sure) } else { 1.0 };
         let unit = whole.with_share((least + (1.0 - least) * part).clamp(1e-3, 1.0), sure, beyond, left);
         for unit in [whole, unit] {
@@ -147,53 +152,139 @@ fn bases(target: &Target, attack: &mut Attack, y: ClassId, random: &mut ChaCha8R
     bases
 }
 
-/// Lemmas 37 to 41: every set has the margin that its gains leave, whatever the slopes where α > 0; and no flip moves a unit
-/// further than its reach.
+/// Lines by chance, with ends over the sets of `flips`, and phases where they leave no choice.
+fn random_lines(
+    bounding: &mut Bounding,
+    target: &Target,
+    base: &Base,
+    flips: &[SlicedFlip],
+    random: &mut ChaCha8Rng,
+) -> Lines {
+    let mut lines = tangents(base);
+    if random.random_bool(0.5) {
+        assert!(bounding.narrow(target, base, flips, &mut lines), "nothing contradicts the ends");
+    }
+    for (layer, lines) in lines.iter_mut().enumerate() {
+        let slope = target.shared.network.layers()[layer].activation().slope();
+        for line in lines.values_mut() {
+            (line.slope, line.chord) = (random.random_range(slope..=1.0), random.random_range(0.0..=1.0));
+        }
+    }
+    lines
+}
+
+/// Lemmas 37 to 41 and 43: every set has the margin that its gains leave, whatever the lines; no flip moves a unit further than its reach,
+/// and none leaves the ends.
 #[test]
 fn gains_bound_the_margin_of_every_set() {
-    let (mut checked, mut bent) = (0, 0);
+    let (mut checked, mut bent, mut signed) = (0, 0, 0);
     each_target(150, |shared, slice, random| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         let pair = (y, ClassId(1 - y.0));
         for base in bases(&target, &mut attack, y, random) {
-            let flips = target.all_flips(&base);
-            let own = |slope: f64, random: &mut ChaCha8Rng| random.random_range(slope..=1.0);
-            let slopes: UnitSlopes = (0..target.hidden())
-                .map(|layer| {
-                    let slope = shared.network.layers()[layer].activation().slope();
-                    let (rows, columns) = (base.z[layer].rows(), base.z[layer].columns());
-                    Matrix::from_values(rows, columns, (0..rows * columns).map(|_| own(slope, random)).collect())
-                })
-                .collect();
-            for slopes in [None, Some(&slopes)] {
-                let (mut linear, mut cones) = (Linearisation::default(), Cones::default());
-                linear.compute(&target, &base, &attack, pair, slopes);
-                let mut gain = |flip: SlicedFlip| {
-                    let excess = linear.excess_gain(cones.of(&target, &base, flip));
-                    bent += usize::from(excess > 0.0);
-                    linear.linear_gain(&target, flip) + excess
-                };
-                let gains: Vec<f64> = flips.iter().map(|&flip| gain(flip)).collect();
-                for set in sets(&base, &flips) {
-                    let all = base.flips.iter().chain(&set).copied();
-                    let _ = attack.margin(slice, y, all);
-                    let of = |flip: &SlicedFlip| gains[flips.iter().position(|other| other == flip).unwrap()];
-                    let bound = linear.constant - set.iter().map(of).sum::<f64>();
-                    let margin = attack.margin_of(pair.0, pair.1);
-                    assert!(margin >= bound - linear.error, "{margin} < {bound} with {set:?}");
-                    checked += 1;
-                    for (layer, z) in base.z[..target.hidden()].iter().enumerate().filter(|_| set.len() == 1) {
-                        let moved = attack.pre_activations()[layer].values().iter().zip(z.values());
-                        for ((moved, z), reach) in moved.zip(target.reach[layer].values()) {
-                            assert!((moved - z).abs() <= reach + 1e-12, "{moved} is too far from {z}: {reach}");
+            let flips: Vec<SlicedFlip> =
+                target.all_flips(&base).into_iter().filter(|flip| !base.flips.contains(flip)).collect();
+            let mut bounding = Bounding::default();
+            bounding.linear.compute(&target, &base, &attack, pair, None);
+            let mut lines = random_lines(&mut bounding, &target, &base, &flips, random);
+            // A sign that is looked at on both sides.
+            let is_open = |&(layer, at): &(usize, usize)| {
+                let activation = shared.network.layers()[layer].activation();
+                activation != Activation::None && lines[layer].values()[at].phase.is_none()
+            };
+            let units =
+                (0..target.hidden()).flat_map(|layer| (0..lines[layer].values().len()).map(move |at| (layer, at)));
+            let open: Vec<(usize, usize)> = units.filter(is_open).collect();
+            let asked = (!open.is_empty()).then(|| open[random.random_range(0..open.len())]);
+            let signs = asked.into_iter().flat_map(|unit| [Some((unit, false)), Some((unit, true))]);
+            for sign in [None].into_iter().chain(signs) {
+                if let Some(((layer, at), on)) = sign {
+                    lines[layer].values_mut()[at].phase = Some(on);
+                }
+                for lines in [None, Some(&lines)].into_iter().skip(usize::from(sign.is_some())) {
+                    let (mut linear, mut cones) = (Linearisation::default(), Cones::default());
+                    linear.compute(&target, &base, &attack, pair, lines);
+                    let mut gain = |flip: SlicedFlip| {
+                        let excess = linear.excess_gain(cones.of(&target, &base, flip));
+                        bent += usize::from(excess > 0.0);
+                        linear.linear_gain(&target, flip) + excess
+                    };
+                    let gains: Vec<f64> = flips.iter().map(|&flip| gain(flip)).collect();
+                    for set in sets(&base, &flips) {
+                        let all = base.flips.iter().chain(&set).copied();
+                        let _ = attack.margin(slice, y, all);
+                        let z = |layer: usize| attack.pre_activations()[layer].values();
+                        if let Some(((layer, at), on)) = sign {
+                            signed += 1;
+                            if (z(layer)[at] > 0.0) != on {
+                                continue;
+                            }
+                        }
+                        let of = |flip: &SlicedFlip| gains[flips.iter().position(|other| other == flip).unwrap()];
+                        let bound = linear.constant - set.iter().map(of).sum::<f64>();
+                        let margin = attack.margin_of(pair.0, pair.1);
+                        assert!(margin >= bound - linear.error, "{margin} < {bound} with {set:?}");
+                        checked += 1;
+                        for layer in 0..target.hidden() {
+                            let moved = z(layer).iter().zip(base.z[layer].values()).enumerate();
+                            for (at, (moved, z)) in moved {
+                                let reach = target.reach[layer].values()[at];
+                                let is_near = set.len() != 1 || (moved - z).abs() <= reach + 1e-12;
+                                assert!(is_near, "{moved} is too far from {z}: {reach}");
+                                let (lo, hi) = lines.map_or((*moved, *moved), |lines| lines[layer].values()[at].ends);
+                                assert!(lo - 1e-12 <= *moved && *moved <= hi + 1e-12, "{moved} is not in [{lo}, {hi}]");
+                            }
                         }
                     }
                 }
             }
         }
     });
-    assert!(checked > 5_000 && bent > 500, "{checked} {bent}");
+    assert!(checked > 10_000 && bent > 500 && signed > 2_000, "{checked} {bent} {signed}");
+}
+
+/// Lemmas 22 to 26: with hardly a flip listed, hardly a step made, and whatever is branched on, the search finds a counterexample
+/// if there is one.
+#[test]
+fn branching_decides_every_target() {
+    let tunings = [
+        Tuning { steps: 0, many: (0, 0), signs: 0 },
+        Tuning { steps: 0, many: (0, 0), signs: 3 },
+        Tuning { steps: 1, many: (3, 0), signs: 1 },
+        Tuning { steps: 0, many: (1000, 0), signs: 3 },
+        Tuning::default(),
+    ];
+    let (mut found, mut closed, mut branches) = (0, 0, 0);
+    each_target(150, |shared, slice, _| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        let pair = (y, ClassId(1 - y.0));
+        let base = Base::clean(&target, y);
+        let all = sets(&base, &target.all_flips(&base));
+        let margin = |attack: &mut Attack, set: &Vec<SlicedFlip>| {
+            let _ = attack.margin(slice, y, set.iter().copied());
+            attack.margin_of(pair.0, pair.1)
+        };
+        let truth = all.iter().map(|set| margin(&mut attack, set)).fold(f64::INFINITY, f64::min);
+        if truth.abs() < 1e-9 {
+            return; // A tie is for other tests.
+        }
+        for tuning in tunings {
+            let mut best = BestAttack::new(attack.margin(slice, y, std::iter::empty()));
+            let mut attacks = Attacks { shared, slice, y, attack: &mut attack, best: &mut best };
+            let mut search = Search::new(&target, &mut attacks, Patience::endless());
+            search.bounding.tuning = tuning;
+            let base = Base::clean(&target, y);
+            let bounded = Bounded { value: f64::NEG_INFINITY, threshold: f64::INFINITY, ..Bounded::default() };
+            let (outcome, lower) = search.branch(Subproblem::all(base, pair, None, &bounded), bounded);
+            branches += search.branches;
+            assert_eq!(outcome, if truth < 0.0 { Outcome::Found } else { Outcome::Closed }, "{tuning:?}: {truth}");
+            assert!(lower.value() <= truth + 1e-9, "{tuning:?}: {lower:?} > {truth}");
+            *if truth < 0.0 { &mut found } else { &mut closed } += 1;
+        }
+    });
+    assert!(found > 50 && closed > 50 && branches > 300, "{found} {closed} {branches}");
 }
 
 /// A bound that was not finished proves nothing.
@@ -207,7 +298,7 @@ fn nothing_is_known_when_time_is_up() {
         let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
         let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
-        let screened = bounding.by_screening(at, &mut attack, None, &[], &patience, |_, _| false);
+        let screened = bounding.by_screening(at, &mut attack, None, (&[], None), &patience, |_, _| false);
         let listed = bounding.of_list(at, &attack, None, &target.all_flips(&base), &patience);
         for bounded in [screened, listed] {
             assert!(bounded.cut.is_none() || !bounded.is_positive(), "{bounded:?}");

@@ -1,0 +1,103 @@
+//! A bound over sets of flips, and what it says about the flips of a counterexample (Lemmas 22 and 42 of `docs/maths.md`).
+
+use std::collections::{HashMap, HashSet};
+
+use super::base::Base;
+use super::subproblem::Possible;
+use crate::certificate::Obstacle;
+use crate::slice::SlicedFlip;
+
+/// A bound, and the flips behind it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bounded {
+    /// A lower bound of the margin, up to `error`; −∞ if nothing is known.
+    pub(super) value: f64,
+    pub(super) error: f64,
+    pub(super) constant: f64,
+    /// Flips with their gains, the largest first; all others gain at most `threshold`.
+    pub(super) gains: Vec<(f64, SlicedFlip)>,
+    pub(super) threshold: f64,
+    /// The flips that attain the bound; perhaps fewer than are left.
+    pub(super) selected: Vec<SlicedFlip>,
+    /// The gain of the last of the flips that are left.
+    pub(super) last: f64,
+    /// What kept it from being computed.
+    pub(super) cut: Option<Obstacle>,
+}
+
+impl Bounded {
+    /// Every flip of a counterexample gains at least this.
+    pub(super) fn needed(&self) -> f64 {
+        self.last + self.value - self.error
+    }
+
+    /// Drops flips that no counterexample has, and tells which flips all of them have (Lemma 22); nothing but listed flips matters.
+    pub(super) fn reduce(&mut self, base: &Base, possible: &mut Possible) -> Vec<SlicedFlip> {
+        let lists_all = matches!(possible, Possible::These(_));
+        let mut at_node: HashMap<u32, (u32, f64)> = HashMap::new();
+        let selected: HashSet<SlicedFlip> = self.selected.iter().copied().collect();
+        for &(gain, flip) in self.gains.iter().filter(|(_, flip)| selected.contains(flip)) {
+            let (count, least) = at_node.entry(flip.0).or_insert((0, gain));
+            (*count, *least) = (*count + 1, least.min(gain));
+        }
+        let (spare, error) = (self.value - self.error, self.error);
+        let full = |node: u32| at_node.get(&node).filter(|of| of.0 >= base.capacities[node as usize]);
+        let lost = |node: u32| full(node).map_or(self.last, |of| of.1);
+        let mut next = if lists_all { 0.0 } else { self.threshold.max(0.0) };
+        let mut kept = Vec::with_capacity(self.gains.len());
+        for &(gain, flip) in &self.gains {
+            let is_selected = selected.contains(&flip);
+            let none_has_it = lists_all && !is_selected && gain < spare + lost(flip.0);
+            if !none_has_it {
+                kept.push((gain, flip));
+                if !is_selected {
+                    next = next.max(gain);
+                }
+            }
+        }
+        let all_have = |&(gain, flip): &(f64, SlicedFlip)| {
+            (selected.contains(&flip) && self.value + gain - next > error).then_some(flip)
+        };
+        let needed = kept.iter().filter_map(all_have).collect();
+        self.gains = kept;
+        if let Possible::These(flips) = possible {
+            self.threshold = f64::NEG_INFINITY;
+            *flips = self.gains.iter().map(|&(_, flip)| flip).collect();
+        }
+        needed
+    }
+
+    /// Whether the margin is positive for all sets.
+    pub(super) fn is_positive(&self) -> bool {
+        self.cut.is_none() && self.value > self.error
+    }
+
+    /// The same without knowing anything.
+    pub(super) fn unknown(self, cut: Option<Obstacle>) -> Self {
+        Self { value: f64::NEG_INFINITY, cut, ..self }
+    }
+}
+
+/// Selects the admissible flips that gain most; whatever is not listed gains at most `threshold`.
+pub(super) fn select(base: &Base, bounded: &mut Bounded, threshold: f64) {
+    let mut capacities = base.capacities.clone();
+    bounded.selected.clear();
+    let mut total = 0.0;
+    bounded.last = threshold;
+    for &(gain, flip) in &bounded.gains {
+        if gain <= threshold || bounded.selected.len() == base.left {
+            break;
+        }
+        if capacities[flip.0 as usize] > 0 {
+            capacities[flip.0 as usize] -= 1;
+            bounded.selected.push(flip);
+            total += gain;
+            bounded.last = gain;
+        }
+    }
+    let others = base.left - bounded.selected.len();
+    if others > 0 {
+        bounded.last = threshold;
+    }
+    bounded.value = bounded.constant - total - others as f64 * threshold;
+}

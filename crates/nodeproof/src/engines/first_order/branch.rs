@@ -1,0 +1,270 @@
+//! Branch and bound (Lemmas 22 to 26 of `docs/maths.md`).
+//!
+//! A subproblem has some flips made, its base point, some that are possible, and the signs of some units. It is dropped if its bound is
+//! positive; otherwise flips that no counterexample has are dropped, those that all have are made, and it is split in two: with and without
+//! a flip, or by the sign of a unit.
+
+use std::rc::Rc;
+
+use super::base::Base;
+use super::bound::At;
+use super::bounded::{Bounded, select};
+use super::search::{Outcome, Search};
+use super::subproblem::{Possible, Subproblem};
+use crate::certificate::{Bound, Obstacle};
+use crate::slice::SlicedFlip;
+
+impl Search<'_, '_, '_, '_> {
+    /// Looks at a subproblem, and at what it is split into, until all is closed. What is known of the margin if a limit is reached.
+    pub(super) fn branch(&mut self, first: Subproblem, bounded: Bounded) -> (Outcome, Bound) {
+        self.held += first.bytes();
+        let mut open = vec![(first, bounded)];
+        while let Some((of, bounded)) = open.pop() {
+            self.held -= of.bytes();
+            let lower = of.lower;
+            let outcome = match self.look(of, bounded) {
+                Step::Into(parts) => {
+                    self.held += parts.iter().map(|(part, _)| part.bytes()).sum::<usize>();
+                    open.extend(parts);
+                    continue;
+                }
+                Step::Ends(Outcome::Closed) => continue,
+                Step::Ends(outcome) => outcome,
+            };
+            let lower = open.iter().fold(lower, |lower, (of, _)| lower.min(of.lower));
+            self.held -= open.iter().map(|(of, _)| of.bytes()).sum::<usize>();
+            return (outcome, Bound::AtLeast(lower + self.bounding.linear.level));
+        }
+        (Outcome::Closed, Bound::Positive)
+    }
+
+    /// The bound of a subproblem.
+    fn bound(&mut self, of: &mut Subproblem) -> Bounded {
+        let bounded = match &of.possible {
+            Possible::These(flips) => self.listed(&of.base, of.pair, Some(&of.lines), flips),
+            Possible::AllBut(excluded, threshold) => {
+                self.screened(&of.base, of.pair, Some(&of.lines), excluded, Some(*threshold))
+            }
+        };
+        of.lower = of.lower.max(bounded.value - 1.01 * bounded.error.abs());
+        bounded
+    }
+
+    /// Looks at a subproblem with a bound that may decide it, drops flips and makes others as long as that helps, or splits it.
+    fn look(&mut self, mut of: Subproblem, mut bounded: Bounded) -> Step {
+        if self.around.as_ref().is_none_or(|base| !Rc::ptr_eq(base, &of.base)) {
+            self.bounding.cones.clear();
+            self.around = Some(Rc::clone(&of.base));
+        }
+        loop {
+            if let Some(outcome) = self.settled(&bounded) {
+                return Step::Ends(outcome);
+            }
+            if let Some(obstacle) = self.patience.obstacle(self.held + of.bytes() + self.bounding.cones.bytes()) {
+                return Step::Ends(Outcome::Open(obstacle));
+            }
+            let (base, k) = (Rc::clone(&of.base), of.pair.1);
+            if base.margin(k) <= bounded.error && !self.attacks.holds(k, base.flips.iter().copied()) {
+                return Step::Ends(Outcome::Found);
+            }
+            if base.left == 0 {
+                return Step::Ends(Outcome::Closed);
+            }
+            let selected = base.flips.iter().chain(&bounded.selected).copied();
+            if !bounded.selected.is_empty() && self.attacks.attempt(selected) {
+                return Step::Ends(Outcome::Found);
+            }
+            if let Some(outcome) = self.list(&mut of, &mut bounded) {
+                return Step::Ends(outcome);
+            }
+            let before = bounded.gains.len();
+            let needed = bounded.reduce(&base, &mut of.possible);
+            if bounded.gains.is_empty() {
+                return Step::Ends(Outcome::Closed);
+            }
+            if !needed.is_empty() {
+                let with = match self.with(&of, &needed) {
+                    Ok(with) => with,
+                    Err(outcome) => return Step::Ends(outcome),
+                };
+                return Step::Into(vec![with]);
+            }
+            if let Possible::These(flips) = &of.possible {
+                if !self.bounding.narrow(self.target, &base, flips, &mut of.lines) {
+                    return Step::Ends(Outcome::Closed);
+                }
+                bounded = self.bound(&mut of);
+                if let Some(outcome) = self.settled(&bounded) {
+                    return Step::Ends(outcome);
+                }
+            }
+            if let Some(better) = self.climbed(&base, of.pair, &bounded, of.lines.clone()) {
+                of.lines = better;
+                bounded = self.bound(&mut of);
+            }
+            if 5 * bounded.gains.len() >= 4 * before {
+                break;
+            }
+        }
+        match self.settled(&bounded) {
+            Some(outcome) => Step::Ends(outcome),
+            None => self.split(of, bounded),
+        }
+    }
+
+    /// Lists all flips that a counterexample may have, if that can be told, or nothing else is left to do.
+    fn list(&mut self, of: &mut Subproblem, bounded: &mut Bounded) -> Option<Outcome> {
+        if matches!(of.possible, Possible::AllBut(..)) && bounded.selected.len() < of.base.left {
+            *bounded = self.bound(of);
+            if let Some(outcome) = self.settled(bounded) {
+                return Some(outcome);
+            }
+        }
+        let Possible::AllBut(excluded, threshold) = &mut of.possible else { return None };
+        let at = At { target: self.target, base: &of.base, pair: of.pair };
+        let attack = &*self.attacks.attack;
+        if bounded.threshold >= bounded.needed() && bounded.needed() > f64::MIN_POSITIVE {
+            *bounded = self.bounding.complete(at, attack, &of.lines, excluded, bounded, &self.patience);
+        }
+        if let Some(obstacle) = bounded.cut {
+            return Some(Outcome::Open(obstacle));
+        }
+        *threshold = bounded.threshold;
+        if bounded.threshold < bounded.needed() {
+            of.possible = Possible::These(bounded.gains.iter().map(|&(_, flip)| flip).collect());
+        } else if bounded.selected.len() < of.base.left {
+            // Too little is gained for screening to tell.
+            if let Some(obstacle) = self.patience.obstacle(self.held + self.target.bytes_of_all_flips()) {
+                return Some(Outcome::Open(obstacle));
+            }
+            let mut all = self.target.all_flips(&of.base);
+            all.retain(|flip| excluded.binary_search(flip).is_err());
+            of.possible = Possible::These(all);
+            *bounded = self.bound(of);
+            return self.settled(bounded);
+        }
+        None
+    }
+
+    /// Splits a subproblem in two, by a flip or by the sign of a unit: whichever leaves the better bounds.
+    fn split(&mut self, of: Subproblem, bounded: Bounded) -> Step {
+        let Some(&(_, flip)) = bounded.gains.first() else { return Step::Ends(Outcome::Open(Obstacle::Overflow)) };
+        self.branches += 1;
+        let mut without = bounded.clone();
+        without.gains.remove(0);
+        select(&of.base, &mut without, bounded.threshold.max(0.0));
+        let tried = if without.is_positive() { 0 } else { self.signs.tries(self.bounding.tuning.signs) };
+        let mut signs = match self.by_sign(&of, &bounded, tried) {
+            Ok(signs) => signs,
+            Err(obstacle) => return Step::Ends(Outcome::Open(obstacle)),
+        };
+        // No need to look at the sets with the flip where those without it are worse already.
+        if let Some((_, halves)) = signs.take_if(|(score, _)| score[0] >= without.value.min(bounded.error)) {
+            self.signs.won();
+            return Step::Into(halves.into());
+        }
+        let cones = std::mem::take(&mut self.bounding.cones);
+        let with = match self.with(&of, &[flip]) {
+            Ok(with) => with,
+            Err(outcome) => return Step::Ends(outcome),
+        };
+        let by_flip = score([with.1.value, without.value], bounded.error);
+        if let Some((_, halves)) = signs.take_if(|(score, _)| with.1.cut.is_none() && *score > by_flip) {
+            self.signs.won();
+            self.bounding.cones = cones;
+            self.around = Some(of.base);
+            return Step::Into(halves.into());
+        }
+        if tried > 0 {
+            self.signs.lost();
+        }
+        Step::Into(vec![(of.without(flip, &without), without), with])
+    }
+
+    /// The better halves by the sign of one of some units, and what they are worth.
+    fn by_sign(&mut self, of: &Subproblem, bounded: &Bounded, tried: usize) -> Result<Option<Halves>, Obstacle> {
+        let mut best: Option<Halves> = None;
+        for unit in self.bounding.widest_gaps(self.target, &of.base, &of.lines, &bounded.selected, tried) {
+            let halves = [true, false].map(|on| {
+                let mut half = of.with_sign(unit, on);
+                let bounded = self.bound(&mut half);
+                (half, bounded)
+            });
+            if let Some(obstacle) = halves.iter().find_map(|(_, half)| half.cut) {
+                return Err(obstacle);
+            }
+            let score = score([halves[0].1.value, halves[1].1.value], bounded.error);
+            if best.as_ref().is_none_or(|best| score > best.0) {
+                best = Some((score, halves));
+            }
+        }
+        Ok(best)
+    }
+
+    /// The sets that have all of `flips`, with their bound.
+    fn with(&mut self, of: &Subproblem, flips: &[SlicedFlip]) -> Result<Part, Outcome> {
+        self.branches += 1;
+        if let Some(obstacle) = self.patience.obstacle(self.held + of.bytes() + Base::bytes(self.target)) {
+            return Err(Outcome::Open(obstacle));
+        }
+        let flips = [&of.base.flips, flips].concat();
+        if self.attacks.attempt(flips.iter().copied()) {
+            return Err(Outcome::Found);
+        }
+        let mut with = of.around(Base::tried(self.target, self.attacks.attack, self.attacks.y, flips));
+        self.bounding.cones.clear();
+        self.around = Some(Rc::clone(&with.base));
+        let bounded = self.bound(&mut with);
+        Ok((with, bounded))
+    }
+}
+
+/// A subproblem, and its bound.
+type Part = (Subproblem, Bounded);
+
+/// Two halves of a subproblem, after what they are worth.
+type Halves = ([f64; 2], [Part; 2]);
+
+/// What bounds of two halves are worth: the worse one counts first, and above `enough` nothing is gained.
+fn score(bounds: [f64; 2], enough: f64) -> [f64; 2] {
+    let [a, b] = bounds.map(|bound| bound.min(enough));
+    [a.min(b), a.max(b)]
+}
+
+/// Whether to try signs: as long as they win now and then.
+pub(super) struct Signs {
+    credit: u32,
+    since: u32,
+}
+
+impl Signs {
+    const MOST: u32 = 4;
+    /// Splits after which they are tried again.
+    const PAUSE: u32 = 16;
+
+    pub(super) fn new() -> Self {
+        Self { credit: Self::MOST, since: 0 }
+    }
+
+    /// How many of `most` units to try.
+    fn tries(&mut self, most: usize) -> usize {
+        self.since += 1;
+        if self.credit > 0 || self.since >= Self::PAUSE { most } else { 0 }
+    }
+
+    fn won(&mut self) {
+        self.credit = Self::MOST;
+    }
+
+    fn lost(&mut self) {
+        self.credit = self.credit.saturating_sub(1);
+        self.since = 0;
+    }
+}
+
+/// What comes of looking at a subproblem.
+enum Step {
+    Ends(Outcome),
+    /// It is split into these; the last is looked at first.
+    Into(Vec<Part>),
+}
