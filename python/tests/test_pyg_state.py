@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 F = torch.nn.functional
 
-from networks import Quiet, clamp, data, gcn, is_quiet, wide  # noqa: E402
+from networks import Network, Quiet, clamp, data, gcn, is_quiet, wide  # noqa: E402
 from torch_geometric.data import Data  # noqa: E402
 from torch_geometric.nn import GCNConv, SGConv  # noqa: E402
 
@@ -270,10 +270,9 @@ class Captured(torch.nn.Module):
 
 def test_caches_of_attributes_do_not_hide() -> None:
     of = data()
-    with pytest.raises(VerificationError, match="cannot follow"):
-        from_pyg(Nearest(), of)
-    with pytest.raises(VerificationError, match="changes its own '_cached_edge_index'"):
-        from_pyg(Kept(), of)
+    for module in (Nearest(), Kept()):
+        with pytest.raises(VerificationError, match="changes its own '_cached_edge_index'"):
+            from_pyg(module, of)
     with pytest.raises(VerificationError, match="changes its own 'conv'"):
         from_pyg(Captured(SGConv(6, 3, K=2, cached=True)), of)
 
@@ -380,3 +379,118 @@ def test_tensors_with_steps_are_state_like_others() -> None:
     module.register_buffer("one", torch.ones(1).expand(3))
     module.other = torch.arange(6.0)[::2]
     assert from_pyg(module, data())[1].propagation == "symmetric-gcn"
+
+
+class Marked(torch.nn.Module):
+    """Does something else if an attribute is one certain object, which no copy of it is."""
+
+    MARK = object()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.mark = gcn(), self.MARK
+
+    def forward(self, x, edge_index):
+        logits = self.inner(x, edge_index)
+        return -logits if self.mark is self.MARK else logits
+
+
+class Keyed(torch.nn.Module):
+    """Knows its layers by where they are in memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = gcn()
+        self.factors = {id(self.inner): 3.0}
+
+    def forward(self, x, edge_index):
+        return self.factors.get(id(self.inner), 1.0) * self.inner(x, edge_index).relu()
+
+
+def wrapped():
+    """A compiled module with a hook that is the wrapper's."""
+    module = torch.compile(gcn(), backend="eager")
+    module.register_forward_hook(lambda module, given, output: -output)
+    return module
+
+
+@pytest.mark.parametrize("make", [Marked, Keyed, wrapped])
+def test_the_module_itself_is_run_too(make) -> None:
+    with pytest.raises(VerificationError, match="the module computes something else"):
+        from_pyg(make(), data())
+
+
+def test_the_module_is_run_on_attributes_as_they_are() -> None:
+    class Signed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, x, edge_index):
+            return self.inner((-x).float(), edge_index)
+
+    of = data()
+    of.x = of.x.to(torch.uint8)
+    with pytest.raises(VerificationError, match="cannot be run|computes something else"):
+        from_pyg(Signed(), of)
+    assert from_pyg(gcn(), of)[1].propagation == "symmetric-gcn"
+
+
+def test_what_has_the_name_of_a_cache_only_is_kept() -> None:
+    class Constant(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+            self.register_buffer("_cached_x", torch.arange(3.0))
+
+        def forward(self, x, edge_index):
+            return self.inner(x, edge_index) + self._cached_x
+
+    of, module = data(), Constant()
+    _, model = from_pyg(module, of)
+    without = from_pyg(module.inner, of)[1]
+    assert np.allclose(model.layers[-1].bias - without.layers[-1].bias, [0, 1, 2])
+
+
+def test_scripted_parts_do_not_change_themselves() -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x if self.calls < 5 else -x
+
+    module = Network(GCNConv(6, 5), GCNConv(5, 3), last=torch.jit.script(Counting()))
+    with pytest.raises(VerificationError, match="changes attributes of its own in a scripted part"):
+        from_pyg(module, data())
+
+
+def test_weights_of_edges_are_not_taken_for_anything_else() -> None:
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = gcn()
+
+        def forward(self, x, edge_index, node_scale=None, *rest):
+            assert node_scale is None
+            return self.inner(x, edge_index)
+
+    from_pyg(Scaled(), data("weights"))
+
+
+def test_a_module_that_is_being_trained_is_left_so() -> None:
+    module = torch.nn.Sequential()
+    module.inner, module.norm = gcn(), torch.nn.BatchNorm1d(3)
+    original = module
+    module.forward = lambda x, edge_index: original.norm(original.inner(x, edge_index))
+    module.train()
+    before = module.norm.running_mean.clone()
+    from_pyg(module, data())
+    assert module.training and module.norm.training
+    assert torch.equal(module.norm.running_mean, before)
+    module.norm.register_forward_hook(lambda norm, given, output: output**2)
+    with pytest.raises(VerificationError):
+        from_pyg(module, data())
+    assert module.training and module.norm.training

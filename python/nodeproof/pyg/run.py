@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ class Subject:
     def _unchanged(self, and_chance: bool = True) -> Iterator[Any]:
         """A copy of the module that has not been run before, and must be the same afterwards, but for caches."""
         module = copy.deepcopy(self.module)
-        held = held_modules(module)
+        held = _keeping(held_modules(module))
         empty = [(part, name) for part in held for name in _KEPT_OF_EDGES if vars(part).get(name, 0) is None]
         before, chance = state_of(module, self.forward), state_of_chance()
         yield module
@@ -120,6 +121,28 @@ class Subject:
             problem = "the module draws random numbers"
             raise VerificationError(problem + words.instead("draws random numbers"))
 
+    def own_logits(self, module: Any, data: Any, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """What the user's own module returns, of which a copy may be something else; it must be at rest (`at_rest`).
+
+        Attributes that are no floating-point numbers are given as they are, if the module takes them.
+        """
+        torch = optional("torch", "pyg", "from_pyg()")
+        device = next((value.device for value in module.parameters()), torch.device("cpu"))
+        numbers = self._given(torch.tensor(x, dtype=self.dtype)).to(device)
+        as_they_are = numbers.clone()
+        if not data.x.is_floating_point():
+            as_they_are.x = torch.tensor(x).to(data.x.dtype).to(device)
+        with _for_evaluation(), _own_caches(module):
+            try:
+                output = (self.forward or _forward)(module, as_they_are)
+            except Exception:
+                try:
+                    output = (self.forward or _forward)(module, numbers)
+                except Exception as error:
+                    raise NotRunnableError(_unrunnable(error)) from error
+        _check_logits(output, len(x))
+        return np.asarray(output.detach().cpu().double().numpy())
+
     def _given(self, x: Any) -> Any:
         """The data with these attributes, and floating-point numbers of the right type."""
         torch = optional("torch", "pyg", "from_pyg()")
@@ -130,6 +153,45 @@ class Subject:
             if isinstance(value, torch.Tensor) and value.is_floating_point():
                 setattr(given, name, value.to(self.dtype))
         return given
+
+
+@contextmanager
+def at_rest(module: Any) -> Iterator[None]:
+    """Sets a module and its parts for evaluation, and back to what they were."""
+    training = [(part, part.training) for part in module.modules()]
+    for part, _ in training:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part, was in training:
+            part.training = was
+
+
+@contextmanager
+def _own_caches(module: Any) -> Iterator[None]:
+    """Lets a module forget the attributes that it keeps, and gives it back the caches that it had."""
+    names = (*_KEPT_OF_EDGES, *_KEPT_OF_ATTRIBUTES)
+    kept = [
+        (part, name, vars(part)[name])
+        for part in _keeping(held_modules(module))
+        for name in names
+        if name in vars(part)
+    ]
+    for part, name, _ in kept:
+        if name in _KEPT_OF_ATTRIBUTES:
+            setattr(part, name, None)
+    try:
+        yield
+    finally:
+        for part, name, value in kept:
+            setattr(part, name, value)
+
+
+def _keeping(modules: list[Any]) -> list[Any]:
+    """Layers of PyTorch Geometric, of which it is known what they keep."""
+    layer = optional("torch_geometric.nn", "pyg", "from_pyg()").MessagePassing
+    return [part for part in modules if isinstance(part, layer)]
 
 
 def _unrunnable(error: Exception) -> str:
@@ -180,16 +242,29 @@ def _copied(module: Any, dtype: Any) -> Any:
         copied = copied.to(dtype)
     held = held_modules(copied)
     for part in held:
+        if isinstance(part, torch.jit.ScriptModule):
+            _check_script(_script(part))
+    for part in _keeping(held):
         for name in _KEPT_OF_EDGES:
             if vars(part).get(name) is not None:
                 cache = mapped(lambda v: v.cpu() if isinstance(v, torch.Tensor) else v, getattr(part, name))
                 setattr(part, name, cache)
-        if isinstance(part, torch.jit.ScriptModule) and "prim::tolist" in _script(part):
-            raise VerificationError(
-                "the module takes values out of PyTorch (tolist) in a scripted part of it; do not script it"
-            )
-    _forget(held)
+    _forget(_keeping(held))
     return copied
+
+
+#: What scripted parts must not do, as they are not followed closely enough, and how to say that.
+_NOT_IN_SCRIPTS = {
+    "prim::tolist": "takes values out of PyTorch (tolist)",
+    "prim::SetAttr": "changes attributes of its own",
+    "aten::tensor": "makes tensors of lists (torch.tensor)",
+}
+
+
+def _check_script(graph: str) -> None:
+    for operation, does in _NOT_IN_SCRIPTS.items():
+        if re.search(rf"{operation}\b", graph):
+            raise VerificationError(f"the module {does} in a scripted part of it; do not script it")
 
 
 def _script(module: Any) -> str:
@@ -256,7 +331,13 @@ _ATTRIBUTES = {"input", "inputs", "features", "h"}
 
 
 def _positional(parameters: list[inspect.Parameter], *given: Any) -> tuple[Any, ...]:
-    """As many arguments as a signature has room for."""
-    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        return given
-    return given[: len(parameters)]
+    """As many arguments as a signature has room for; weights of edges are not taken for anything else."""
+    taken = []
+    for place, value in enumerate(given):
+        parameter = parameters[min(place, len(parameters) - 1)]
+        if parameter.kind is not parameter.VAR_POSITIONAL and place >= len(parameters):
+            break
+        if place > 1 and parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.name != "edge_weight":
+            break
+        taken.append(value)
+    return tuple(taken)

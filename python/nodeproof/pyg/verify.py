@@ -21,7 +21,7 @@ from .convert import attributes_of, edges_of, labels_of
 from .evaluate import Evaluator
 from .network import model_of
 from .record import Record
-from .run import Forward, NotRunnableError, Subject
+from .run import Forward, NotRunnableError, Subject, at_rest
 from .trace import PrecisionError
 
 _log = logging.getLogger("nodeproof")
@@ -87,7 +87,7 @@ def from_pyg(
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = finite("tolerance", tolerance)
-    with observer(progress, "importing") as observe:
+    with observer(progress, "importing") as observe, at_rest(module):
         model = _imported(_Import(module, data, forward, graph, x, observe), own, tolerance)
     if binarise:
         _check_binarised(model, own, data, x)
@@ -145,6 +145,8 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
         )
     else:
         held = [_compared(what, own, network, x, tolerance) for x in inputs[::2]]
+    theirs = own.own_logits(what.module, what.data, inputs[0])
+    held.append(_comparison(theirs, network.output(inputs[0]), tolerance, own.dtype))
     model = network.model
     model.verification = Verification(
         held[0].largest,
