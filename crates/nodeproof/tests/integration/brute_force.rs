@@ -275,9 +275,12 @@ proptest! {
     }
 }
 
-/// So many problems, or 20,000 where there is time.
+/// So many problems, or 20,000 where there is time, or as many as it is worth: `NODEPROOF_THOROUGH=100000`.
 fn thorough(cases: u32) -> u32 {
-    if std::env::var_os("NODEPROOF_THOROUGH").is_some() { 20_000 } else { cases }
+    match std::env::var("NODEPROOF_THOROUGH") {
+        Ok(number) => number.parse().ok().filter(|&number| number > 1).unwrap_or(20_000),
+        Err(_) => cases,
+    }
 }
 
 proptest! {

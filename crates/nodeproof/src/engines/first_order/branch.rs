@@ -89,6 +89,10 @@ impl Search<'_, '_, '_, '_> {
                 };
                 return Step::Into(vec![with]);
             }
+            if of.climbed > 0 && is_most(bounded.gains.len(), of.climbed) {
+                break;
+            }
+            of.climbed = bounded.gains.len();
             if let Possible::These(flips) = &of.possible {
                 if !self.bounding.narrow(self.target, &base, flips, &mut of.lines) {
                     return Step::Ends(Outcome::Closed);
@@ -102,7 +106,7 @@ impl Search<'_, '_, '_, '_> {
                 of.lines = better;
                 bounded = self.bound(&mut of);
             }
-            if 5 * bounded.gains.len() >= 4 * before {
+            if is_most(bounded.gains.len(), before) {
                 break;
             }
         }
@@ -225,40 +229,44 @@ type Part = (Subproblem, Bounded);
 /// Two halves of a subproblem, after what they are worth.
 type Halves = ([f64; 2], [Part; 2]);
 
+/// Whether so little was dropped that there is no need to look again.
+fn is_most(now: usize, before: usize) -> bool {
+    5 * now >= 4 * before
+}
+
 /// What bounds of two halves are worth: the worse one counts first, and above `enough` nothing is gained.
 fn score(bounds: [f64; 2], enough: f64) -> [f64; 2] {
     let [a, b] = bounds.map(|bound| bound.min(enough));
     [a.min(b), a.max(b)]
 }
 
-/// Whether to try signs: as long as they win now and then.
+/// Whether to try signs: ever more rarely while flips win.
+#[derive(Default)]
 pub(super) struct Signs {
-    credit: u32,
-    since: u32,
+    /// Splits without, after they last lost and that are still to come.
+    pause: u32,
+    left: u32,
 }
 
 impl Signs {
-    const MOST: u32 = 4;
-    /// Splits after which they are tried again.
-    const PAUSE: u32 = 16;
-
-    pub(super) fn new() -> Self {
-        Self { credit: Self::MOST, since: 0 }
-    }
+    const LONGEST: u32 = 31;
 
     /// How many of `most` units to try.
     fn tries(&mut self, most: usize) -> usize {
-        self.since += 1;
-        if self.credit > 0 || self.since >= Self::PAUSE { most } else { 0 }
+        if self.left == 0 {
+            return most;
+        }
+        self.left -= 1;
+        0
     }
 
     fn won(&mut self) {
-        self.credit = Self::MOST;
+        *self = Self::default();
     }
 
     fn lost(&mut self) {
-        self.credit = self.credit.saturating_sub(1);
-        self.since = 0;
+        self.pause = (2 * self.pause + 1).min(Self::LONGEST);
+        self.left = self.pause;
     }
 }
 

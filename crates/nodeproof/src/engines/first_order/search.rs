@@ -163,7 +163,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             aim: Aim::Verdict,
             held,
             around: None,
-            signs: Signs::new(),
+            signs: Signs::default(),
         }
     }
 

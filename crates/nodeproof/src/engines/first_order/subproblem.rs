@@ -17,6 +17,8 @@ pub(super) struct Subproblem {
     pub(super) possible: Possible,
     /// What the margin is at least in all sets, above the level.
     pub(super) lower: f64,
+    /// Flips that were listed when its lines were climbed to; 0 if the base point or a sign has changed since.
+    pub(super) climbed: usize,
 }
 
 /// Which flips may be made beside those of the base point.
@@ -33,7 +35,14 @@ impl Subproblem {
     pub(super) fn all(base: Base, pair: (ClassId, ClassId), lines: Option<Lines>, bounded: &Bounded) -> Self {
         let lines = lines.unwrap_or_else(|| tangents(&base));
         let possible = Possible::AllBut(Vec::new(), bounded.threshold);
-        Self { base: Rc::new(base), pair, lines, possible, lower: bounded.value - 1.01 * bounded.error.abs() }
+        Self {
+            base: Rc::new(base),
+            pair,
+            lines,
+            possible,
+            lower: bounded.value - 1.01 * bounded.error.abs(),
+            climbed: 0,
+        }
     }
 
     /// Those of its sets in which a unit has this sign.
@@ -41,7 +50,7 @@ impl Subproblem {
         let mut lines = self.lines.clone();
         lines[layer].values_mut()[at].phase = Some(on);
         let possible = self.possible.clone();
-        Self { base: Rc::clone(&self.base), pair: self.pair, lines, possible, lower: self.lower }
+        Self { base: Rc::clone(&self.base), pair: self.pair, lines, possible, lower: self.lower, climbed: 0 }
     }
 
     /// Those of its sets that do not have a flip.
@@ -73,7 +82,14 @@ impl Subproblem {
                 Possible::AllBut(excluded, *threshold)
             }
         };
-        Self { base: Rc::new(base), pair: self.pair, lines: self.lines.clone(), possible, lower: self.lower }
+        Self {
+            base: Rc::new(base),
+            pair: self.pair,
+            lines: self.lines.clone(),
+            possible,
+            lower: self.lower,
+            climbed: 0,
+        }
     }
 
     /// Bytes that it takes, about.
