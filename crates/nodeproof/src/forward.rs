@@ -207,7 +207,7 @@ impl Carried for Intervals {
         activation: Activation,
         gamma: f64,
     ) {
-        for (p, row) in rows {
+        for (p, row) in rows.filter(|&(p, _)| p != 0.0) {
             for (sum, unit) in sums.iter_mut().zip(row) {
                 let (lo, hi) = (activation.of(unit.lo), activation.of(unit.hi));
                 sum.add(p, lo, hi);

@@ -156,7 +156,7 @@ impl<'a> Attack<'a> {
                 Source::Layer(source) => {
                     let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
                     let level = region.level(source + 1);
-                    let hop = hop.map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
+                    let hop = hop.filter(|&(_, p)| p != 0.0).map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
                     for (place, p, j) in hop.flat_map(|(place, p)| (0..below.lo.columns()).map(move |j| (place, p, j)))
                     {
                         let largest = magnitude(below.largest(activation, place, j));

@@ -32,8 +32,8 @@ use crate::sparse::Pattern;
 pub(crate) use by_norm::{ByNorm, NormTable};
 pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
-pub(crate) use rough::norm_above;
-use rough::{SAFE_SQUARE, round_up};
+use rough::round_up;
+pub(crate) use rough::{SAFE_SQUARE, norm_above};
 
 /// Additions that are looked at together.
 const CHUNK: usize = 16;

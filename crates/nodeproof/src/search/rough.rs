@@ -8,7 +8,7 @@ use crate::dense::{Matrix, dot};
 use crate::kernels::{LANES, vectorised};
 
 /// Below this, squares may have lost digits to underflow.
-pub(super) const SAFE_SQUARE: f64 = 1e-280;
+pub(crate) const SAFE_SQUARE: f64 = 1e-280;
 
 /// A number that is at least `√Σ x_j²`, up to rounding, even where squares underflow.
 pub(crate) fn norm_above(x: &[f64]) -> f64 {

@@ -2,8 +2,8 @@
 //! witness that is none.
 
 use nodeproof::{
-    Bound, Budget, Certifier, ClassId, Evidence, Graph, Matrix, Model, NodeId, Obstacle, Propagation, Slopes,
-    SparseMatrix, TargetClass,
+    Activation, Bound, Budget, Certifier, ClassId, Engine, Evidence, Graph, Layer, Matrix, Model, NodeId, Obstacle,
+    Propagation, Slopes, Source, SparseMatrix, TargetClass, Term,
 };
 
 /// A layer from its rows of weights and its bias.
@@ -87,4 +87,44 @@ fn sums_that_overflow_before_they_are_scaled_down() {
         layer(&[[1e-300, 0.0]], [0.0, 1.0]),
     ];
     assert_nothing_claimed(&verdict(&graph, layers, Propagation::SymmetricGcn, 1, Slopes::Default));
+}
+
+/// No engine calls node 0 robust under one flip.
+fn assert_not_robust(graph: &Graph, model: &Model) {
+    for engine in Engine::ALL {
+        let certifier = Certifier::new(graph, model).unwrap().budget(Budget::new(1, 1.into())).engine(engine);
+        let evidence = certifier.certify(&[NodeId(0)]).unwrap().remove(0).evidence;
+        assert!(!matches!(evidence, Evidence::Robust), "{engine:?} calls it robust");
+    }
+}
+
+/// The squares of all coefficients are 0.
+#[test]
+fn coefficients_whose_squares_underflow() {
+    let graph = Graph::new(1, 1, &[], &[]).unwrap();
+    for size in [1e-160, 1e-200, 1e-300] {
+        let layers = vec![layer(&[[1.0]], [-0.5]), layer(&[[1.0]], [0.0]), layer(&[[0.0, 4.0 * size]], [size, 0.0])];
+        assert_not_robust(&graph, &Model::gcn(layers, Propagation::SymmetricGcn).unwrap());
+    }
+}
+
+/// An error that is infinite, times an entry of a propagation that is stored, but 0.
+#[test]
+fn an_infinite_error_that_nothing_reads() {
+    let graph = Graph::new(2, 1, &[], &[]).unwrap();
+    let custom = |entries: &[(u32, u32, f64)]| Propagation::Custom(SparseMatrix::from_triplets(2, 2, entries));
+    let propagations = vec![
+        custom(&[(0, 0, 1e120), (1, 1, 1e120)]),
+        custom(&[(0, 0, 1.0), (1, 1, 1.0)]),
+        custom(&[(0, 0, 1.0), (0, 1, 0.0), (1, 1, 1.0)]),
+    ];
+    let one = |number: f64| Matrix::from_values(1, 1, vec![number]);
+    let first = Layer::new(
+        vec![Term::new(Source::Attributes, 0, one(1e-120)), Term::new(Source::Attributes, 1, one(1e200))],
+        vec![0.0],
+        Activation::Relu,
+    );
+    let last = Matrix::from_values(1, 2, vec![0.0, 1.0]);
+    let last = Layer::new(vec![Term::new(Source::Layer(0), 2, last)], vec![0.5, 0.0], Activation::None);
+    assert_not_robust(&graph, &Model::new(1, propagations, vec![first, last]).unwrap());
 }

@@ -225,7 +225,8 @@ impl Bounding {
                 return Err(obstacle);
             }
             let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
-            gains.push((self.linear.linear_gain(target, flip) + excess, flip));
+            let gain = self.linear.linear_gain(target, flip) + excess;
+            gains.push((if gain.is_nan() { f64::INFINITY } else { gain }, flip));
         }
         gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         Ok(gains)
@@ -283,7 +284,8 @@ impl Bounding {
         let mut side: Vec<f64> = Vec::new();
         let mut most = |range: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
             side.clear();
-            side.extend(range.iter().map(of).filter(|&x| x > 0.0));
+            let moves = range.iter().map(of).map(|x| if x.is_nan() { f64::INFINITY } else { x });
+            side.extend(moves.filter(|&x| x > 0.0));
             if side.len() > base.left {
                 side.select_nth_unstable_by(base.left, |a, b| b.total_cmp(a));
                 side.truncate(base.left);

@@ -67,6 +67,11 @@ impl Bounded {
         needed
     }
 
+    /// What the margin is at least, whatever rounding did.
+    pub(super) fn lower(&self) -> f64 {
+        self.value - 1.01 * self.error.abs()
+    }
+
     /// Whether the margin is positive for all sets.
     pub(super) fn is_positive(&self) -> bool {
         self.cut.is_none() && self.value > self.error

@@ -46,7 +46,7 @@ impl Search<'_, '_, '_, '_> {
                 self.screened(&of.base, of.pair, Some(&of.lines), excluded, Some(*threshold))
             }
         };
-        of.lower = of.lower.max(bounded.value - 1.01 * bounded.error.abs());
+        of.lower = of.lower.max(bounded.lower());
         bounded
     }
 
@@ -64,7 +64,9 @@ impl Search<'_, '_, '_, '_> {
                 return Step::Ends(Outcome::Open(obstacle));
             }
             let (base, k) = (Rc::clone(&of.base), of.pair.1);
-            if base.margin(k) <= bounded.error && !self.attacks.holds(k, base.flips.iter().copied()) {
+            // NaN, too, is for exact arithmetic.
+            let is_sure = base.margin(k) > bounded.error;
+            if !is_sure && !self.attacks.holds(k, base.flips.iter().copied()) {
                 return Step::Ends(Outcome::Found);
             }
             if base.left == 0 {

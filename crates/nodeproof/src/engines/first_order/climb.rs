@@ -79,14 +79,10 @@ impl Bounding {
         lines: &Lines,
         selected: &[SlicedFlip],
     ) -> Option<Vec<Matrix>> {
-        let mut direction = Vec::with_capacity(target.hidden());
+        let zeros = |z: &Matrix| Matrix::zeros(z.rows(), z.columns());
+        let mut direction: Vec<Matrix> = base.z[..target.hidden()].iter().map(zeros).collect();
         self.relax(target, base, lines, selected, |layer, unit| {
-            if unit.at == 0 {
-                let (rows, columns) = (base.z[layer].rows(), base.z[layer].columns());
-                direction.push(Matrix::zeros(rows, columns));
-            }
-            let Some(of_layer) = direction.last_mut() else { return };
-            of_layer.values_mut()[unit.at] = unit.derivative();
+            direction[layer].values_mut()[unit.at] = unit.derivative();
         });
         let any = direction.iter().flat_map(|direction| direction.values()).any(|&d| d != 0.0);
         any.then_some(direction)

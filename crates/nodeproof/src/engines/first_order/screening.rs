@@ -19,6 +19,7 @@ use crate::engines::patience::Patience;
 use crate::ids::AttributeId;
 use crate::kernels::vectorised;
 use crate::model::{Activation, Source, Weight};
+use crate::search::SAFE_SQUARE;
 use crate::slice::{Hop, SlicedFlip};
 
 /// What bounds are raised by, above what rounding may take from norms.
@@ -49,11 +50,10 @@ impl Screening {
         }
         self.norms = target.row_norms(|layer, row| {
             let lambda = linear.lambda[layer].row(row);
-            let squares: f64 = match self.sums.get(layer) {
-                Some(sums) => lambda.iter().zip(sums.row(row)).map(|(l, s)| (l.abs() + s) * (l.abs() + s)).sum(),
-                None => lambda.iter().map(|l| l * l).sum(),
-            };
-            squares.sqrt() * RAISE
+            match self.sums.get(layer) {
+                Some(sums) => norm_of(lambda.iter().zip(sums.row(row)).map(|(l, s)| l.abs() + s)),
+                None => norm_of(lambda.iter().copied()),
+            }
         });
         self.norms.iter_mut().for_each(|norm| *norm *= RAISE);
     }
@@ -112,7 +112,8 @@ impl Screening {
     /// A bound on the gain of every flip that is left.
     pub(super) fn largest(&self, base: &Base, longest: f64) -> f64 {
         let rows = self.norms.iter().zip(&base.capacities).filter(|&(_, &capacity)| capacity > 0);
-        rows.map(|(norm, _)| norm * longest).fold(0.0, f64::max)
+        let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
+        rows.map(|(norm, _)| norm * longest).fold(0.0, larger)
     }
 
     /// Every flip that may gain at least `threshold`, which is positive.
@@ -139,7 +140,7 @@ impl Screening {
             }
             self.write_row(target, linear, position, &mut h, &mut k);
             let (h, k, own) = (&h, &k, attributes.row(node as usize));
-            let norm = norm_of(h, k).min(norm);
+            let norm = norm_of(h.iter().zip(k).map(|(h, k)| h.abs() + k)).min(norm);
             if norm * by_length.longest() < threshold {
                 continue;
             }
@@ -153,7 +154,7 @@ impl Screening {
             }
             if limits.additions() {
                 vectorised(|| {
-                    for &d in by_length.down_to(threshold / norm) {
+                    for &d in by_length.down_to((threshold / norm).max(0.0)) {
                         let (product, magnitude) = products(weight.row(d as usize), h, k);
                         if may_reach(magnitude + product, threshold)
                             && own.binary_search(&d).is_err()
@@ -176,10 +177,15 @@ fn may_reach(bound: f64, threshold: f64) -> bool {
     !cannot
 }
 
-/// An upper bound of `‖|h| + k‖`.
-fn norm_of(h: &[f64], k: &[f64]) -> f64 {
-    let squares: f64 = h.iter().zip(k).map(|(h, k)| (h.abs() + k) * (h.abs() + k)).sum();
-    squares.sqrt() * RAISE + f64::MIN_POSITIVE
+/// An upper bound of `‖x‖`, even where squares underflow; NaN if there is one in x.
+fn norm_of(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let squares: f64 = x.clone().map(|x| x * x).sum();
+    let norm = if squares > SAFE_SQUARE || squares.is_nan() {
+        squares.sqrt()
+    } else {
+        x.clone().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.count() as f64).sqrt()
+    };
+    norm * RAISE + f64::MIN_POSITIVE
 }
 
 /// `W_d · h` and `|W_d| · k`.

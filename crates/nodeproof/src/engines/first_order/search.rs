@@ -238,7 +238,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
 
     /// What a bound says.
     fn lower(&self, bounded: &Bounded) -> Bound {
-        let lower = bounded.value - 1.01 * bounded.error.abs() + self.bounding.linear.level;
+        let lower = bounded.lower() + self.bounding.linear.level;
         if bounded.value == f64::NEG_INFINITY { Bound::Unknown } else { Bound::AtLeast(lower) }
     }
 

@@ -35,14 +35,7 @@ impl Subproblem {
     pub(super) fn all(base: Base, pair: (ClassId, ClassId), lines: Option<Lines>, bounded: &Bounded) -> Self {
         let lines = lines.unwrap_or_else(|| tangents(&base));
         let possible = Possible::AllBut(Vec::new(), bounded.threshold);
-        Self {
-            base: Rc::new(base),
-            pair,
-            lines,
-            possible,
-            lower: bounded.value - 1.01 * bounded.error.abs(),
-            climbed: 0,
-        }
+        Self { base: Rc::new(base), pair, lines, possible, lower: bounded.lower(), climbed: 0 }
     }
 
     /// Those of its sets in which a unit has this sign.
@@ -55,7 +48,7 @@ impl Subproblem {
 
     /// Those of its sets that do not have a flip.
     pub(super) fn without(mut self, flip: SlicedFlip, bounded: &Bounded) -> Self {
-        self.lower = self.lower.max(bounded.value - 1.01 * bounded.error.abs());
+        self.lower = self.lower.max(bounded.lower());
         match &mut self.possible {
             Possible::These(flips) => flips.retain(|&other| other != flip),
             Possible::AllBut(excluded, _) => {

@@ -160,11 +160,17 @@ impl<'t> Target<'t> {
         flips
     }
 
-    /// Roundings that the sums around this target go through at most.
+    /// Roundings that the sums around this target go through at most: over the nodes and units of each layer, term by term, and over all
+    /// units.
     pub(super) fn roundings(&self) -> usize {
-        let layers = self.shared.network.layers().iter().enumerate();
-        let of_layers = layers.map(|(i, layer)| layer.terms().len() * (self.slice.level(i + 1).len() + layer.units()));
+        let layers = self.shared.network.layers();
+        let widest = layers.iter().map(|layer| layer.units()).max().unwrap_or(0);
+        let of_layer = |(i, layer): (usize, &crate::model::Layer)| {
+            layer.terms().len() * (self.slice.level(i + 1).len() + layer.units() + widest)
+        };
+        let of_layers: usize = layers.iter().enumerate().map(of_layer).sum();
         let width = self.shared.network.attribute_weight().columns();
-        2 * (of_layers.sum::<usize>() + self.slice.level(0).len() + width + self.most) + 64
+        let all = self.first_unit[self.hidden()];
+        2 * (of_layers + all + self.slice.level(0).len() + width + self.most) + 64
     }
 }
