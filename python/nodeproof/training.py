@@ -13,7 +13,7 @@ from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
-from .certification import certify
+from .certification import Engine, certify
 from .errors import InputError
 from .graph import Graph
 from .model import Model, given_propagation
@@ -52,14 +52,14 @@ class Training:
     #: What each step came to, as in the log of the command line (`docs/formats.md`), without accuracies.
     log: list[dict[str, Any]]
     steps: int
-    #: Certificates of all nodes by the `fast` engine under the budget of training; `None` without `evaluate`.
+    #: Certificates of all nodes under the budget of training, by the engine that `evaluate` names; `None` without it.
     certificates: Certificates | None
     accuracy_labelled: float | None
     accuracy_unlabelled: float | None
 
     @property
     def robust_share(self) -> float | None:
-        """The share of all nodes that the `fast` engine proves robust."""
+        """The share of all nodes that are proven robust."""
         return None if self.certificates is None else float(self.certificates.robust.mean())
 
     def to_pandas(self) -> Any:
@@ -112,6 +112,7 @@ def train(
     attribute_dropout: float = DEFAULT,
     cross_entropy_weight: float = DEFAULT,
     robust_weight: float = DEFAULT,
+    worst_case: Literal["dual", "first-order"] = DEFAULT,
     warm_up: int = DEFAULT,
     labelled_margin: float = DEFAULT,
     unlabelled_margin: float = DEFAULT,
@@ -143,6 +144,7 @@ def train(
         weight_decay: weight of the L2 term; suited to the graph and the method (`docs/training.md`).
         dropout, attribute_dropout: shares left out: of hidden activations (0.5, gin 0), of attributes in the worst-case loss.
         cross_entropy_weight, robust_weight: weights of the two losses: 1 (rce 0.1), and suited to the graph.
+        worst_case: what worst-case margins are taken to be: "dual", or from two hidden layers on "first-order".
         warm_up: steps over which the worst-case loss grows to its weight: rce 150, rh 0, rh-u 200.
         labelled_margin, unlabelled_margin: worst-case margins asked for: log 9 (rh, rh-u), and log 1.5 (rh-u).
         saturation: how much an unlabelled node may miss until its pull is halved, or `None`: 1 (rh-u).
@@ -150,7 +152,7 @@ def train(
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
         propagation: what a node takes from its neighbours, see `Model`: "symmetric-gcn". sage, gin and mlp have their own.
         checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
-        evaluate: certifies all nodes at the end, with the `fast` engine.
+        evaluate: certifies all nodes at the end, with the `fast` engine, or `tight` from two hidden layers on.
         threads, progress: as in `certify`.
 
     The model's `metadata` say how it was trained: `model.write` writes the file that `nodeproof train` writes.
@@ -169,8 +171,9 @@ def train(
         "hidden": hidden, "steps": steps, "labelled_steps": labelled_steps, "batch": batch,
         "learning_rate": learning_rate, "schedule": schedule, "weight_decay": weight_decay, "dropout": dropout,
         "attribute_dropout": attribute_dropout, "cross_entropy_weight": cross_entropy_weight,
-        "robust_weight": robust_weight, "warm_up": warm_up, "labelled_margin": labelled_margin,
-        "unlabelled_margin": unlabelled_margin, "saturation": saturation, "clip": clip, "patience": patience,
+        "robust_weight": robust_weight, "worst_case": worst_case, "warm_up": warm_up,
+        "labelled_margin": labelled_margin, "unlabelled_margin": unlabelled_margin, "saturation": saturation,
+        "clip": clip, "patience": patience,
     }  # fmt: skip
     options = {name: _checked(name, value) for name, value in given.items() if value is not DEFAULT}
     options |= {"seed": whole("seed", seed), "architecture": str(architecture).lower()}
@@ -203,8 +206,9 @@ def train(
     labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
     certificates = None
     if flag("evaluate", evaluate):
+        engine: Engine = "fast" if made.hidden_layers < 2 else "tight"
         certificates = certify(
-            graph, model, engine="fast", time_limit=None, threads=threads, progress=progress, **vars(budget)
+            graph, model, engine=engine, time_limit=None, threads=threads, progress=progress, **vars(budget)
         )
     result = Training(
         graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled
@@ -220,7 +224,7 @@ def _checked(name: str, value: Any) -> Any:
     if name == "hidden":
         sizes = [value] if hasattr(value, "__index__") else listed("hidden", value, "sizes")
         return [whole("hidden", units) for units in sizes]
-    if name == "schedule":
+    if name in ("schedule", "worst_case"):
         return str(value)
     return whole(name, value) if name in _WHOLE else number(name, value)
 

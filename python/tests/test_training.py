@@ -88,6 +88,7 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("ce", {"steps": 0}, "steps is 0"),
         ("ce", {"dropout": 1.5}, "dropout is 1.5"),
         ("ce", {"schedule": "steps"}, "schedule is steps; choose constant or cosine"),
+        ("rh", {"worst_case": "exact"}, "worst_case is exact; choose dual or first-order"),
         ("ce", {"train": "110%"}, "no share"),
         ("ce", {"train": "half"}, "no share"),
         ("ce", {"train_per_class": 100}, "labelled nodes"),

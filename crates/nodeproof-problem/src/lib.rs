@@ -53,6 +53,6 @@ pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term,
 pub use npz::NpzError;
 pub use radius::{Found, Radius};
 pub use settings::{
-    Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings,
+    Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings, WorstCase,
 };
 pub use sparse::{Pattern, SparseMatrix};

@@ -206,6 +206,11 @@ impl PyModel {
     }
 
     #[getter]
+    fn hidden_layers(&self) -> usize {
+        self.0.hidden_layers()
+    }
+
+    #[getter]
     fn attributes(&self) -> usize {
         self.0.attributes()
     }

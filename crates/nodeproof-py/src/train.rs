@@ -118,6 +118,7 @@ fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<
             "attribute_dropout" => settings.attribute_dropout = value.extract()?,
             "cross_entropy_weight" => settings.cross_entropy_weight = value.extract()?,
             "robust_weight" => settings.robust_weight = value.extract()?,
+            "worst_case" => settings.worst_case = Some(value.extract::<String>()?.parse().raised(py)?),
             "warm_up" => settings.warm_up = value.extract()?,
             "labelled_margin" => settings.labelled_margin = value.extract()?,
             "unlabelled_margin" => settings.unlabelled_margin = value.extract()?,

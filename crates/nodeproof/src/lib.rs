@@ -62,7 +62,7 @@ pub use nodeproof_problem::{
     Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits,
     LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent,
     Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass,
-    Term, TrainSettings, Verdict, Weight, Witness,
+    Term, TrainSettings, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{
     budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results, settings,

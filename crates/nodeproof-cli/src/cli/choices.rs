@@ -1,7 +1,7 @@
 //! Options with a few possible values.
 
 use clap::ValueEnum;
-use nodeproof::{Architecture, Engine, Method, Propagation, Schedule, TargetClass};
+use nodeproof::{Architecture, Engine, Method, Propagation, Schedule, TargetClass, WorstCase};
 
 /// Values of `--engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -135,6 +135,24 @@ impl From<ScheduleChoice> for Schedule {
     }
 }
 
+/// Values of `--worst-case`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorstCaseChoice {
+    /// The lower bound that the `fast` engine computes, as in the paper
+    Dual,
+    /// What the steepest flips do, each charged for bending activations; loses nothing with depth
+    FirstOrder,
+}
+
+impl From<WorstCaseChoice> for WorstCase {
+    fn from(choice: WorstCaseChoice) -> Self {
+        match choice {
+            WorstCaseChoice::Dual => Self::Dual,
+            WorstCaseChoice::FirstOrder => Self::FirstOrder,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +169,13 @@ mod tests {
         for architecture in Architecture::ALL {
             let chosen = ArchitectureChoice::from_str(architecture.name(), false).map(Architecture::from);
             assert_eq!(chosen, Ok(architecture));
+        }
+    }
+
+    #[test]
+    fn every_worst_case_can_be_chosen_by_its_name() {
+        for worst_case in WorstCase::ALL {
+            assert_eq!(WorstCaseChoice::from_str(worst_case.name(), false).map(WorstCase::from), Ok(worst_case));
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nodeproof::{Architecture, Method, Schedule, TrainSettings};
 
-use super::choices::{ArchitectureChoice, MethodChoice, PropagationChoice, ScheduleChoice};
+use super::choices::{ArchitectureChoice, MethodChoice, PropagationChoice, ScheduleChoice, WorstCaseChoice};
 use super::{BudgetArguments, GraphArguments, ThreadArguments};
 use crate::values::{self, HiddenSizes, Limit, Share};
 use crate::words;
@@ -40,8 +40,10 @@ const SUITED: &str = "\
 \nSuited to the graph, with few = 300 / labelled nodes, at most 1:
   weight decay        ce 0.01, rce 0.01 few, rh 0.03 few,
                       rh-u 0.1 times the share of ones among the attributes
-  robust weight       rce 1, rh 0.2, rh-u 0.6 few
+  robust weight       rce 1, rh 0.2, rh-u 0.6 few,
+                      with first-order times the number of hidden layers
   attribute dropout   rce and rh 0.35 few, rh-u 0
+  worst case          dual for up to one hidden layer, otherwise first-order
   dropout             gin 0, all others 0.5
 ";
 
@@ -75,6 +77,7 @@ fn defaults() -> String {
     row("attribute_dropout", &|settings| limit_in_words(settings.attribute_dropout, "suited"));
     row("cross_entropy_weight", &|settings| settings.cross_entropy_weight.to_string());
     row("robust_weight", &|settings| limit_in_words(settings.robust_weight, "suited"));
+    row("worst_case", &|settings| limit_in_words(settings.worst_case, "suited"));
     row("warm_up", &|settings| settings.warm_up.to_string());
     row("labelled_margin", &|settings| format!("{:.3}", settings.labelled_margin));
     row("unlabelled_margin", &|settings| format!("{:.3}", settings.unlabelled_margin));
@@ -183,6 +186,9 @@ pub(crate) struct OptionArguments {
     /// Weight of the worst-case loss
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     pub(crate) robust_weight: Option<f64>,
+    /// What worst-case margins are taken to be
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(crate) worst_case: Option<WorstCaseChoice>,
     /// Steps over which the weight of the worst-case loss grows from 0 to its full value
     #[arg(long, value_name = "N")]
     pub(crate) warm_up: Option<usize>,

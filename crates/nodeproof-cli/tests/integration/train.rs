@@ -30,11 +30,11 @@ fn lines(text: &str) -> Vec<Value> {
 #[test]
 fn every_method_trains_a_network_of_any_depth() {
     let fixture = fixture();
-    for (method, more, steps) in [
-        ("ce", "", 8),
-        ("rce", "--hidden 6,5", 8),
-        ("rh", "--hidden none --propagation row-normalised", 8),
-        ("rh-u", "--hidden 7 --labelled-steps 3 --batch 5 --patience none", 11),
+    for (method, more, steps, engine) in [
+        ("ce", "", 8, "fast"),
+        ("rce", "--hidden 6,5", 8, "tight"),
+        ("rh", "--hidden none --propagation row-normalised", 8, "fast"),
+        ("rh-u", "--hidden 7 --labelled-steps 3 --batch 5 --patience none", 11, "fast"),
     ] {
         let line = format!("--method {method} --steps 8 {more} --out {method}.safetensors --json");
         let summary = json(&train(&fixture, &line).succeeded().stdout);
@@ -45,7 +45,7 @@ fn every_method_trains_a_network_of_any_depth() {
         assert!(run["unlabelled"]["accuracy"].as_f64() > Some(0.0) && run["cpu_seconds"].as_f64().is_some(), "{run}");
         // What was trained can be certified, with the same verdicts of the same engine.
         let line = format!(
-            "certify --graph papers.npz --model {method}.safetensors --global-budget 4 --local-budget 2 --engine fast"
+            "certify --graph papers.npz --model {method}.safetensors --global-budget 4 --local-budget 2 --engine {engine}"
         );
         let certified = json(&fixture.run(&format!("{line} --json")).succeeded().stdout);
         assert_eq!(certified["all"], run["all"], "{method}");
@@ -55,26 +55,27 @@ fn every_method_trains_a_network_of_any_depth() {
 #[test]
 fn every_architecture_is_trained_certified_and_named() {
     let fixture = fixture();
-    for (architecture, more, method) in [
-        ("gcn", "", "ce"),
-        ("sage", "--hidden 6,5", "rh"),
-        ("gin", "--hidden 6", "rce"),
-        ("sgc", "--propagation row-normalised", "rh-u --labelled-steps 2"),
-        ("appnp", "--hidden 6", "rh"),
-        ("gcnii", "--hidden 6,6", "rh-u --labelled-steps 2"),
-        ("mlp", "--hidden none", "rh"),
+    for (architecture, more, method, is_deep) in [
+        ("gcn", "", "ce", false),
+        ("sage", "--hidden 6,5", "rh", true),
+        ("gin", "--hidden 6", "rce", true),
+        ("sgc", "--propagation row-normalised", "rh-u --labelled-steps 2", false),
+        ("appnp", "--hidden 6", "rh", false),
+        ("gcnii", "--hidden 6,6", "rh-u --labelled-steps 2", true),
+        ("mlp", "--hidden none", "rh", false),
     ] {
         let line =
             format!("--method {method} --architecture {architecture} --steps 6 {more} --out m.safetensors --json");
         let summary = json(&train(&fixture, &line).succeeded().stdout);
         assert_eq!(summary["architecture"], architecture);
-        let line =
-            "certify --graph papers.npz --model m.safetensors --global-budget 4 --local-budget 2 --engine fast --json";
-        let certified = json(&fixture.run(line).succeeded().stdout);
+        let (engine, worst_case) = if is_deep { ("tight", "first-order") } else { ("fast", "dual") };
+        let line = "certify --graph papers.npz --model m.safetensors --global-budget 4 --local-budget 2 --json";
+        let certified = json(&fixture.run(&format!("{line} --engine {engine}")).succeeded().stdout);
         assert_eq!(certified["all"], summary["runs"][0]["all"], "{architecture}");
         let info = json(&fixture.run("model info m.safetensors --json").succeeded().stdout);
         assert_eq!(info["training"]["architecture"], architecture);
         assert_eq!(info["training"]["options"]["architecture"], architecture);
+        assert_eq!(info["training"]["options"]["worst_case"], worst_case);
     }
     let info = fixture.run("model info m.safetensors").succeeded().stdout;
     assert!(info.lines().any(|line| line.starts_with("architecture") && line.ends_with(" mlp")), "{info}");
@@ -417,6 +418,8 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(ce, "--labelled-margin 1"), "choose rh or rh-u"),
         (with(rh, "--unlabelled-margin 1"), "--unlabelled-margin: method rh has no use"),
         (with(ce, "--warm-up 5"), "--warm-up: method ce has no use"),
+        (with(ce, "--worst-case dual"), "--worst-case: method ce has no use"),
+        (with(rh, "--worst-case exact"), "[possible values: dual, first-order]"),
         (with(rh, "--saturation 1"), "--saturation: method rh has no use"),
         (with(rh, "--labelled-steps 5"), "--labelled-steps: method rh has no use for it; leave it out, or choose rh-u"),
         (with(ce, "--method magic"), "cannot be used multiple times"),

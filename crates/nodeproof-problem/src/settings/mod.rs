@@ -10,7 +10,7 @@ use crate::model::ModelError;
 
 pub use architecture::Architecture;
 pub use certification::{CertifySettings, Engine, TargetClass, check_threads, memory_limit, time_limit};
-pub use training::{Method, Schedule, TrainSettings};
+pub use training::{Method, Schedule, TrainSettings, WorstCase};
 
 /// What can be wrong with settings.
 ///

@@ -13,6 +13,8 @@ use crate::model::Propagation;
 
 /// Up to this many labelled nodes weights that suit a graph are as large as they get.
 const FEW_LABELLED: f64 = 300.0;
+/// From so many hidden layers on interval bounds lose more than flips that bend activations together.
+const DEEP: usize = 2;
 
 /// The loss that is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -112,6 +114,46 @@ impl FromStr for Schedule {
     }
 }
 
+/// What worst-case margins are taken to be in a robust loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum WorstCase {
+    /// The dual with default slopes: a lower bound, as in the paper.
+    Dual,
+    /// Under the flips that gain most at first, each charged with what it can gain by bending activations: the bound of first order, but for the
+    /// choice of flips. Nothing is lost layer by layer.
+    FirstOrder,
+}
+
+impl WorstCase {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Dual, Self::FirstOrder];
+
+    /// Its name: `dual` or `first-order`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dual => "dual",
+            Self::FirstOrder => "first-order",
+        }
+    }
+}
+
+impl fmt::Display for WorstCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for WorstCase {
+    type Err = SettingsError;
+
+    fn from_str(text: &str) -> Result<Self, SettingsError> {
+        let found = Self::ALL.into_iter().find(|worst_case| worst_case.name() == text);
+        found.ok_or_else(|| SettingsError::value("worst_case", text, "choose dual or first-order"))
+    }
+}
+
 /// How a network is trained. [`TrainSettings::new`] has the defaults of each method.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -146,6 +188,9 @@ pub struct TrainSettings {
     pub cross_entropy_weight: f64,
     /// Weight of the worst-case loss; `None` for one that suits method and graph, see [`TrainSettings::suited_to`].
     pub robust_weight: Option<f64>,
+    /// What worst-case margins are taken to be; `None` for what suits the depth: the dual for up to one hidden layer, otherwise
+    /// that of first order.
+    pub worst_case: Option<WorstCase>,
     /// Steps over which the weight of the worst-case loss grows to what it is.
     pub warm_up: usize,
     /// The worst-case margin asked for at labelled nodes, the paper's M₁; default log(0.9 / 0.1).
@@ -185,6 +230,7 @@ impl TrainSettings {
             attribute_dropout: None,
             cross_entropy_weight: 1.0,
             robust_weight: None,
+            worst_case: None,
             warm_up: 0,
             labelled_margin: (0.9f64 / 0.1).ln(),
             unlabelled_margin: (0.6f64 / 0.4).ln(),
@@ -212,6 +258,11 @@ impl TrainSettings {
         self.hidden.as_deref().unwrap_or(self.architecture.default_hidden())
     }
 
+    /// Number of layers with an activation.
+    pub fn hidden_layers(&self) -> usize {
+        self.architecture.widths(1, self.hidden_sizes(), 1).len() - 2
+    }
+
     /// The options with hidden layers, propagation, dropout and weights in place of those that are `None`, for `graph` with so
     /// many labelled nodes.
     ///
@@ -222,7 +273,7 @@ impl TrainSettings {
     /// | CE | 0.01 | | |
     /// | RCE | 0.01 few | 1 | 0.35 few |
     /// | RH | 0.03 few | 0.2 | 0.35 few |
-    /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few | 0 |
+    /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few, of first order times the number of hidden layers | 0 |
     ///
     /// Robustness of labelled nodes carries over to others only with small weights, and if it does not hang on the very
     /// words of the labelled ones; the more labels there are, the less of either is needed. With unlabelled nodes in the loss, what weights have to be kept from is fitting an
@@ -231,11 +282,16 @@ impl TrainSettings {
         let few = (FEW_LABELLED / labelled.max(1) as f64).min(1.0);
         let cells = (graph.nodes() * graph.attribute_count()).max(1);
         let density = graph.attributes().entries() as f64 / cells as f64;
-        let (weight_decay, robust_weight, attribute_dropout) = match self.method {
-            Method::CrossEntropy => (0.01, 1.0, 0.0),
-            Method::RobustCrossEntropy => (0.01 * few, 1.0, 0.35 * few),
-            Method::RobustHinge => (0.03 * few, 0.2, 0.35 * few),
-            Method::RobustHingeUnlabelled => (0.1 * density, 0.6 * few, 0.0),
+        let suited = if self.hidden_layers() < DEEP { WorstCase::Dual } else { WorstCase::FirstOrder };
+        let worst_case = *self.worst_case.get_or_insert(suited);
+        let (weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
+            (Method::CrossEntropy, _) => (0.01, 1.0, 0.0),
+            (Method::RobustCrossEntropy, _) => (0.01 * few, 1.0, 0.35 * few),
+            (Method::RobustHinge, _) => (0.03 * few, 0.2, 0.35 * few),
+            (Method::RobustHingeUnlabelled, WorstCase::Dual) => (0.1 * density, 0.6 * few, 0.0),
+            (Method::RobustHingeUnlabelled, WorstCase::FirstOrder) => {
+                (0.1 * density, 0.6 * few * self.hidden_layers().max(1) as f64, 0.0)
+            }
         };
         self.hidden = Some(self.hidden_sizes().to_vec());
         if self.architecture.has_propagation() {
@@ -378,10 +434,11 @@ fn check_labels(graph: &Graph, train: &[NodeId]) -> Result<(), SettingsError> {
 type MethodTest = fn(Method) -> bool;
 
 /// Options that not every method has a use for, and which do.
-const USES: [(&str, MethodTest); 8] = [
+const USES: [(&str, MethodTest); 9] = [
     ("batch", Method::is_robust),
     ("attribute_dropout", Method::is_robust),
     ("robust_weight", Method::is_robust),
+    ("worst_case", Method::is_robust),
     ("warm_up", Method::is_robust),
     ("saturation", Method::has_two_phases),
     ("labelled_margin", Method::has_hinge),

@@ -3,6 +3,7 @@
 //! Bounds of what layers make of the attributes are exact (Lemma 5 of `docs/maths.md`); those of what they make of other layers
 //! follow by interval arithmetic (Lemma 7).
 
+mod clean;
 mod deeper;
 mod first;
 
@@ -11,17 +12,17 @@ use std::sync::Arc;
 
 use rayon::ThreadPool;
 
-use crate::backward::{self, Coefficients};
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled};
 use crate::forward::Interval;
 use crate::gradient::Gradient;
-use crate::kernels::add_rows;
 use crate::model::{Activation, Source};
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
-use crate::slice::{Hop, Region};
+use crate::slice::Region;
 use crate::sparse::Pattern;
+
+pub(crate) use clean::Clean;
 
 /// Bounds of one layer, a row for each node of its level.
 #[derive(Debug, Clone)]
@@ -173,34 +174,22 @@ pub(crate) struct Bounds {
     pub(crate) attribute_errors: Vec<Option<AttributeError>>,
 }
 
-/// The network on the graph as it is.
-#[derive(Debug, Default)]
-pub(crate) struct Clean {
-    /// `Zⁱ`; the last are the logits.
-    pub(crate) layers: Vec<Matrix>,
-    /// What a layer makes of the attributes and of constants alone, biases included, where it reads the attributes and other
-    /// layers as well.
-    pub(crate) parts: Vec<Option<Matrix>>,
-}
-
-impl Clean {
-    pub(crate) fn new(network: &Network, region: &Region) -> Self {
-        let sums = network.attribute_sums(region.level(0).nodes());
-        let part = |layer: usize| {
-            let mixed = network.reads_attributes(layer) && network.reads_layers(layer);
-            mixed.then(|| network.attribute_part(region, layer, &sums))
-        };
-        let parts = (0..network.layers().len()).map(part).collect();
-        Self { layers: network.pre_activations(region, &sums), parts }
-    }
-
-    /// What a layer that reads the attributes makes of them and of constants alone, biases included.
-    pub(crate) fn part(&self, layer: usize) -> &Matrix {
-        self.parts[layer].as_ref().unwrap_or(&self.layers[layer])
-    }
-}
-
 impl Bounds {
+    /// What is known without looking at any flip: nothing.
+    pub(crate) fn unknown(network: &Network, clean: Arc<Clean>) -> Self {
+        let filled = |clean: &Matrix, value: f64| {
+            Matrix::from_values(clean.rows(), clean.columns(), vec![value; clean.values().len()])
+        };
+        let layer = |clean: &Matrix| LayerBounds {
+            lo: filled(clean, f64::NEG_INFINITY),
+            hi: filled(clean, f64::INFINITY),
+            error: LayerError::Units(filled(clean, 0.0)),
+        };
+        let hidden = network.layers().len() - 1;
+        let layers = clean.layers.iter().take(hidden).map(layer).collect();
+        Self { clean, layers, attribute_errors: network.layers().iter().map(|_| None).collect() }
+    }
+
     /// Computes the bounds around the pre-activations `clean`; `None` if `observer`, called with `(done, total)` steps, breaks off.
     pub(crate) fn compute(
         network: &Network,
@@ -313,7 +302,7 @@ impl DifferentiableBounds {
                 deeper::add_gradient(network, region, layer, &bounds.layers, &by, &mut by_bounds[..layer], gradient);
             }
             let Some(attained) = &self.attained[layer] else {
-                add_bias_gradient(network, region, layer, &sum_of_ends(&by), gradient);
+                clean::add_bias_gradient(network, region, layer, &sum_of_ends(&by), gradient);
                 continue;
             };
             let terms: Vec<_> = network.attribute_terms_of(layer).collect();
@@ -327,40 +316,13 @@ impl DifferentiableBounds {
                 *by_part = (*by_part + by.lo) + by.hi;
             }
         }
-        for (layer, by_part) in by_parts.iter().enumerate().filter(|&(layer, _)| network.reads_attributes(layer)) {
-            add_bias_gradient(network, region, layer, by_part, gradient);
-        }
-        for term in network.attribute_terms() {
-            let Some(gradient) = &mut gradient.weights[term.layer][term.term] else { continue };
-            let by_part = &by_parts[term.layer];
-            let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_part.columns());
-            let hop = network.hop(region, term.layer, term.term);
-            backward::spread(&Coefficients, &hop, by_part, 0..by_part.columns(), &mut by_sums);
-            for attribute in 0..self.places_with.rows() {
-                let places = self.places_with.row(attribute).iter();
-                add_rows(gradient.row_mut(attribute), places.map(|&place| (1.0, by_sums.row(place as usize))));
-            }
-        }
+        clean::add_part_gradient(network, region, &self.places_with, &by_parts, gradient);
     }
 }
 
 /// The derivative by what is added to both ends.
 fn sum_of_ends(by: &ByBounds) -> Matrix {
     Matrix::from_values(by.rows(), by.columns(), by.values().iter().map(|by| by.lo + by.hi).collect())
-}
-
-/// Adds the derivative by the bias of a layer, and by the weights of its terms of the constant 1, given that by `Z` at each
-/// node of the region.
-fn add_bias_gradient(network: &Network, region: &Region, layer: usize, by: &Matrix, gradient: &mut Gradient) {
-    add_rows(&mut gradient.biases[layer], (0..by.rows()).map(|row| (1.0, by.row(row))));
-    let terms = network.layers()[layer].terms().iter().enumerate();
-    for (k, _) in terms.filter(|(_, term)| term.source() == Source::Ones) {
-        if let Some(gradient) = &mut gradient.weights[layer][k] {
-            let hop = network.hop(region, layer, k);
-            let sum = |row: usize| hop.row(row).map(|(_, p)| p).sum::<f64>();
-            add_rows(gradient.row_mut(0), (0..by.rows()).map(|row| (sum(row), by.row(row))));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl<'a> Attack<'a> {
         let closest = others.reduce(|a, b| if logits[b] > logits[a] { b } else { a });
         let class = ClassId(closest.unwrap_or_else(|| unreachable!("a model has at least two classes")) as u32);
         let value = logits[y.index()] - logits[class.index()];
-        let error = self.error(slice, y, class) + self.shared.overflow_error;
+        let error = margin_error(self.shared, slice, y, class) + self.shared.overflow_error;
         AttackMargin { class, margin: Approximate { value, error } }
     }
 
@@ -122,51 +122,49 @@ impl<'a> Attack<'a> {
     pub(super) fn pre_activations(&self) -> &[Matrix] {
         &self.layers
     }
+}
 
-    /// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
-    ///
-    /// With h and ε the bounds and errors of what terms of the last layer read,
-    /// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
-    /// of the attributes.
-    pub(super) fn error(&self, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
-        let Shard { network, region, bounds, .. } = self.shared;
-        let (y, k) = (y.index(), k.index());
-        let layer = network.layers().len() - 1;
-        let last = &network.layers()[layer];
-        let others = last.terms().iter().enumerate().filter(|(_, term)| term.source() != Source::Attributes);
-        let length =
-            |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
-        let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
-        let mut error = match &bounds.attribute_errors[layer] {
-            None => gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),
-            Some(error) => {
-                let place = region.level(layer + 1).place(slice.level(layer + 1)[0]);
-                2.0 * (error.gammas[place] + gamma) * (error.magnitude(place, y) + error.magnitude(place, k))
+/// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
+///
+/// With h and ε the bounds and errors of what terms of the last layer read,
+/// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
+/// of the attributes.
+pub(super) fn margin_error(shared: &Shard, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
+    let Shard { network, region, bounds, .. } = shared;
+    let (y, k) = (y.index(), k.index());
+    let layer = network.layers().len() - 1;
+    let last = &network.layers()[layer];
+    let others = last.terms().iter().enumerate().filter(|(_, term)| term.source() != Source::Attributes);
+    let length = |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
+    let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
+    let mut error = match &bounds.attribute_errors[layer] {
+        None => gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),
+        Some(error) => {
+            let place = region.level(layer + 1).place(slice.level(layer + 1)[0]);
+            2.0 * (error.gammas[place] + gamma) * (error.magnitude(place, y) + error.magnitude(place, k))
+        }
+    };
+    for (i, term) in others {
+        let weight = |j| magnitude(weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs());
+        let hop = slice.hop(layer, i).row(0);
+        match term.source() {
+            Source::Attributes => {}
+            Source::Ones => {
+                let sum: f64 = hop.map(|(_, p)| p.abs()).sum();
+                error += gamma * magnitude(weight(0) * sum);
             }
-        };
-        for (i, term) in others {
-            let weight = |j| magnitude(weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs());
-            let hop = slice.hop(layer, i).row(0);
-            match term.source() {
-                Source::Attributes => {}
-                Source::Ones => {
-                    let sum: f64 = hop.map(|(_, p)| p.abs()).sum();
-                    error += gamma * magnitude(weight(0) * sum);
-                }
-                Source::Layer(source) => {
-                    let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
-                    let level = region.level(source + 1);
-                    let hop = hop.filter(|&(_, p)| p != 0.0).map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
-                    for (place, p, j) in hop.flat_map(|(place, p)| (0..below.lo.columns()).map(move |j| (place, p, j)))
-                    {
-                        let largest = magnitude(below.largest(activation, place, j));
-                        error += weight(j) * magnitude(p * (2.0 * below.error.unit(place, j) + gamma * largest));
-                    }
+            Source::Layer(source) => {
+                let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
+                let level = region.level(source + 1);
+                let hop = hop.filter(|&(_, p)| p != 0.0).map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
+                for (place, p, j) in hop.flat_map(|(place, p)| (0..below.lo.columns()).map(move |j| (place, p, j))) {
+                    let largest = magnitude(below.largest(activation, place, j));
+                    error += weight(j) * magnitude(p * (2.0 * below.error.unit(place, j) + gamma * largest));
                 }
             }
         }
-        error
     }
+    error
 }
 
 /// The terms of a layer that read other layers, and the constant if it is given.

@@ -2,6 +2,7 @@
 
 pub(crate) mod attack;
 pub(crate) mod best;
+pub(crate) mod derivative;
 pub(crate) mod fast;
 pub(crate) mod first_order;
 pub(crate) mod patience;

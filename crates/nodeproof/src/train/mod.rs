@@ -4,7 +4,8 @@
 //! robust cross entropy (RCE) of worst-case logits; robust hinge loss (RH), which asks for a worst-case margin and
 //! keeps the cross entropy of the exact network beside it; and the robust hinge loss with unlabelled nodes (RH-U), which
 //! asks for one, smaller, around the predicted class of all other nodes too. Worst-case margins are the duals of
-//! [`Certifier`](crate::Certifier) with default slopes, and their gradient is written by hand.
+//! [`Certifier`](crate::Certifier) with default slopes or, of deep networks, those of first order ([`WorstCase`]); their gradient is
+//! written by hand.
 //!
 //! Everything is a function of graph, split, settings and seed: the same input gives the same bits, whatever the number of
 //! threads. [`train`] does it in one call; a [`Trainer`] takes one step at a time, can be stopped, written to a file and
@@ -33,7 +34,7 @@ use crate::settings::SettingsError;
 
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 pub use nodeproof_problem::results::{Phase, StepRecord};
-pub use nodeproof_problem::settings::{Architecture, Method, Schedule, TrainSettings};
+pub use nodeproof_problem::settings::{Architecture, Method, Schedule, TrainSettings, WorstCase};
 pub use sample::{Sample, Sampled, spread};
 pub use trainer::{StepTimes, Trainer};
 

@@ -1,9 +1,9 @@
-//! The robust term of the loss: duals of a batch of nodes, and the gradient.
+//! The robust term of the loss: worst-case margins of a batch of nodes, and the gradient.
 //!
-//! Bounds and lines are computed once for all that the batch sees; each target then costs its duals and a derivative that
-//! touches only the slice and the rows of weights that its flips name (module `engines::fast::derivative`). The derivatives of all
-//! targets are added up, carried through the lines to the bounds, and through these to weights and biases. Nothing is as
-//! wide as the attributes but the gradient itself.
+//! What all targets share is computed once for all that the batch sees; each target then costs its margins and a derivative that
+//! touches only the slice and the rows of weights that its flips name (module `engines::derivative`). The derivatives of all
+//! targets are added up and carried to weights and biases: those of duals through the lines and the bounds, those of first order through
+//! the pre-activations. Nothing is as wide as the attributes but the gradient itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +12,11 @@ use rayon::prelude::*;
 
 use super::dropout::Dropout;
 use super::goal::Goal;
-use crate::bounds::DifferentiableBounds;
+use crate::bounds::{Bounds, Clean, DifferentiableBounds};
 use crate::budget::Limits;
-use crate::engines::fast::{Derivative, Dual, TargetDerivative, Term};
+use crate::engines::derivative::{Derivative, TargetDerivative, Term};
+use crate::engines::fast::Dual;
+use crate::engines::first_order::{Clean as CleanTarget, Root};
 use crate::gradient::Gradient;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
@@ -23,7 +25,8 @@ use crate::network::{Network, largest};
 use crate::prepare::Shard;
 use crate::relax::Slopes;
 use crate::search::AttributeTables;
-use crate::slice::{Region, Slicer};
+use crate::settings::WorstCase;
+use crate::slice::{Region, SlicedFlip, Slicer};
 use crate::sparse::SparseMatrix;
 
 /// Targets that one task works on, with scratch space of its own.
@@ -49,6 +52,7 @@ pub(super) struct RobustTerm<'a> {
     pub(super) limits: &'a Limits,
     /// Attributes that are left out.
     pub(super) attribute_dropout: Option<Dropout>,
+    pub(super) worst_case: WorstCase,
 }
 
 /// What a batch came to.
@@ -72,8 +76,14 @@ impl RobustTerm<'_> {
         let region = Arc::new(Region::around(model, self.matrices, &nodes));
         let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
         let network = Network::with_matrices(thinned.as_ref().unwrap_or(self.graph), model, self.matrices);
-        let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
-        let tables = AttributeTables::new(&network, network.has_one_hidden_layer());
+        let (bounds, attained) = match self.worst_case {
+            WorstCase::Dual => {
+                let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
+                (bounds, Some(attained))
+            }
+            _ => (Bounds::unknown(&network, Arc::new(Clean::new(&network, &region))), None),
+        };
+        let tables = AttributeTables::new(&network, attained.is_some() && network.has_one_hidden_layer());
         let shard = Shard::new(&network, self.limits, Arc::clone(&region), bounds, &tables, &Slopes::Default);
         let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };
 
@@ -89,7 +99,7 @@ impl RobustTerm<'_> {
             let found: Vec<Vec<TargetValue>> = block
                 .par_chunks(CHUNK)
                 .map(|chunk| {
-                    let mut worker = Worker::new(&shard, scale);
+                    let mut worker = Worker::new(&shard, self.worst_case, scale);
                     chunk.iter().map(|&target| worker.evaluate(target)).collect()
                 })
                 .collect();
@@ -104,8 +114,13 @@ impl RobustTerm<'_> {
         value.dual_time = start.elapsed();
         let start = Instant::now();
         if scale.is_some() {
-            let by_bounds = sum.by_bounds(&shard.bounds);
-            attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_parts, gradient);
+            match attained {
+                Some(attained) => {
+                    let by_bounds = sum.by_bounds(&shard.bounds);
+                    attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_parts, gradient);
+                }
+                None => shard.bounds.clean.add_gradient(&network, &region, sum.by_clean, sum.by_parts, gradient),
+            }
         }
         value.gradient_time = start.elapsed();
         value
@@ -124,38 +139,71 @@ struct TargetValue {
 struct Worker<'a> {
     shared: &'a Shard<'a>,
     slicer: Slicer<'a>,
-    dual: Dual<'a>,
+    bound: Bounding<'a>,
     /// The factor of each target's loss, if derivatives are wanted.
     scale: Option<f64>,
 }
 
+/// What bounds margins, and differentiates the bounds.
+enum Bounding<'a> {
+    Dual(Box<Dual<'a>>),
+    FirstOrder(Box<Root>),
+}
+
 impl<'a> Worker<'a> {
-    fn new(shared: &'a Shard<'a>, scale: Option<f64>) -> Self {
-        Self { shared, slicer: shared.network.slicer(), dual: Dual::new(shared), scale }
+    fn new(shared: &'a Shard<'a>, worst_case: WorstCase, scale: Option<f64>) -> Self {
+        let bound = match worst_case {
+            WorstCase::Dual => Bounding::Dual(Box::new(Dual::new(shared))),
+            _ => Bounding::FirstOrder(Box::default()),
+        };
+        Self { shared, slicer: shared.network.slicer(), bound, scale }
     }
 
     fn evaluate(&mut self, target: Target) -> TargetValue {
         let logits = self.shared.logits(target.node);
         let class = target.class.unwrap_or_else(|| largest(logits));
-        let slice = self.slicer.slice(target.node);
-        self.dual.begin(slice, class);
         let others = (0..logits.len() as u32).map(ClassId).filter(|&other| other != class);
-        let (mut duals, mut terms) = (Vec::new(), Vec::new());
-        for other in others {
-            duals.push(self.dual.lower_bound(slice, class, other).value);
-            let flips = self.dual.selection().best().iter().map(|&(_, flip)| flip);
-            terms.push(Term { other, weight: 0.0, flips: flips.collect() });
+        let slice = self.slicer.slice(target.node);
+        match &mut self.bound {
+            Bounding::Dual(dual) => {
+                dual.begin(slice, class);
+                let mut bound = |other| {
+                    let value = dual.lower_bound(slice, class, other).value;
+                    (value, dual.selection().best().iter().map(|&(_, flip)| flip).collect())
+                };
+                let bounds = others.map(|other| (other, bound(other))).collect();
+                value(target.goal, self.scale, bounds, |terms| dual.derivative(slice, class, terms))
+            }
+            Bounding::FirstOrder(root) => {
+                let clean = CleanTarget::new(self.shared, slice, class);
+                root.begin();
+                let mut bound = |other| {
+                    let value = root.margin(&clean, other);
+                    (value, root.selected().to_vec())
+                };
+                let bounds = others.map(|other| (other, bound(other))).collect();
+                value(target.goal, self.scale, bounds, |terms| root.derivative(&clean, terms))
+            }
         }
-        let margin = duals.iter().copied().fold(f64::INFINITY, f64::min);
-        let loss = target.goal.evaluate(&mut duals);
-        let Some(scale) = self.scale else {
-            return TargetValue { loss, margin, derivative: None };
-        };
-        for (term, derivative) in terms.iter_mut().zip(duals) {
-            term.weight = scale * derivative;
-        }
-        terms.retain(|term| term.weight != 0.0);
-        let derivative = (!terms.is_empty()).then(|| self.dual.derivative(slice, class, &terms));
-        TargetValue { loss, margin, derivative }
     }
+}
+
+/// What bounds of the margins over each other class, and the flips that they charge, come to.
+fn value(
+    goal: Goal,
+    scale: Option<f64>,
+    bounds: Vec<(ClassId, (f64, Vec<SlicedFlip>))>,
+    derivative: impl FnOnce(&[Term]) -> TargetDerivative,
+) -> TargetValue {
+    let mut duals: Vec<f64> = bounds.iter().map(|(_, (value, _))| *value).collect();
+    let margin = duals.iter().copied().fold(f64::INFINITY, f64::min);
+    let loss = goal.evaluate(&mut duals);
+    let Some(scale) = scale else {
+        return TargetValue { loss, margin, derivative: None };
+    };
+    let term = |((other, (_, flips)), derivative)| Term { other, weight: scale * derivative, flips };
+    let mut terms: Vec<Term> = bounds.into_iter().zip(duals).map(term).collect();
+    terms.retain(|term| term.weight != 0.0);
+    let derivative = (!terms.is_empty()).then(|| derivative(&terms));
+    TargetValue { loss, margin, derivative }
 }

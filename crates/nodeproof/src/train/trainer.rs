@@ -20,7 +20,7 @@ use crate::gradient::Gradient;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::NodeId;
 use crate::model::{Layer, Model, ModelError, Term, Weight};
-use crate::settings::{Method, TrainSettings};
+use crate::settings::{Method, TrainSettings, WorstCase};
 use crate::sparse::SparseMatrix;
 
 /// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
@@ -307,7 +307,8 @@ impl<'a> Trainer<'a> {
 
     fn robust_term(&self) -> RobustTerm<'_> {
         let (graph, matrices, limits) = (self.graph, &self.matrices[..], &self.limits);
-        RobustTerm { graph, matrices, limits, attribute_dropout: None }
+        let worst_case = self.settings.worst_case.unwrap_or(WorstCase::Dual);
+        RobustTerm { graph, matrices, limits, attribute_dropout: None, worst_case }
     }
 
     /// The weight of the worst-case loss once it has grown.

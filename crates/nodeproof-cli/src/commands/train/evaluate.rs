@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use nodeproof::{Certifier, CertifySettings, Event, Finish, Graph, Model, NodeId, Radius, Split};
+use nodeproof::{Certifier, CertifySettings, Engine, Event, Finish, Graph, Model, NodeId, Radius, Split};
 use nodeproof_report::tally::Summary;
 use serde::Serialize;
 
@@ -48,10 +48,12 @@ fn mean(values: impl Iterator<Item = u32>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// How the network of `plan` is certified: with the `fast` engine, under the budget that it was trained for.
+/// How the network of `plan` is certified under the budget that it was trained for: with the `fast` engine, but with `tight` from two
+/// hidden layers on, where `fast` proves little.
 pub(super) fn settings(plan: &Plan, threads: usize) -> CertifySettings {
     let mut settings = CertifySettings::new(plan.settings.budget.clone());
     settings.threads = threads;
+    settings.engine = if plan.settings.hidden_layers() < 2 { Engine::Fast } else { Engine::Tight };
     settings
 }
 
@@ -88,6 +90,7 @@ pub(super) fn evaluate(
     }
     let Some(most) = job.average_radius else { return Ok(Some(Evaluation { summary, radius: None })) };
     let progress = Progress::new(most as usize, job.quiet);
+    let certifier = certifier.engine(Engine::Fast);
     let mut search = certifier.scan_radii(&nodes, most);
     let finish = search.run(|search, _| {
         progress.scanning(search.round(), search.progress().1);

@@ -27,6 +27,7 @@ pub(super) fn read(arguments: &TrainArguments) -> anyhow::Result<TrainSettings> 
     settings.attribute_dropout = given.attribute_dropout;
     set(&mut settings.cross_entropy_weight, given.cross_entropy_weight);
     settings.robust_weight = given.robust_weight;
+    settings.worst_case = given.worst_case.map(Into::into);
     set(&mut settings.labelled_margin, given.labelled_margin);
     set(&mut settings.unlabelled_margin, given.unlabelled_margin);
     set(&mut settings.warm_up, given.warm_up);
@@ -50,6 +51,7 @@ fn names(given: &OptionArguments) -> impl Iterator<Item = &'static str> {
         ("batch", given.batch.is_some()),
         ("attribute_dropout", given.attribute_dropout.is_some()),
         ("robust_weight", given.robust_weight.is_some()),
+        ("worst_case", given.worst_case.is_some()),
         ("warm_up", given.warm_up.is_some()),
         ("saturation", given.saturation.is_some()),
         ("labelled_margin", given.labelled_margin.is_some()),

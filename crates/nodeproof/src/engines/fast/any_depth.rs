@@ -17,12 +17,11 @@
 //! times the largest magnitude `Σ_j |w_nj| max_d |W_dj|`; so is what the search leaves out, since it leaves out only what
 //! the rounded bounds of Lemma 13 put below a gain that was selected. Adding up costs γ times the sum of all magnitudes.
 
-use super::{TargetDerivative, Term};
 use crate::backward::{self, Coefficients};
-use crate::dense::{Matrix, add_scaled, dot};
-use crate::forward::{Carried, Values};
+use crate::dense::{Matrix, dot};
+use crate::engines::derivative::{TargetDerivative, Term, add_relaxed};
 use crate::ids::ClassId;
-use crate::model::{Activation, Source};
+use crate::model::Source;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
 use crate::search::{ByNorm, NormTable, Row, Search, sort_rows};
@@ -285,7 +284,9 @@ impl<'a> AnyDepth<'a> {
         for term in terms {
             let alphas = self.carry_back(slice, &by.places, y, term.other);
             self.add_by_attributes(slice, term, &mut by);
-            self.run_forward(slice, term, &alphas, &mut by);
+            add_relaxed(self.shared, slice, term, &self.coefficients, &mut by, |layer, values, by| {
+                self.activate(layer, term.weight, &alphas[layer], values, by);
+            });
         }
         by
     }
@@ -317,60 +318,6 @@ impl<'a> AnyDepth<'a> {
         }
     }
 
-    /// Runs the tampered network with lines forward, and adds the derivatives by lines, weights, biases and parts.
-    fn run_forward(&self, slice: &Slice, term: &Term, alphas: &[Matrix], by: &mut TargetDerivative) {
-        let (network, scale) = (self.shared.network, term.weight);
-        let changes = self.changes(slice, term);
-        let mut activations: Vec<Matrix> = Vec::with_capacity(self.coefficients.len());
-        for (layer, lambda) in self.coefficients.iter().enumerate() {
-            let (of, reads_attributes) = (&network.layers()[layer], network.reads_attributes(layer));
-            let mut values = Matrix::zeros(lambda.rows(), lambda.columns());
-            for row in 0..lambda.rows() {
-                let lambda = lambda.row(row);
-                let values = values.row_mut(row);
-                if reads_attributes {
-                    let place = by.places[layer][row] as usize;
-                    values.copy_from_slice(self.shared.bounds.clean.part(layer).row(place));
-                    add_scaled(by.by_parts[layer].row_mut(row), scale, lambda);
-                } else {
-                    values.copy_from_slice(of.bias());
-                    add_scaled(&mut by.gradient.biases[layer], scale, lambda);
-                }
-                for (k, term) in of.terms().iter().enumerate() {
-                    let hop = slice.hop(layer, k).row(row);
-                    let sums = match term.source() {
-                        Source::Attributes => {
-                            let columns = network.attribute_columns(layer, k);
-                            let rows = hop.map(|(n, p)| (p, &changes.row(n)[columns.clone()]));
-                            Values::gather(values, rows, Activation::None, 0.0);
-                            continue;
-                        }
-                        // They are in the parts, and their derivative follows from that by these.
-                        Source::Ones if reads_attributes => continue,
-                        Source::Ones => vec![hop.map(|(_, p)| p).sum()],
-                        Source::Layer(source) => {
-                            let below = &activations[source];
-                            let mut sums = vec![0.0; below.columns()];
-                            let rows = hop.map(|(n, p)| (p, below.row(n)));
-                            Values::gather(&mut sums, rows, Activation::None, 0.0);
-                            sums
-                        }
-                    };
-                    if let Some(gradient) = &mut by.gradient.weights[layer][k] {
-                        for (j, &sum) in sums.iter().enumerate() {
-                            add_scaled(gradient.row_mut(j), scale * sum, lambda);
-                        }
-                    }
-                    Values::add_product(values, &sums, term.weight());
-                }
-            }
-            if of.is_hidden() {
-                self.activate(layer, scale, &alphas[layer], &mut values, by);
-            }
-            activations.push(values);
-        }
-    }
-
     /// Puts values on their lines, and adds the derivatives by these.
     fn activate(&self, layer: usize, scale: f64, alphas: &Matrix, values: &mut Matrix, by: &mut TargetDerivative) {
         let by_lines = &mut by.lines[layer];
@@ -386,16 +333,5 @@ impl<'a> AnyDepth<'a> {
                 }
             }
         }
-    }
-
-    /// The change of X W by the flips, a row for each node of level 0.
-    fn changes(&self, slice: &Slice, term: &Term) -> Matrix {
-        let weight = self.shared.network.attribute_weight();
-        let mut changes = Matrix::zeros(slice.level(0).len(), weight.columns());
-        for &(position, attribute) in &term.flips {
-            let sign = self.shared.sign(slice, (position, attribute));
-            add_scaled(changes.row_mut(position as usize), sign, weight.row(attribute as usize));
-        }
-        changes
     }
 }

@@ -6,9 +6,9 @@
 //! `docs/maths.md`).
 
 mod any_depth;
-mod derivative;
 mod one_hidden;
 
+use crate::engines::derivative::{TargetDerivative, Term};
 use crate::ids::ClassId;
 use crate::prepare::{Order, Shard};
 use crate::rounding::Approximate;
@@ -16,7 +16,6 @@ use crate::selection::Selection;
 use crate::slice::{Slice, SlicedFlip};
 
 use any_depth::AnyDepth;
-pub(crate) use derivative::{Derivative, TargetDerivative, Term};
 use one_hidden::OneHidden;
 
 /// Evaluates the dual of one slice, class pair by class pair.

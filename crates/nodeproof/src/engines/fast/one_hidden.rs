@@ -22,9 +22,9 @@
 //! it leaves out only what the rounded product of norms puts below a gain that was selected. Underflow of the products
 //! `P_tm s Z`, `u y`, `u W⁰` and of the norms' is covered by terms with `FLOOR`.
 
-use super::{TargetDerivative, Term};
 use crate::bounds::AttributeError;
 use crate::dense::{Matrix, add_scaled, dot};
+use crate::engines::derivative::{TargetDerivative, Term};
 use crate::ids::ClassId;
 use crate::network::ChainLayer;
 use crate::prepare::Shard;

@@ -1,5 +1,6 @@
 //! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::base::Base;
@@ -11,7 +12,7 @@ use super::screening::Screening;
 use super::target::Target;
 use crate::certificate::Obstacle;
 use crate::dense::Matrix;
-use crate::engines::attack::Attack;
+use crate::engines::attack::margin_error;
 use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::model::Activation;
@@ -48,6 +49,23 @@ pub(super) struct At<'p, 't> {
     pub(super) target: &'p Target<'t>,
     pub(super) base: &'p Base,
     pub(super) pair: (ClassId, ClassId),
+    /// What the margin of any set of flips may be off by as computed.
+    pub(super) error: f64,
+}
+
+/// What the margins of each class may be off by as computed, under any admissible flips; each is computed once.
+pub(super) struct MarginErrors(Vec<OnceCell<f64>>);
+
+impl MarginErrors {
+    pub(super) fn new(classes: usize) -> Self {
+        Self(vec![OnceCell::new(); classes])
+    }
+
+    /// Where a margin is bounded, with its error.
+    pub(super) fn at<'p, 't>(&self, target: &'p Target<'t>, base: &'p Base, pair: (ClassId, ClassId)) -> At<'p, 't> {
+        let error = || margin_error(target.shared, target.slice, pair.0, pair.1);
+        At { target, base, pair, error: *self.0[pair.1.index()].get_or_init(error) }
+    }
 }
 
 /// Bounds one pair of classes around one base point after the other.
@@ -67,14 +85,13 @@ impl Bounding {
     pub(super) fn by_screening(
         &mut self,
         at: At,
-        attack: &mut Attack,
         lines: Option<&Lines>,
         (excluded, from): (&[SlicedFlip], Option<f64>),
         patience: &Patience,
-        mut try_flips: impl FnMut(&mut Attack, &[SlicedFlip]) -> bool,
+        mut try_flips: impl FnMut(&[SlicedFlip]) -> bool,
     ) -> Bounded {
-        let At { target, base, pair } = at;
-        self.linear.compute(target, base, attack, pair, lines);
+        let At { target, base, .. } = at;
+        self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
         if base.left == 0 {
@@ -85,7 +102,7 @@ impl Bounding {
         if let Some((flips, _)) = &steepest
             && lines.is_none()
             && !flips.is_empty()
-            && try_flips(attack, flips)
+            && try_flips(flips)
         {
             return bounded.unknown(None);
         }
@@ -119,7 +136,7 @@ impl Bounding {
             if bounded.is_positive() {
                 return bounded;
             }
-            if !bounded.selected.is_empty() && try_flips(attack, &bounded.selected) {
+            if !bounded.selected.is_empty() && try_flips(&bounded.selected) {
                 return bounded;
             }
             if bounded.selected.len() == base.left {
@@ -138,16 +155,15 @@ impl Bounding {
     pub(super) fn complete(
         &mut self,
         at: At,
-        attack: &Attack,
         lines: &Lines,
         excluded: &[SlicedFlip],
         bounded: &Bounded,
         patience: &Patience,
     ) -> Bounded {
-        let At { target, base, pair } = at;
+        let At { target, base, .. } = at;
         let mut complete = bounded.clone();
         let threshold = bounded.needed() * (1.0 - 1e-9);
-        self.linear.compute(target, base, attack, pair, Some(lines));
+        self.linear.compute(at, Some(lines));
         self.screening.compute(target, base, &self.linear);
         let listed = self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
             listed.retain(|flip| excluded.binary_search(flip).is_err());
@@ -167,7 +183,7 @@ impl Bounding {
     }
 
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
-    fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
+    pub(super) fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
         let Order::Norms(table) = &target.shared.order else { return None };
         let linear = &self.linear;
         let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
@@ -191,13 +207,12 @@ impl Bounding {
     pub(super) fn of_list(
         &mut self,
         at: At,
-        attack: &Attack,
         lines: Option<&Lines>,
         listed: &[SlicedFlip],
         patience: &Patience,
     ) -> Bounded {
-        let At { target, base, pair } = at;
-        self.linear.compute(target, base, attack, pair, lines);
+        let At { target, base, .. } = at;
+        self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
         match self.gains(target, base, listed, patience) {
@@ -224,12 +239,17 @@ impl Bounding {
             {
                 return Err(obstacle);
             }
-            let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
-            let gain = self.linear.linear_gain(target, flip) + excess;
-            gains.push((if gain.is_nan() { f64::INFINITY } else { gain }, flip));
+            gains.push((self.gain(target, base, flip), flip));
         }
         gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         Ok(gains)
+    }
+
+    /// The gain of a flip.
+    pub(super) fn gain(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> f64 {
+        let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
+        let gain = self.linear.linear_gain(target, flip) + excess;
+        if gain.is_nan() { f64::INFINITY } else { gain }
     }
 
     /// `base` with the shares of units that suit the selected flips best; what is known of its flips is forgotten.

@@ -7,7 +7,6 @@
 use std::rc::Rc;
 
 use super::base::Base;
-use super::bound::At;
 use super::bounded::{Bounded, select};
 use super::search::{Outcome, Search};
 use super::subproblem::{Possible, Subproblem};
@@ -127,10 +126,9 @@ impl Search<'_, '_, '_, '_> {
             }
         }
         let Possible::AllBut(excluded, threshold) = &mut of.possible else { return None };
-        let at = At { target: self.target, base: &of.base, pair: of.pair };
-        let attack = &*self.attacks.attack;
+        let at = self.errors.at(self.target, &of.base, of.pair);
         if bounded.threshold >= bounded.needed() && bounded.needed() > f64::MIN_POSITIVE {
-            *bounded = self.bounding.complete(at, attack, &of.lines, excluded, bounded, &self.patience);
+            *bounded = self.bounding.complete(at, &of.lines, excluded, bounded, &self.patience);
         }
         if let Some(obstacle) = bounded.cut {
             return Some(Outcome::Open(obstacle));

@@ -8,7 +8,6 @@ use super::bounded::{Bounded, select};
 use super::lines::{Line, Lines};
 use super::target::Target;
 use crate::dense::{Matrix, add_scaled};
-use crate::engines::attack::Attack;
 use crate::engines::patience::Patience;
 use crate::forward::{self, Link, Values};
 use crate::model::{Activation, Source};
@@ -20,19 +19,18 @@ impl Bounding {
     pub(super) fn climb(
         &mut self,
         at: At,
-        attack: &Attack,
         bounded: &Bounded,
         from: Lines,
         goal: f64,
         patience: &Patience,
     ) -> Option<Lines> {
-        let At { target, base, pair } = at;
+        let At { target, base, .. } = at;
         let mut lines = from;
         let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
         let threshold = bounded.threshold.max(0.0);
         let mut best: Option<(f64, Lines)> = None;
         let mut now = bounded.clone();
-        self.linear.compute(target, base, attack, pair, Some(&lines));
+        self.linear.compute(at, Some(&lines));
         let mut pace = 1.0;
         for _ in 0..self.tuning.steps {
             let Some(direction) = self.direction(target, base, &lines, &now.selected) else { break };
@@ -52,7 +50,7 @@ impl Bounding {
                     }
                 }
             }
-            self.linear.compute(target, base, attack, pair, Some(&lines));
+            self.linear.compute(at, Some(&lines));
             now.constant = self.linear.constant;
             now.error = self.linear.error;
             let Ok(gains) = self.gains(target, base, &listed, patience) else { break };

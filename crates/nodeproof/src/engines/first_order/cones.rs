@@ -39,15 +39,15 @@ struct Scratch {
 }
 
 /// Moves of the nodes of one level.
-#[derive(Default)]
-struct Moves {
+#[derive(Default, Clone)]
+pub(super) struct Moves {
     /// For each node of the level 1 + its place among those that are moved, or 0.
     place: Vec<u32>,
-    moved: Vec<u32>,
+    pub(super) moved: Vec<u32>,
     /// ℓ, u and v, a row for each node that is moved.
-    linear: Vec<f64>,
-    up: Vec<f64>,
-    down: Vec<f64>,
+    pub(super) linear: Vec<f64>,
+    pub(super) up: Vec<f64>,
+    pub(super) down: Vec<f64>,
 }
 
 impl Moves {
@@ -62,7 +62,13 @@ impl Moves {
         [&mut self.linear, &mut self.up, &mut self.down].into_iter().for_each(Vec::clear);
     }
 
-    /// The place of a node among those that are moved.
+    /// The place of a node that is moved among those that are.
+    #[inline]
+    pub(super) fn place_of(&self, row: u32) -> usize {
+        self.place[row as usize] as usize - 1
+    }
+
+    /// The place of a node among those that are moved, which it is from now on.
     #[inline]
     fn touch(&mut self, row: u32) -> usize {
         let place = &mut self.place[row as usize];
@@ -127,16 +133,8 @@ impl Scratch {
         let layers = target.shared.network.layers();
         self.layers.resize_with(target.hidden(), Moves::default);
         for (layer, of) in layers.iter().enumerate().take(target.hidden()) {
-            let (below, above) = self.layers.split_at_mut(layer);
-            let moves = &mut above[0];
-            moves.reset(target.slice.level(layer + 1).len());
-            touch_all(target, layer, flip.0, below, moves);
-            let units = of.units();
-            [&mut moves.linear, &mut moves.up, &mut moves.down]
-                .into_iter()
-                .for_each(|m| m.resize(units * moves.moved.len(), 0.0));
-            add_flip(target, layer, flip, moves);
-            add_layers(target, layer, below, moves, &mut self.sums);
+            arrive(target, layer, flip, &mut self.layers, &mut self.sums);
+            let (moves, units) = (&mut self.layers[layer], of.units());
             let activation = of.activation();
             if activation != Activation::None {
                 bend(moves, base, layer, units, activation, |row, j, moves, excess| {
@@ -145,6 +143,18 @@ impl Scratch {
             }
         }
     }
+}
+
+/// Moves of a layer before its activation, given those of the layers below after theirs.
+pub(super) fn arrive(target: &Target, layer: usize, flip: SlicedFlip, layers: &mut [Moves], sums: &mut [Vec<f64>; 3]) {
+    let (below, above) = layers.split_at_mut(layer);
+    let moves = &mut above[0];
+    moves.reset(target.slice.level(layer + 1).len());
+    touch_all(target, layer, flip.0, below, moves);
+    let size = target.shared.network.layers()[layer].units() * moves.moved.len();
+    [&mut moves.linear, &mut moves.up, &mut moves.down].into_iter().for_each(|m| m.resize(size, 0.0));
+    add_flip(target, layer, flip, moves);
+    add_layers(target, layer, below, moves, sums);
 }
 
 /// Finds the nodes of a layer that are moved.
@@ -166,7 +176,7 @@ fn touch_all(target: &Target, layer: usize, position: u32, below: &[Moves], move
 fn add_flip(target: &Target, layer: usize, flip: SlicedFlip, moves: &mut Moves) {
     let units = target.shared.network.layers()[layer].units();
     target.each_reader(layer, flip, |m, p, weight| {
-        let place = moves.place[m as usize] as usize - 1;
+        let place = moves.place_of(m);
         add_scaled(&mut moves.linear[place * units..][..units], p, weight);
     });
 }
@@ -177,24 +187,9 @@ fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves,
     let units = network.layers()[layer].units();
     for (k, term) in network.layers()[layer].terms().iter().enumerate() {
         let Source::Layer(source) = term.source() else { continue };
-        let (below, readers, width) = (&below[source], &target.readers[layer][k], network.layers()[source].units());
-        let size = moves.moved.len() * width;
-        sums.iter_mut().for_each(|sums| {
-            sums.clear();
-            sums.resize(size, 0.0);
-        });
-        let [linear, up, down] = sums;
-        for (place, &row) in below.moved.iter().enumerate() {
-            let range = place * width..(place + 1) * width;
-            let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
-            for &(m, p) in readers.of(row as usize) {
-                let at = (moves.place[m as usize] as usize - 1) * width..;
-                let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
-                add_scaled(&mut linear[at.clone()][..width], p, l);
-                add_scaled(&mut up[at.clone()][..width], p.abs(), u);
-                add_scaled(&mut down[at][..width], p.abs(), v);
-            }
-        }
+        let width = network.layers()[source].units();
+        gather(target, (layer, k), width, &below[source], moves, sums);
+        let [linear, up, down] = &*sums;
         for place in 0..moves.moved.len() {
             let (from, to) = (place * width..(place + 1) * width, place * units..(place + 1) * units);
             let sums = (&linear[from.clone()], &up[from.clone()], &down[from]);
@@ -204,7 +199,34 @@ fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves,
     }
 }
 
-/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
+/// `P ℓ`, and u and v alike, of a term that reads a layer with moves `below`, a row for each node of `moves`.
+pub(super) fn gather(
+    target: &Target,
+    (layer, k): (usize, usize),
+    width: usize,
+    below: &Moves,
+    moves: &Moves,
+    sums: &mut [Vec<f64>; 3],
+) {
+    sums.iter_mut().for_each(|sums| {
+        sums.clear();
+        sums.resize(moves.moved.len() * width, 0.0);
+    });
+    let ([linear, up, down], readers) = (sums, &target.readers[layer][k]);
+    for (place, &row) in below.moved.iter().enumerate() {
+        let range = place * width..(place + 1) * width;
+        let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
+        for &(m, p) in readers.of(row as usize) {
+            let at = moves.place_of(m) * width..;
+            let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
+            add_scaled(&mut linear[at.clone()][..width], p, l);
+            add_scaled(&mut up[at.clone()][..width], p.abs(), u);
+            add_scaled(&mut down[at][..width], p.abs(), v);
+        }
+    }
+}
+
+/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋` and `v += v' W₊ + u' W₋`, which are `½ (u' + v') |W| ± ½ (u' − v') W`.
 #[inline(always)]
 fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64], &mut [f64], &mut [f64])) {
     let ((linear, up, down), (l, u, v)) = (sums, out);
@@ -222,11 +244,11 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
                     add_scaled(l, linear, row);
                 }
                 if up != 0.0 || down != 0.0 {
+                    let (middle, half) = (0.5 * (up - down), 0.5 * (up + down));
                     for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(row) {
-                        let positive = if w > 0.0 { w } else { 0.0 };
-                        let negative = positive - w;
-                        *u += up * positive + down * negative;
-                        *v += down * positive + up * negative;
+                        let (moved, spread) = (middle * w, half * w.abs());
+                        *u += spread + moved;
+                        *v += spread - moved;
                     }
                 }
             }
@@ -235,7 +257,7 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
 }
 
 /// Through the activation; `visit` hears for each unit of the least and the largest move, and of the excess.
-fn bend(
+pub(super) fn bend(
     moves: &mut Moves,
     base: &Base,
     layer: usize,

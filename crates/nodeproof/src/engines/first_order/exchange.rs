@@ -1,6 +1,7 @@
 //! An attack that exchanges one flip after the other, led by the gradient at the flips made so far.
 
 use super::base::Base;
+use super::bound::At;
 use super::linearisation::Linearisation;
 use super::target::Target;
 use crate::engines::best::Attacks;
@@ -33,7 +34,8 @@ pub(super) fn exchange(
         }
         let base = Base::tried(target, attacks.attack, y, flips.clone());
         margin = margin.min(base.margin(k));
-        linear.compute(target, &base, attacks.attack, (y, k), None);
+        // Nothing but the gradient is asked for, and no error of it.
+        linear.compute(At { target, base: &base, pair: (y, k), error: 0.0 }, None);
         let mut pairs = best_pairs(target, linear, &base, candidates);
         pairs.retain(|&(gain, ..)| gain > 0.0);
         let mut exchanged = false;

@@ -16,12 +16,11 @@
 //! that (Lemma 41).
 
 use super::base::Base;
+use super::bound::At;
 use super::lines::Lines;
 use super::target::Target;
 use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, add_scaled, dot};
-use crate::engines::attack::Attack;
-use crate::ids::ClassId;
 use crate::kernels::vectorised;
 use crate::model::{Activation, Source};
 use crate::rounding::{gamma_after, magnitude};
@@ -48,15 +47,8 @@ pub(super) struct Linearisation {
 }
 
 impl Linearisation {
-    /// Around `base`, with the tangents or other lines.
-    pub(super) fn compute(
-        &mut self,
-        target: &Target,
-        base: &Base,
-        attack: &Attack,
-        pair: (ClassId, ClassId),
-        lines: Option<&Lines>,
-    ) {
+    /// Around a base point, with the tangents or other lines.
+    pub(super) fn compute(&mut self, At { target, base, pair, error }: At, lines: Option<&Lines>) {
         let (network, slice) = (target.shared.network, target.slice);
         let layers = network.layers();
         let mut alphas: Vec<Matrix> = std::mem::take(&mut self.alpha);
@@ -73,8 +65,7 @@ impl Linearisation {
         let gamma = gamma_after(target.roundings());
         self.constant = base.margin(pair.1) - self.level;
         // What the clean margin, lines that are no tangents and the flips may be off by.
-        let mut error =
-            attack.error(slice, pair.0, pair.1) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
+        let mut error = error + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
         let mut of_a_flip = 0.0;
         let mut lambdas = std::mem::take(&mut self.lambda);
         lambdas.resize_with(layers.len(), Matrix::default);
@@ -114,11 +105,8 @@ impl Linearisation {
         lambda: &mut Matrix,
         gamma: f64,
     ) -> f64 {
-        let error_of = |unit: usize| {
-            let (row, j) = (unit / lambda_columns(target, layer), unit % lambda_columns(target, layer));
-            let place = target.shared.region.level(layer + 1).place(target.slice.level(layer + 1)[row]);
-            target.shared.bounds.layers[layer].error.unit(place, j)
-        };
+        let columns = lambda.columns();
+        let error_of = |unit: usize| target.error(layer, unit / columns, unit % columns);
         let mut error = 0.0;
         let against = &mut self.against[target.first_unit[layer]..];
         for &unit in &base.unsure[layer] {
@@ -190,9 +178,4 @@ fn magnitudes(alpha: &[f64], reach: &[f64]) -> f64 {
     });
     let rest: f64 = alpha.iter().zip(reach).map(|(alpha, reach)| magnitude(*alpha) * reach).sum();
     lanes.iter().sum::<f64>() + rest
-}
-
-/// Units of a layer.
-fn lambda_columns(target: &Target, layer: usize) -> usize {
-    target.shared.network.layers()[layer].units()
 }

@@ -10,6 +10,7 @@ mod bounded;
 mod branch;
 mod climb;
 mod cones;
+mod derivative;
 mod exchange;
 mod linearisation;
 mod lines;
@@ -25,6 +26,7 @@ mod tests;
 use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
+pub(crate) use derivative::{Clean, Root};
 pub(crate) use search::{decide, tighten};
 pub(crate) use tables::Tables;
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Decision;
 use super::base::Base;
-use super::bound::{At, Bounding};
+use super::bound::{Bounding, MarginErrors};
 use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
@@ -134,6 +134,7 @@ pub(super) struct Search<'s, 't, 'b, 'a> {
     /// The base point that the cones are of.
     pub(super) around: Option<Rc<Base>>,
     pub(super) signs: Signs,
+    pub(super) errors: MarginErrors,
 }
 
 /// What is known of a class without branching.
@@ -164,6 +165,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             held,
             around: None,
             signs: Signs::default(),
+            errors: MarginErrors::new(target.shared.network.model().classes()),
         }
     }
 
@@ -190,8 +192,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             return root;
         }
         // The class's own base point: what is known of its flips is forgotten again at the end.
-        let attack = &*self.attacks.attack;
-        self.bounding.linear.compute(self.target, base, attack, pair, lines.as_ref());
+        self.bounding.linear.compute(self.errors.at(self.target, base, pair), lines.as_ref());
         let base = self.bounding.tuned(self.target, base, &bounded.selected);
         bounded = self.screened(&base, pair, lines.as_ref(), &[], None);
         if !self.ends(&mut root, &bounded) {
@@ -251,10 +252,9 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         excluded: &[SlicedFlip],
         from: Option<f64>,
     ) -> Bounded {
-        let Self { target, attacks, patience, bounding, aim, .. } = self;
+        let Self { target, attacks, patience, bounding, aim, errors, .. } = self;
         let Attacks { attack, best, slice, y, .. } = &mut **attacks;
-        let at = At { target, base, pair };
-        bounding.by_screening(at, attack, lines, (excluded, from), patience, |attack, flips| {
+        bounding.by_screening(errors.at(target, base, pair), lines, (excluded, from), patience, |flips| {
             let all = || base.flips.iter().chain(flips).copied();
             let found = attack.margin(slice, *y, all());
             best.improve(found, all());
@@ -270,8 +270,8 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         lines: Option<&Lines>,
         flips: &[SlicedFlip],
     ) -> Bounded {
-        let at = At { target: self.target, base, pair };
-        self.bounding.of_list(at, self.attacks.attack, lines, flips, &self.patience)
+        let at = self.errors.at(self.target, base, pair);
+        self.bounding.of_list(at, lines, flips, &self.patience)
     }
 
     /// Lines with a better bound for the flips that are listed.
@@ -283,7 +283,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         from: Lines,
     ) -> Option<Lines> {
         let goal = (self.attacks.best.margin() - self.bounding.linear.level).max(2.0 * bounded.error);
-        let at = At { target: self.target, base, pair };
-        self.bounding.climb(at, self.attacks.attack, bounded, from, goal, &self.patience)
+        let at = self.errors.at(self.target, base, pair);
+        self.bounding.climb(at, bounded, from, goal, &self.patience)
     }
 }

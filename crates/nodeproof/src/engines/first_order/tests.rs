@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::base::{Base, Unit};
-use super::bound::{At, Bounding, Tuning};
+use super::bound::{Bounding, MarginErrors, Tuning};
 use super::bounded::Bounded;
 use super::cones::Cones;
 use super::linearisation::Linearisation;
@@ -181,12 +181,13 @@ fn gains_bound_the_margin_of_every_set() {
     each_target(150, |shared, slice, random| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
-        let pair = (y, ClassId(1 - y.0));
+        let (pair, errors) = ((y, ClassId(1 - y.0)), MarginErrors::new(2));
         for base in bases(&target, &mut attack, y, random) {
             let flips: Vec<SlicedFlip> =
                 target.all_flips(&base).into_iter().filter(|flip| !base.flips.contains(flip)).collect();
             let mut bounding = Bounding::default();
-            bounding.linear.compute(&target, &base, &attack, pair, None);
+            let at = errors.at(&target, &base, pair);
+            bounding.linear.compute(at, None);
             let mut lines = random_lines(&mut bounding, &target, &base, &flips, random);
             // A sign that is looked at on both sides.
             let is_open = |&(layer, at): &(usize, usize)| {
@@ -204,7 +205,7 @@ fn gains_bound_the_margin_of_every_set() {
                 }
                 for lines in [None, Some(&lines)].into_iter().skip(usize::from(sign.is_some())) {
                     let (mut linear, mut cones) = (Linearisation::default(), Cones::default());
-                    linear.compute(&target, &base, &attack, pair, lines);
+                    linear.compute(at, lines);
                     let mut gain = |flip: SlicedFlip| {
                         let excess = linear.excess_gain(cones.of(&target, &base, flip));
                         bent += usize::from(excess > 0.0);
@@ -292,14 +293,14 @@ fn branching_decides_every_target() {
 fn nothing_is_known_when_time_is_up() {
     let mut cut = 0;
     each_target(100, |shared, slice, _| {
-        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let target = Target::new(shared, slice);
         let y = largest(shared.logits(slice.target()));
         let base = Base::clean(&target, y);
-        let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
+        let at = MarginErrors::new(2).at(&target, &base, (y, ClassId(1 - y.0)));
         let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
-        let screened = bounding.by_screening(at, &mut attack, None, (&[], None), &patience, |_, _| false);
-        let listed = bounding.of_list(at, &attack, None, &target.all_flips(&base), &patience);
+        let screened = bounding.by_screening(at, None, (&[], None), &patience, |_| false);
+        let listed = bounding.of_list(at, None, &target.all_flips(&base), &patience);
         for bounded in [screened, listed] {
             assert!(bounded.cut.is_none() || !bounded.is_positive(), "{bounded:?}");
             cut += usize::from(bounded.cut.is_some());
@@ -318,7 +319,7 @@ fn screening_lists_every_flip_that_gains_enough() {
         for base in bases(&target, &mut attack, y, random) {
             let (mut linear, mut screening, mut cones) =
                 (Linearisation::default(), Screening::default(), Cones::default());
-            linear.compute(&target, &base, &attack, (y, ClassId(1 - y.0)), None);
+            linear.compute(MarginErrors::new(2).at(&target, &base, (y, ClassId(1 - y.0))), None);
             screening.compute(&target, &base, &linear);
             let flips = target.all_flips(&base);
             let gain = |flip: SlicedFlip| {

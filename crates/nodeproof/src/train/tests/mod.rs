@@ -232,8 +232,16 @@ fn robust_losses_have_the_gradient_of_the_plain_formulas() {
         let models = models.into_iter().filter(|(_, model)| seed < 6 || model.as_gcn().is_some());
         for (case, model) in models {
             let matrices = matrices(&graph, &model);
-            let term = RobustTerm { graph: &graph, matrices: &matrices, limits: &limits, attribute_dropout: None };
-            for goal in [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))] {
+            let term = RobustTerm {
+                graph: &graph,
+                matrices: &matrices,
+                limits: &limits,
+                attribute_dropout: None,
+                worst_case: WorstCase::Dual,
+            };
+            // Two of the four losses each time.
+            let goals = [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))];
+            for goal in goals.into_iter().skip((seed + seed / 6) as usize % 2).step_by(2) {
                 let targets = targets(goal);
                 let case = format!("seed {seed}, {case}, {goal:?}, {budget:?}");
                 let mut gradient = Gradient::zeros(&model);
@@ -259,13 +267,26 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
         let limits = budget.limits(&graph).unwrap();
         for (case, model) in small_models(&Propagation::RowNormalised, crate::seed::seed(seed)) {
             let matrices = matrices(&graph, &model);
-            let term = RobustTerm { graph: &graph, matrices: &matrices, limits: &limits, attribute_dropout: None };
-            for goal in [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))] {
-                let targets = targets(goal);
+            let term = |worst_case| RobustTerm {
+                graph: &graph,
+                matrices: &matrices,
+                limits: &limits,
+                attribute_dropout: None,
+                worst_case,
+            };
+            let goals = [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))];
+            let first_order = (goals[seed as usize % goals.len()], WorstCase::FirstOrder);
+            for (goal, worst_case) in goals.map(|goal| (goal, WorstCase::Dual)).into_iter().chain([first_order]) {
+                let (targets, term) = (targets(goal), term(worst_case));
                 let mut gradient = Gradient::zeros(&model);
                 term.evaluate(&model, &targets, Some((2.0, &mut gradient)));
                 let expected = differences(&model, |model| 2.0 * term.evaluate(model, &targets, None).loss);
-                assert_close(&gradient, &expected, 1e-5, &format!("seed {seed}, {case}, {goal:?}, {budget:?}"));
+                assert_close(
+                    &gradient,
+                    &expected,
+                    1e-5,
+                    &format!("seed {seed}, {case}, {worst_case}, {goal:?}, {budget:?}"),
+                );
             }
         }
     }
@@ -504,7 +525,7 @@ fn weights_suit_the_graph_unless_they_are_given() {
     let given = changed!(
         TrainSettings::new(Method::RobustHinge);
         weight_decay: Some(7.0), robust_weight: Some(0.0), attribute_dropout: Some(0.1), dropout: Some(0.2),
-        hidden: Some(vec![5]),
+        hidden: Some(vec![5]), worst_case: Some(WorstCase::FirstOrder),
         propagation: Some(Propagation::RowNormalised)
     );
     assert_eq!(given.clone().suited_to(&graph, 9), given);
@@ -514,6 +535,26 @@ fn weights_suit_the_graph_unless_they_are_given() {
     };
     assert_eq!(suited(Architecture::Gcnii), (vec![32; 3], 0.5, Some(Propagation::SymmetricGcn)));
     assert_eq!(suited(Architecture::Gin), (vec![32], 0.0, None));
+}
+
+#[test]
+fn deep_networks_are_trained_against_the_worst_case_of_first_order() {
+    let worst_case = |architecture, hidden: Option<Vec<usize>>| {
+        let settings = changed!(TrainSettings::new(Method::RobustHingeUnlabelled); architecture, hidden);
+        let settings = settings.suited_to(&graph(0), 9);
+        (settings.worst_case.unwrap(), settings.robust_weight.unwrap())
+    };
+    for hidden in [None, Some(vec![]), Some(vec![7])] {
+        assert_eq!(worst_case(Architecture::Gcn, hidden), (WorstCase::Dual, 0.6));
+    }
+    assert_eq!(worst_case(Architecture::Sgc, None).0, WorstCase::Dual);
+    for (architecture, hidden) in
+        [(Architecture::Gcn, Some(vec![7, 7])), (Architecture::Gin, None), (Architecture::Gcnii, None)]
+    {
+        let (worst_case, weight) = worst_case(architecture, hidden.clone());
+        let hidden_layers = if hidden.is_some() { 2.0 } else { 3.0 };
+        assert_eq!((worst_case, weight), (WorstCase::FirstOrder, 0.6 * hidden_layers), "{architecture}");
+    }
 }
 
 #[test]

@@ -1,34 +1,40 @@
-//! The derivative of duals by all that they depend on (Lemmas 34 and 35 of `docs/maths.md`).
+//! The derivative of worst-case margins, duals and those of first order, by all that they depend on (Lemmas 34, 35 and 44 of
+//! `docs/maths.md`).
 //!
-//! The flips that a dual charges are held fixed (the envelope theorem): it is then a smooth function of slopes, offsets,
+//! The flips that a margin charges are held fixed (the envelope theorem): it is then a smooth function of slopes, offsets,
 //! pre-activations, weights and biases. Its derivative by the coefficients of `Zⁱ` are the values that the network with
 //! lines for activations has at the tampered attributes: the gradient is a forward pass.
 
 use crate::bounds::{Bounds, ByBounds, Ends};
 use crate::dense::{Matrix, add_scaled};
+use crate::forward::{Carried, Values};
 use crate::gradient::Gradient;
 use crate::ids::ClassId;
+use crate::model::{Activation, Source};
 use crate::network::Network;
-use crate::slice::{Region, SlicedFlip};
+use crate::prepare::Shard;
+use crate::slice::{Hop, Region, Slice, SlicedFlip};
 
-/// One dual of a target, `logit_class − logit_other`, in a weighted sum of duals.
+/// One worst-case margin of a target, `logit_class − logit_other`, in a weighted sum of them.
 #[derive(Debug)]
 pub(crate) struct Term {
     /// The other class.
     pub(crate) other: ClassId,
-    /// The derivative of the sum by this dual.
+    /// The derivative of the sum by this margin.
     pub(crate) weight: f64,
-    /// The flips that the dual charges.
+    /// The flips that it charges.
     pub(crate) flips: Vec<SlicedFlip>,
 }
 
-/// The derivative of a weighted sum of duals of one target.
+/// The derivative of a weighted sum of worst-case margins of one target.
 #[derive(Debug, Default)]
 pub(crate) struct TargetDerivative {
     /// For each layer the places in the region of the nodes of its level of the slice.
     pub(super) places: Vec<Vec<u32>>,
     /// By the lines of each layer at these nodes; empty without an activation.
     pub(super) lines: Vec<ByLines>,
+    /// By the pre-activations of each layer at these nodes on the graph as it is, beyond what is in the parts; empty for duals.
+    pub(super) by_clean: Vec<Matrix>,
     /// By what each layer makes of the attributes as they are and of constants; empty for layers that do not read them.
     pub(super) by_parts: Vec<Matrix>,
     /// By rows of the attributes' weights: the attribute of each, and the rows one after the other.
@@ -54,6 +60,11 @@ impl ByLines {
     }
 }
 
+/// Zeros for the units of a layer at so many nodes.
+fn zeros(network: &Network, layer: usize, nodes: usize) -> Matrix {
+    Matrix::zeros(nodes, network.layers()[layer].units())
+}
+
 /// Zeros for the part of a layer at so many nodes, if it has one.
 fn zero_part(network: &Network, layer: usize, nodes: usize) -> Matrix {
     Matrix::zeros(if network.reads_attributes(layer) { nodes } else { 0 }, network.layers()[layer].units())
@@ -65,6 +76,7 @@ impl TargetDerivative {
         let layers = || places.iter().map(Vec::len).enumerate();
         Self {
             lines: layers().map(|(layer, nodes)| ByLines::zeros(network, layer, nodes)).collect(),
+            by_clean: places.iter().map(|_| Matrix::default()).collect(),
             by_parts: layers().map(|(layer, nodes)| zero_part(network, layer, nodes)).collect(),
             attributes: Vec::new(),
             by_attributes: Vec::new(),
@@ -78,6 +90,8 @@ impl TargetDerivative {
 pub(crate) struct Derivative<'n> {
     network: &'n Network<'n>,
     lines: Vec<ByLines>,
+    /// By the pre-activations of each layer on the graph as it is, beyond what is in the parts.
+    pub(crate) by_clean: Vec<Matrix>,
     /// By what each layer makes of the attributes as they are and of constants.
     pub(crate) by_parts: Vec<Matrix>,
 }
@@ -89,6 +103,7 @@ impl<'n> Derivative<'n> {
         Self {
             network,
             lines: layers().map(|(layer, nodes)| ByLines::zeros(network, layer, nodes)).collect(),
+            by_clean: layers().map(|(layer, nodes)| zeros(network, layer, nodes)).collect(),
             by_parts: layers().map(|(layer, nodes)| zero_part(network, layer, nodes)).collect(),
         }
     }
@@ -99,6 +114,7 @@ impl<'n> Derivative<'n> {
             let (lines, by_lines) = (&mut self.lines[layer], &target.lines[layer]);
             add_rows_at(&mut lines.slope, places, &by_lines.slope);
             add_rows_at(&mut lines.offset, places, &by_lines.offset);
+            add_rows_at(&mut self.by_clean[layer], places, &target.by_clean[layer]);
             add_rows_at(&mut self.by_parts[layer], places, &target.by_parts[layer]);
         }
         let width = self.network.attribute_weight().columns();
@@ -148,4 +164,77 @@ fn add_rows_at(sum: &mut Matrix, places: &[u32], rows: &Matrix) {
     for (row, &place) in (0..rows.rows()).zip(places) {
         add_scaled(sum.row_mut(place as usize), 1.0, rows.row(row));
     }
+}
+
+/// Runs the network with lines for activations forward on the tampered attributes, and adds the derivatives by weights, biases and
+/// parts of a bound with coefficients `lambda` of the pre-activations; `activate` puts those of a hidden layer on their lines.
+pub(super) fn add_relaxed(
+    shared: &Shard,
+    slice: &Slice,
+    term: &Term,
+    lambda: &[Matrix],
+    by: &mut TargetDerivative,
+    mut activate: impl FnMut(usize, &mut Matrix, &mut TargetDerivative),
+) {
+    let (network, scale) = (shared.network, term.weight);
+    let changes = changes(shared, slice, term);
+    let mut activations: Vec<Matrix> = Vec::with_capacity(lambda.len());
+    for (layer, lambda) in lambda.iter().enumerate() {
+        let (of, reads_attributes) = (&network.layers()[layer], network.reads_attributes(layer));
+        let mut values = Matrix::zeros(lambda.rows(), lambda.columns());
+        for row in 0..lambda.rows() {
+            let lambda = lambda.row(row);
+            let values = values.row_mut(row);
+            if reads_attributes {
+                let place = by.places[layer][row] as usize;
+                values.copy_from_slice(shared.bounds.clean.part(layer).row(place));
+                add_scaled(by.by_parts[layer].row_mut(row), scale, lambda);
+            } else {
+                values.copy_from_slice(of.bias());
+                add_scaled(&mut by.gradient.biases[layer], scale, lambda);
+            }
+            for (k, term) in of.terms().iter().enumerate() {
+                let hop = slice.hop(layer, k).row(row);
+                let sums = match term.source() {
+                    Source::Attributes => {
+                        let columns = network.attribute_columns(layer, k);
+                        let rows = hop.map(|(n, p)| (p, &changes.row(n)[columns.clone()]));
+                        Values::gather(values, rows, Activation::None, 0.0);
+                        continue;
+                    }
+                    // They are in the parts, and their derivative follows from that by these.
+                    Source::Ones if reads_attributes => continue,
+                    Source::Ones => vec![hop.map(|(_, p)| p).sum()],
+                    Source::Layer(source) => {
+                        let below = &activations[source];
+                        let mut sums = vec![0.0; below.columns()];
+                        let rows = hop.map(|(n, p)| (p, below.row(n)));
+                        Values::gather(&mut sums, rows, Activation::None, 0.0);
+                        sums
+                    }
+                };
+                if let Some(gradient) = &mut by.gradient.weights[layer][k] {
+                    for (j, &sum) in sums.iter().enumerate() {
+                        add_scaled(gradient.row_mut(j), scale * sum, lambda);
+                    }
+                }
+                Values::add_product(values, &sums, term.weight());
+            }
+        }
+        if of.is_hidden() {
+            activate(layer, &mut values, by);
+        }
+        activations.push(values);
+    }
+}
+
+/// The change of X W by the flips, a row for each node of level 0.
+fn changes(shared: &Shard, slice: &Slice, term: &Term) -> Matrix {
+    let weight = shared.network.attribute_weight();
+    let mut changes = Matrix::zeros(slice.level(0).len(), weight.columns());
+    for &(position, attribute) in &term.flips {
+        let sign = shared.sign(slice, (position, attribute));
+        add_scaled(changes.row_mut(position as usize), sign, weight.row(attribute as usize));
+    }
+    changes
 }
