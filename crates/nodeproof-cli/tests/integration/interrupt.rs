@@ -5,6 +5,8 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nodeproof::{Graph, Matrix, Model, Propagation};
+
 use crate::common::{self, Fixture, json};
 
 const ARGUMENTS: &str = "certify --graph large.npz --model large.safetensors --global-budget 20 --local-budget 5 --engine fast --threads 1 --out out.jsonl";
@@ -83,6 +85,41 @@ fn a_search_that_is_interrupted_at_once_leaves_nothing() {
     assert_eq!((run.code, run.stdout.as_str()), (130, ""), "{}", run.stderr);
     assert!(run.stderr.contains("interrupted "), "{}", run.stderr);
     assert!(!fixture.exists("radii.csv"));
+}
+
+/// Whether some attributes' weights, all of them even, add up to an odd number: a question that takes a search over subsets, of which no
+/// bound knows that the answer is no.
+fn write_hard_problem(fixture: &Fixture) {
+    const ATTRIBUTES: u32 = 60;
+    let weights: Vec<f64> =
+        (0..ATTRIBUTES).map(|d| 2.0 * f64::from((d * d * 7919 + d * 104_729 + 1) % 1_000_003)).collect();
+    let odd = 2.0 * (weights.iter().sum::<f64>() / 6.0).floor() + 1.0;
+    let first = weights.iter().flat_map(|&weight| [weight, -weight]).collect();
+    let layers = vec![
+        (Matrix::from_values(weights.len(), 2, first), vec![-odd, odd]),
+        (Matrix::from_values(2, 2, vec![1.0, 0.0, 1.0, 0.0]), vec![0.0, 0.5]),
+    ];
+    Graph::new(1, ATTRIBUTES as usize, &[], &[]).unwrap().write(fixture.path("hard.npz")).unwrap();
+    Model::gcn(layers, Propagation::Identity).unwrap().write(fixture.path("hard.safetensors")).unwrap();
+}
+
+#[test]
+fn a_search_within_one_node_is_interrupted() {
+    let fixture = Fixture::new();
+    write_hard_problem(&fixture);
+    let line =
+        "certify --graph hard.npz --model hard.safetensors --global-budget 30 --local-budget 30 --time-limit 600";
+    let run = fixture.start(&format!("{line} --out out.jsonl"));
+    let start = Instant::now();
+    while !listens(run.id()) {
+        sleep(Duration::from_millis(5));
+    }
+    sleep(Duration::from_millis(500));
+    run.signal("INT");
+    let run = run.wait();
+    assert_eq!(run.code, 130, "{}", run.stderr);
+    assert!(run.stderr.contains("interrupted after 0 of 1 node"), "{}", run.stderr);
+    assert!(start.elapsed() < Duration::from_secs(300), "it was not the time limit that ended it");
 }
 
 /// Whether the process catches SIGINT; where the system does not say, after a while.

@@ -61,7 +61,7 @@ fn hold(certificate: &Certificate, exact: &[Dyadic], logits: impl Fn(&[Flip]) ->
 }
 
 proptest! {
-    #![proptest_config(config(4000))]
+    #![proptest_config(config(2000))]
 
     #[test]
     fn decimals(problem in with_numbers(decimal(-1..=1), decimal(0..=0))) {
