@@ -16,7 +16,7 @@ use crate::bounds::{Bounds, Clean, DifferentiableBounds};
 use crate::budget::Limits;
 use crate::engines::derivative::{Derivative, TargetDerivative, Term};
 use crate::engines::fast::Dual;
-use crate::engines::first_order::{Clean as CleanTarget, Root};
+use crate::engines::first_order::{CleanTarget, Margins};
 use crate::gradient::Gradient;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
@@ -60,9 +60,9 @@ pub(super) struct RobustTerm<'a> {
 pub(super) struct Value {
     /// The mean of the targets' losses.
     pub(super) loss: f64,
-    /// The worst-case margin of each target: its smallest dual.
+    /// The worst-case margin of each target, the smallest over all classes.
     pub(super) margins: Vec<f64>,
-    /// Time spent on bounds and lines, on duals and their derivatives, and on the way back through the bounds.
+    /// Time spent on what all targets share, on their margins and derivatives, and on the way back to weights.
     pub(super) bounds_time: Duration,
     pub(super) dual_time: Duration,
     pub(super) gradient_time: Duration,
@@ -144,10 +144,10 @@ struct Worker<'a> {
     scale: Option<f64>,
 }
 
-/// What bounds margins, and differentiates the bounds.
+/// What computes worst-case margins and their derivatives.
 enum Bounding<'a> {
     Dual(Box<Dual<'a>>),
-    FirstOrder(Box<Root>),
+    FirstOrder(Box<Margins>),
 }
 
 impl<'a> Worker<'a> {
@@ -174,15 +174,15 @@ impl<'a> Worker<'a> {
                 let bounds = others.map(|other| (other, bound(other))).collect();
                 value(target.goal, self.scale, bounds, |terms| dual.derivative(slice, class, terms))
             }
-            Bounding::FirstOrder(root) => {
+            Bounding::FirstOrder(margins) => {
                 let clean = CleanTarget::new(self.shared, slice, class);
-                root.begin();
+                margins.begin();
                 let mut bound = |other| {
-                    let value = root.margin(&clean, other);
-                    (value, root.selected().to_vec())
+                    let value = margins.of(&clean, other);
+                    (value, margins.selected().to_vec())
                 };
                 let bounds = others.map(|other| (other, bound(other))).collect();
-                value(target.goal, self.scale, bounds, |terms| root.derivative(&clean, terms))
+                value(target.goal, self.scale, bounds, |terms| margins.derivative(&clean, terms))
             }
         }
     }

@@ -1,10 +1,9 @@
-//! The derivative of the bound without branching by all that it depends on (Lemma 44 of `docs/maths.md`).
+//! The margin of first order, which deep networks are trained to make large, and its derivative (Lemma 44 of `docs/maths.md`).
 //!
-//! The flips that the bound charges are held fixed. It is then a constant minus their gains: with E the sum of their excesses at each
-//! unit, the value at the tampered attributes of a network with lines for activations, tangents at the graph as it is and, where
-//! α < 0, with offset E. Its derivative by weights and biases is that of any such network (`engines::derivative`), and α that by E. E itself
-//! depends on weights through the moves of each flip, which are carried back layer by layer, and on the pre-activations of the graph as
-//! it is through the thresholds θ = |z| / r.
+//! It is the margin of the graph as it is minus the gains of the steepest flips, which are held fixed: with E the sum of their excesses at
+//! each unit, the value at the tampered attributes of a network with lines for activations, tangents and, where α < 0, with offset E. Its
+//! derivative by weights and biases is that of any such network (`engines::derivative`), and α that by E. E itself depends on weights through
+//! the moves of each flip, which are carried back layer by layer, and on pre-activations through the thresholds θ = |z| / r.
 
 use super::base::{Base, Unit};
 use super::bound::{At, Bounding};
@@ -17,23 +16,23 @@ use crate::model::{Activation, Source, Weight};
 use crate::prepare::Shard;
 use crate::slice::{Slice, SlicedFlip};
 
-/// Bounds the margins of one target after the other, and differentiates the bounds. Nothing is rounded up: these bounds are for training, and
-/// prove nothing.
+/// The margins of one target after the other. Nothing is rounded down, and other flips may do more: they are for training, and prove
+/// nothing.
 #[derive(Default)]
-pub(crate) struct Root {
+pub(crate) struct Margins {
     bounding: Bounding,
     selected: Vec<SlicedFlip>,
     walk: Walk,
 }
 
 /// A target on the graph as it is.
-pub(crate) struct Clean<'t> {
+pub(crate) struct CleanTarget<'t> {
     target: Target<'t>,
     base: Base,
     y: ClassId,
 }
 
-impl<'t> Clean<'t> {
+impl<'t> CleanTarget<'t> {
     /// The target of `slice`, whose class is `y`.
     pub(crate) fn new(shared: &'t Shard<'t>, slice: &'t Slice, y: ClassId) -> Self {
         let target = Target::new(shared, slice);
@@ -45,15 +44,15 @@ impl<'t> Clean<'t> {
     }
 }
 
-impl Root {
+impl Margins {
     /// Starts with another target.
     pub(crate) fn begin(&mut self) {
         self.bounding.cones.clear();
     }
 
-    /// The margin of y over `other` under the flips that gain most by the gradient, which are then in [`Root::selected`]: what the bound of
-    /// Lemma 39 charges for them.
-    pub(crate) fn margin(&mut self, clean: &Clean, other: ClassId) -> f64 {
+    /// The margin of y over `other` under the flips that gain most by the gradient, which are then in [`Margins::selected`]: what
+    /// Lemma 39 leaves of it.
+    pub(crate) fn of(&mut self, clean: &CleanTarget, other: ClassId) -> f64 {
         let Self { bounding, selected, .. } = self;
         bounding.linear.compute(clean.at(other), None);
         *selected = bounding.steepest(&clean.target).map_or_else(Vec::new, |(flips, _)| flips);
@@ -68,8 +67,8 @@ impl Root {
     }
 
     /// The derivative of `Σ weight · margin` over `terms`.
-    pub(crate) fn derivative(&mut self, clean: &Clean, terms: &[Term]) -> TargetDerivative {
-        let Clean { target, base, .. } = clean;
+    pub(crate) fn derivative(&mut self, clean: &CleanTarget, terms: &[Term]) -> TargetDerivative {
+        let CleanTarget { target, base, .. } = clean;
         let (shared, slice) = (target.shared, target.slice);
         let mut by = TargetDerivative::zeros(shared.network, shared.places(slice));
         by.by_clean = base.units.iter().map(|units| Matrix::zeros(units.rows(), units.columns())).collect();

@@ -26,7 +26,7 @@ mod tests;
 use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
-pub(crate) use derivative::{Clean, Root};
+pub(crate) use derivative::{CleanTarget, Margins};
 pub(crate) use search::{decide, tighten};
 pub(crate) use tables::Tables;
 
