@@ -74,12 +74,7 @@ fn a_search_that_is_interrupted_at_once_leaves_nothing() {
     let fixture = fixture();
     let line = "radius --graph large.npz --model large.safetensors --local-budget 5 --engine fast --threads 1";
     let run = fixture.start(&format!("{line} --csv radii.csv"));
-    // A handler that is listening is one that the system knows of.
-    let patience = Instant::now();
-    while !listens(run.id()) {
-        assert!(patience.elapsed() < Duration::from_secs(60), "the run does not begin");
-        sleep(Duration::from_millis(5));
-    }
+    wait_until_it_listens(run.id());
     run.signal("INT");
     let run = run.wait();
     assert_eq!((run.code, run.stdout.as_str()), (130, ""), "{}", run.stderr);
@@ -111,15 +106,22 @@ fn a_search_within_one_node_is_interrupted() {
         "certify --graph hard.npz --model hard.safetensors --global-budget 30 --local-budget 30 --time-limit 600";
     let run = fixture.start(&format!("{line} --out out.jsonl"));
     let start = Instant::now();
-    while !listens(run.id()) {
-        sleep(Duration::from_millis(5));
-    }
+    wait_until_it_listens(run.id());
     sleep(Duration::from_millis(500));
     run.signal("INT");
     let run = run.wait();
     assert_eq!(run.code, 130, "{}", run.stderr);
     assert!(run.stderr.contains("interrupted after 0 of 1 node"), "{}", run.stderr);
     assert!(start.elapsed() < Duration::from_secs(300), "it was not the time limit that ended it");
+}
+
+/// Waits for a handler of SIGINT that the system knows of.
+fn wait_until_it_listens(process: u32) {
+    let patience = Instant::now();
+    while !listens(process) {
+        assert!(patience.elapsed() < Duration::from_secs(60), "the run does not begin");
+        sleep(Duration::from_millis(5));
+    }
 }
 
 /// Whether the process catches SIGINT; where the system does not say, after a while.

@@ -226,7 +226,7 @@ pub(super) fn gather(
     }
 }
 
-/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋` and `v += v' W₊ + u' W₋`, which are `½ (u' + v') |W| ± ½ (u' − v') W`.
+/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
 #[inline(always)]
 fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64], &mut [f64], &mut [f64])) {
     let ((linear, up, down), (l, u, v)) = (sums, out);
@@ -244,11 +244,11 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
                     add_scaled(l, linear, row);
                 }
                 if up != 0.0 || down != 0.0 {
-                    let (middle, half) = (0.5 * (up - down), 0.5 * (up + down));
                     for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(row) {
-                        let (moved, spread) = (middle * w, half * w.abs());
-                        *u += spread + moved;
-                        *v += spread - moved;
+                        let positive = if w > 0.0 { w } else { 0.0 };
+                        let negative = positive - w;
+                        *u += up * positive + down * negative;
+                        *v += down * positive + up * negative;
                     }
                 }
             }

@@ -55,7 +55,8 @@ impl Margins {
     pub(crate) fn of(&mut self, clean: &CleanTarget, other: ClassId) -> f64 {
         let Self { bounding, selected, .. } = self;
         bounding.linear.compute(clean.at(other), None);
-        *selected = bounding.steepest(&clean.target).map_or_else(Vec::new, |(flips, _)| flips);
+        let steepest = bounding.steepest(&clean.target);
+        *selected = steepest.unwrap_or_else(|| unreachable!("margins of first order are prepared with one table")).0;
         let gain = |&flip: &SlicedFlip| bounding.gain(&clean.target, &clean.base, flip);
         let gains: f64 = selected.iter().map(gain).sum();
         bounding.linear.constant - gains
@@ -71,13 +72,12 @@ impl Margins {
         let CleanTarget { target, base, .. } = clean;
         let (shared, slice) = (target.shared, target.slice);
         let mut by = TargetDerivative::zeros(shared.network, shared.places(slice));
-        by.by_clean = base.units.iter().map(|units| Matrix::zeros(units.rows(), units.columns())).collect();
+        by.by_clean = zeros(base);
         by.by_clean.push(Matrix::default());
         let mut gradient = vec![0.0; shared.network.attribute_weight().columns()];
         for term in terms {
             self.bounding.linear.compute(clean.at(term.other), None);
-            let mut offsets: Vec<Matrix> =
-                base.units.iter().map(|units| Matrix::zeros(units.rows(), units.columns())).collect();
+            let mut offsets = zeros(base);
             let linear = &self.bounding.linear;
             for &flip in &term.flips {
                 linear.write_gradient(target, flip.0 as usize, &mut gradient);
@@ -97,6 +97,11 @@ impl Margins {
         }
         by
     }
+}
+
+/// A zero for each unit of all layers but the last.
+fn zeros(base: &Base) -> Vec<Matrix> {
+    base.units.iter().map(|units| Matrix::zeros(units.rows(), units.columns())).collect()
 }
 
 /// A flip on its way through the layers and back.
@@ -222,26 +227,10 @@ impl Walk {
                     }
                     for (input, at) in from.enumerate() {
                         let row = weight.row(input);
-                        let mut sums = [0.0; 3];
-                        for &(j, [by_linear, by_up, by_down]) in &self.bent {
-                            let positive = row[j].max(0.0);
-                            let negative = positive - row[j];
-                            sums[0] += by_linear * row[j];
-                            sums[1] += by_up * positive + by_down * negative;
-                            sums[2] += by_down * positive + by_up * negative;
-                        }
-                        (out_linear[at], out_up[at], out_down[at]) = (sums[0], sums[1], sums[2]);
+                        [out_linear[at], out_up[at], out_down[at]] = by_input(row, &self.bent);
                         if let Some(gradient) = gradient {
-                            let (linear, up, down) = (linear[input], up[input], down[input]);
-                            let gradient = gradient.row_mut(input);
-                            for &(j, [by_linear, by_up, by_down]) in &self.bent {
-                                let bent = if row[j] > 0.0 {
-                                    up * by_up + down * by_down
-                                } else {
-                                    -(down * by_up + up * by_down)
-                                };
-                                gradient[j] += linear * by_linear + bent;
-                            }
+                            let sums = [linear[input], up[input], down[input]];
+                            add_by_weight(gradient.row_mut(input), row, sums, &self.bent);
                         }
                     }
                 }
@@ -259,6 +248,27 @@ impl Walk {
                 add_scaled(&mut by_down[to.clone()], p.abs(), down);
             }
         }
+    }
+}
+
+/// The derivative by ℓ', u' and v' of one input, `row` of W being its weights and `by` the derivatives by ℓ, u and v of units.
+fn by_input(row: &[f64], by: &[(usize, [f64; 3])]) -> [f64; 3] {
+    let mut sums = [0.0; 3];
+    for &(j, [by_linear, by_up, by_down]) in by {
+        let positive = row[j].max(0.0);
+        let negative = positive - row[j];
+        sums[0] += by_linear * row[j];
+        sums[1] += by_up * positive + by_down * negative;
+        sums[2] += by_down * positive + by_up * negative;
+    }
+    sums
+}
+
+/// Adds the derivative by one input's weights, given its ℓ', u' and v'.
+fn add_by_weight(gradient: &mut [f64], row: &[f64], [linear, up, down]: [f64; 3], by: &[(usize, [f64; 3])]) {
+    for &(j, [by_linear, by_up, by_down]) in by {
+        let bent = if row[j] > 0.0 { up * by_up + down * by_down } else { -(down * by_up + up * by_down) };
+        gradient[j] += linear * by_linear + bent;
     }
 }
 
