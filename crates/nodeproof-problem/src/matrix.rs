@@ -70,6 +70,13 @@ impl<T: Clone + Default> Matrix<T> {
         self.values.resize(rows * columns, T::default());
     }
 
+    /// Makes it a matrix of this shape with values that are yet to be written.
+    pub fn reshape(&mut self, rows: usize, columns: usize) {
+        self.rows = rows;
+        self.columns = columns;
+        self.values.resize(rows * columns, T::default());
+    }
+
     /// The transpose.
     pub fn transposed(&self) -> Self {
         let mut turned = Self::zeros(self.columns, self.rows);

@@ -147,7 +147,7 @@ impl Carried for Values {
     fn add_product(out: &mut [f64], sums: &[f64], weight: &Weight) {
         match weight {
             Weight::Dense(weight) => {
-                sums.iter().enumerate().for_each(|(input, &factor)| add_scaled(out, factor, weight.row(input)));
+                add_rows(out, sums.iter().enumerate().map(|(input, &factor)| (factor, weight.row(input))));
             }
             Weight::Scalar(factor) => add_scaled(out, *factor, sums),
         }

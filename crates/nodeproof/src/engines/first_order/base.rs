@@ -29,12 +29,13 @@ pub(super) struct Unit {
 impl Unit {
     /// With a share of 1, or 0 if it cannot get beyond 0; `sure` is what is sure of |z|, and negative if nothing is.
     pub(super) fn new(z: f64, sure: f64, ends: (f64, f64), left: usize) -> Self {
-        let (on, is_sure) = (z > 0.0, sure > f64::MIN_POSITIVE);
-        if is_sure && (if on { -ends.0 } else { ends.1 }) <= 0.0 {
-            return Self { threshold: f64::INFINITY, share: 0.0, on, is_sure, ends };
-        }
-        let threshold = if is_sure { sure * (1.0 - SLACK) / left.max(1) as f64 } else { 0.0 };
-        Self { threshold, share: 1.0, on, is_sure, ends }
+        let mut unit = Self { threshold: 0.0, share: 1.0, on: z > 0.0, is_sure: sure > f64::MIN_POSITIVE, ends };
+        // Signs are hard to predict: no branches.
+        let stays = unit.is_sure & (unit.beyond() <= 0.0);
+        let threshold = if unit.is_sure { sure * (1.0 - SLACK) / left.max(1) as f64 } else { 0.0 };
+        unit.threshold = if stays { f64::INFINITY } else { threshold };
+        unit.share = if stays { 0.0 } else { 1.0 };
+        unit
     }
 
     /// How far it can get beyond 0 on the other side.
@@ -57,9 +58,6 @@ impl Unit {
 
     /// At most this share of a move towards 0 and beyond, which is at most `reach`, is its excess.
     fn bent(self, activation: Activation, reach: f64) -> f64 {
-        if self.share == 0.0 {
-            return 0.0;
-        }
         (1.0 - activation.slope()) * self.share * (1.0 - self.threshold / reach).max(0.0)
     }
 
@@ -88,6 +86,9 @@ pub(super) struct Base {
     /// The units of all layers but the last, and the slopes of their tangents.
     pub(super) units: Vec<Matrix<Unit>>,
     pub(super) tangents: Vec<Matrix>,
+    /// At most this share of what a flip moves a unit down by remains after the activation, but for its excess: the tangent's slope, or 1
+    /// if the sign of the unit is not sure.
+    pub(super) falls: Vec<Matrix>,
     /// At most this share of what a flip moves a unit towards 0 and beyond is its excess.
     pub(super) bent: Vec<Matrix>,
     /// The units of each layer whose sign is not sure, numbered within it.
@@ -111,22 +112,41 @@ impl Base {
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
         let left = (target.most - flips.len()).min(still);
-        let units: Vec<_> = (0..target.hidden()).map(|layer| units(target, layer, &z[layer], left)).collect();
-        let of_units = |layer: usize, of: &dyn Fn(Unit, f64) -> f64| {
-            let values = units[layer].values().iter().zip(target.reach[layer].values());
-            let values = values.map(|(&unit, &reach)| of(unit, reach)).collect();
-            Matrix::from_values(units[layer].rows(), units[layer].columns(), values)
-        };
-        let activation = |layer: usize| target.shared.network.layers()[layer].activation();
-        let tangents = |layer| of_units(layer, &|unit: Unit, _| unit.tangent(activation(layer)));
-        let bent = |layer| of_units(layer, &|unit: Unit, reach| unit.bent(activation(layer), reach));
-        let tangents = (0..target.hidden()).map(tangents).collect();
-        let bent = (0..target.hidden()).map(bent).collect();
-        let unsure = |units: &Matrix<Unit>| {
-            units.values().iter().zip(0..).filter(|(unit, _)| !unit.is_sure).map(|(_, place)| place).collect()
-        };
-        let unsure = units.iter().map(unsure).collect();
-        Self { flips, capacities, left, z, units, tangents, bent, unsure, y }
+        let (units, tangents, falls, bent, unsure) = Default::default();
+        let mut base = Self { flips, capacities, left, z, units, tangents, falls, bent, unsure, y };
+        (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
+        base
+    }
+
+    /// Adds what is known of the units of a layer.
+    fn add_layer(&mut self, target: &Target, layer: usize) {
+        let (z, reach) = (&self.z[layer], &target.reach[layer]);
+        let (rows, columns) = (z.rows(), z.columns());
+        let (region, bounds) = (&target.shared.region, &target.shared.bounds.layers[layer]);
+        let activation = target.shared.network.layers()[layer].activation();
+        let [mut tangents, mut falls, mut bent] = [(); 3].map(|()| Vec::with_capacity(rows * columns));
+        let (mut units, mut unsure) = (Vec::with_capacity(rows * columns), Vec::new());
+        for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
+            let place = region.level(layer + 1).place(node);
+            let ends = bounds.lo.row(place).iter().zip(bounds.hi.row(place));
+            for (j, ((&z, &reach), (lo, hi))) in z.row(row).iter().zip(reach.row(row)).zip(ends).enumerate() {
+                let error = bounds.error.unit(place, j);
+                let unit = Unit::new(z, z.abs() - error, (lo - 2.0 * error, hi + 2.0 * error), self.left);
+                if !unit.is_sure {
+                    unsure.push((row * columns + j) as u32);
+                }
+                let tangent = unit.tangent(activation);
+                tangents.push(tangent);
+                falls.push(if unit.is_sure { tangent } else { 1.0 });
+                bent.push(unit.bent(activation, reach));
+                units.push(unit);
+            }
+        }
+        self.units.push(Matrix::from_values(rows, columns, units));
+        self.tangents.push(Matrix::from_values(rows, columns, tangents));
+        self.falls.push(Matrix::from_values(rows, columns, falls));
+        self.bent.push(Matrix::from_values(rows, columns, bent));
+        self.unsure.push(unsure);
     }
 
     /// The same with another share for a unit: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
@@ -157,7 +177,7 @@ impl Base {
     /// Bytes that a base point takes, about.
     pub(super) fn bytes(target: &Target) -> usize {
         let units = target.first_unit[target.first_unit.len() - 1];
-        units * (3 * size_of::<f64>() + size_of::<Unit>()) + size_of_val(&target.capacities[..])
+        units * (4 * size_of::<f64>() + size_of::<Unit>()) + size_of_val(&target.capacities[..])
     }
 
     /// The margin of y over `k` as computed.
@@ -165,18 +185,4 @@ impl Base {
         let logits = self.z[self.z.len() - 1].row(0);
         logits[self.y.index()] - logits[k.index()]
     }
-}
-
-fn units(target: &Target, layer: usize, z: &Matrix, left: usize) -> Matrix<Unit> {
-    let (region, bounds) = (&target.shared.region, &target.shared.bounds.layers[layer]);
-    let mut units = Matrix::zeros(z.rows(), z.columns());
-    for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
-        let place = region.level(layer + 1).place(node);
-        for (j, (unit, &z)) in units.row_mut(row).iter_mut().zip(z.row(row)).enumerate() {
-            let error = bounds.error.unit(place, j);
-            let ends = (bounds.lo.get(place, j) - 2.0 * error, bounds.hi.get(place, j) + 2.0 * error);
-            *unit = Unit::new(z, z.abs() - error, ends, left);
-        }
-    }
-    units
 }

@@ -120,19 +120,16 @@ impl Bounding {
             return bounded;
         }
         loop {
-            let listed =
-                self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
-                    if !excluded.is_empty() {
-                        listed.retain(|flip| excluded.binary_search(flip).is_err());
-                    }
-                    self.gains(target, base, &listed, patience)
-                });
-            match listed {
-                Ok(gains) => bounded.gains = gains,
-                Err(obstacle) => return bounded.unknown(Some(obstacle)),
+            let listed = self.screening.above(target, base, &self.linear, threshold, patience);
+            let known = listed.and_then(|mut listed| {
+                if !excluded.is_empty() {
+                    listed.retain(|(_, flip)| excluded.binary_search(flip).is_err());
+                }
+                self.largest_gains(at, listed, threshold, &mut bounded, patience)
+            });
+            if let Err(obstacle) = known {
+                return bounded.unknown(Some(obstacle));
             }
-            bounded.threshold = threshold;
-            select(base, &mut bounded, threshold);
             if bounded.is_positive() {
                 return bounded;
             }
@@ -166,18 +163,18 @@ impl Bounding {
         self.linear.compute(at, Some(lines));
         self.screening.compute(target, base, &self.linear);
         let listed = self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
-            listed.retain(|flip| excluded.binary_search(flip).is_err());
+            listed.retain(|(_, flip)| excluded.binary_search(flip).is_err());
             if listed.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
                 return Ok(None);
             }
-            self.gains(target, base, &listed, patience).map(Some)
+            self.gains(target, base, listed.iter().map(|&(_, flip)| flip), patience).map(Some)
         });
         match listed {
             Ok(Some(gains)) => complete.gains = gains,
             Ok(None) => return complete,
             Err(obstacle) => return complete.unknown(Some(obstacle)),
         }
-        complete.threshold = threshold;
+        (complete.threshold, complete.asked) = (threshold, threshold);
         select(base, &mut complete, threshold);
         complete
     }
@@ -215,7 +212,7 @@ impl Bounding {
         self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
-        match self.gains(target, base, listed, patience) {
+        match self.gains(target, base, listed.iter().copied(), patience) {
             Ok(gains) => bounded.gains = gains,
             Err(obstacle) => return bounded.unknown(Some(obstacle)),
         }
@@ -224,24 +221,53 @@ impl Bounding {
         bounded
     }
 
+    /// The bound over sets of the flips in `listed`, which come with bounds of their gains, and of others, which gain at most
+    /// `threshold`. Gains are computed by falling bounds, until none of the rest can be among the largest, or the bound is positive.
+    fn largest_gains(
+        &mut self,
+        At { target, base, .. }: At,
+        mut listed: Vec<(f64, SlicedFlip)>,
+        threshold: f64,
+        bounded: &mut Bounded,
+        patience: &Patience,
+    ) -> Result<(), Obstacle> {
+        listed.iter_mut().filter(|(bound, _)| bound.is_nan()).for_each(|(bound, _)| *bound = f64::INFINITY);
+        sort_falling(&mut listed);
+        bounded.gains.clear();
+        bounded.asked = threshold;
+        let mut rest = &listed[..];
+        loop {
+            let next;
+            (next, rest) = rest.split_at(rest.len().min(base.left.max(bounded.gains.len())));
+            bounded.gains.extend(self.gains(target, base, next.iter().map(|&(_, flip)| flip), patience)?);
+            sort_falling(&mut bounded.gains);
+            bounded.threshold = rest.first().map_or(threshold, |&(bound, _)| bound.max(threshold));
+            select(base, bounded, bounded.threshold);
+            if rest.is_empty() || bounded.selected.len() == base.left || bounded.is_positive() {
+                return Ok(());
+            }
+        }
+    }
+
     /// The gains of flips, the largest first.
     pub(super) fn gains(
         &mut self,
         target: &Target,
         base: &Base,
-        listed: &[SlicedFlip],
+        listed: impl ExactSizeIterator<Item = SlicedFlip>,
         patience: &Patience,
     ) -> Result<Vec<(f64, SlicedFlip)>, Obstacle> {
         let mut gains = Vec::with_capacity(listed.len());
-        for (i, &flip) in listed.iter().enumerate() {
+        let bytes = listed.len() * size_of::<(f64, SlicedFlip)>();
+        for (i, flip) in listed.enumerate() {
             if i % 4 == 0
-                && let Some(obstacle) = patience.obstacle(self.cones.bytes() + size_of_val(listed))
+                && let Some(obstacle) = patience.obstacle(self.cones.bytes() + bytes)
             {
                 return Err(obstacle);
             }
             gains.push((self.gain(target, base, flip), flip));
         }
-        gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        sort_falling(&mut gains);
         Ok(gains)
     }
 
@@ -333,4 +359,9 @@ impl Bounding {
         }
         true
     }
+}
+
+/// Sorts by falling gains or bounds, and flips that are level.
+fn sort_falling(flips: &mut [(f64, SlicedFlip)]) {
+    flips.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
 }

@@ -17,6 +17,8 @@ pub(super) struct Bounded {
     /// Flips with their gains, the largest first; all others gain at most `threshold`.
     pub(super) gains: Vec<(f64, SlicedFlip)>,
     pub(super) threshold: f64,
+    /// The gain from which on flips were looked for.
+    pub(super) asked: f64,
     /// The flips that attain the bound; perhaps fewer than are left.
     pub(super) selected: Vec<SlicedFlip>,
     /// The gain of the last of the flips that are left.

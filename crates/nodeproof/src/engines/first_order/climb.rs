@@ -27,7 +27,7 @@ impl Bounding {
         let At { target, base, .. } = at;
         let mut lines = from;
         let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
-        let threshold = bounded.threshold.max(0.0);
+        let threshold = bounded.asked.max(0.0);
         let mut best: Option<(f64, Lines)> = None;
         let mut now = bounded.clone();
         self.linear.compute(at, Some(&lines));
@@ -53,7 +53,7 @@ impl Bounding {
             self.linear.compute(at, Some(&lines));
             now.constant = self.linear.constant;
             now.error = self.linear.error;
-            let Ok(gains) = self.gains(target, base, &listed, patience) else { break };
+            let Ok(gains) = self.gains(target, base, listed.iter().copied(), patience) else { break };
             now.gains = gains;
             select(base, &mut now, threshold);
             if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {

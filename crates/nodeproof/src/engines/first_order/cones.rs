@@ -19,7 +19,7 @@ use std::ops::Range;
 use super::base::Base;
 use super::target::Target;
 use crate::dense::{add_scaled, relu};
-use crate::kernels::vectorised;
+use crate::kernels::{add_rows, vectorised};
 use crate::model::{Activation, Source, Weight};
 use crate::slice::SlicedFlip;
 
@@ -213,17 +213,19 @@ pub(super) fn gather(
         sums.resize(moves.moved.len() * width, 0.0);
     });
     let ([linear, up, down], readers) = (sums, &target.readers[layer][k]);
-    for (place, &row) in below.moved.iter().enumerate() {
-        let range = place * width..(place + 1) * width;
-        let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
-        for &(m, p) in readers.of(row as usize) {
-            let at = moves.place_of(m) * width..;
-            let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
-            add_scaled(&mut linear[at.clone()][..width], p, l);
-            add_scaled(&mut up[at.clone()][..width], p.abs(), u);
-            add_scaled(&mut down[at][..width], p.abs(), v);
+    vectorised(|| {
+        for (place, &row) in below.moved.iter().enumerate() {
+            let range = place * width..(place + 1) * width;
+            let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
+            for &(m, p) in readers.of(row as usize) {
+                let at = moves.place_of(m) * width..;
+                let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
+                add_scaled(&mut linear[at.clone()][..width], p, l);
+                add_scaled(&mut up[at.clone()][..width], p.abs(), u);
+                add_scaled(&mut down[at][..width], p.abs(), v);
+            }
         }
-    }
+    });
 }
 
 /// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
@@ -238,18 +240,13 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
             add_scaled(v, w.abs(), down);
         }
         Weight::Dense(weight) => {
-            for (input, ((&linear, &up), &down)) in linear.iter().zip(up).zip(down).enumerate() {
-                let row = weight.row(input);
-                if linear != 0.0 {
-                    add_scaled(l, linear, row);
-                }
-                if up != 0.0 || down != 0.0 {
-                    for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(row) {
-                        let positive = if w > 0.0 { w } else { 0.0 };
-                        let negative = positive - w;
-                        *u += up * positive + down * negative;
-                        *v += down * positive + up * negative;
-                    }
+            add_rows(l, linear.iter().enumerate().map(|(input, &linear)| (linear, weight.row(input))));
+            for (input, (&up, &down)) in up.iter().zip(down).enumerate().filter(|(_, bent)| *bent != (&0.0, &0.0)) {
+                for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(weight.row(input)) {
+                    let positive = if w > 0.0 { w } else { 0.0 };
+                    let negative = positive - w;
+                    *u += up * positive + down * negative;
+                    *v += down * positive + up * negative;
                 }
             }
         }

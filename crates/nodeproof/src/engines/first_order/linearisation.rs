@@ -19,7 +19,6 @@ use super::base::Base;
 use super::bound::At;
 use super::lines::Lines;
 use super::target::Target;
-use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::kernels::vectorised;
 use crate::model::{Activation, Source};
@@ -56,7 +55,6 @@ impl Linearisation {
         for (i, (alpha, layer)) in alphas.iter_mut().zip(layers).enumerate() {
             alpha.reset(slice.level(i + 1).len(), layer.units());
         }
-        self.against.clear();
         self.against.resize(target.first_unit[target.hidden()], 0.0);
         let last = layers.len() - 1;
         alphas[last].row_mut(0)[pair.0.index()] = 1.0;
@@ -72,20 +70,18 @@ impl Linearisation {
         for layer in (0..layers.len()).rev() {
             let (below, above) = alphas.split_at_mut(layer);
             let (alpha, lambda) = (&above[0], &mut lambdas[layer]);
-            lambda.clone_from(alpha);
             if layer < last {
                 of_a_flip += magnitudes(alpha.values(), target.reach[layer].values());
-                if layers[layer].activation() != Activation::None {
-                    error += self.bend(target, base, layer, lines, lambda, gamma);
-                }
+                error += self.bend((target, base, layer), lines, alpha, lambda, gamma);
             } else {
+                lambda.clone_from(alpha);
                 let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
                 of_a_flip += 2.0 * most.fold(0.0, f64::max);
             }
             for (k, term) in layers[layer].terms().iter().enumerate() {
                 if let Source::Layer(source) = term.source() {
                     let hop = slice.hop(layer, k);
-                    backward::term(&Coefficients, hop, term.weight(), lambda, &mut self.back, &mut below[source]);
+                    target.tables.carry_back((layer, k), hop, lambda, &mut self.back, &mut below[source]);
                 }
             }
         }
@@ -98,31 +94,39 @@ impl Linearisation {
     /// From α to λ of a layer. Lines that are no tangents change the constant; the result is what that may be off by.
     fn bend(
         &mut self,
-        target: &Target,
-        base: &Base,
-        layer: usize,
+        (target, base, layer): (&Target, &Base, usize),
         lines: Option<&Lines>,
+        alpha: &Matrix,
         lambda: &mut Matrix,
         gamma: f64,
     ) -> f64 {
-        let columns = lambda.columns();
+        let activation = target.shared.network.layers()[layer].activation();
+        let against = &mut self.against[target.first_unit[layer]..target.first_unit[layer + 1]];
+        if activation == Activation::None {
+            lambda.clone_from(alpha);
+            against.fill(0.0);
+            return 0.0;
+        }
+        let columns = alpha.columns();
+        lambda.reshape(alpha.rows(), columns);
         let error_of = |unit: usize| target.error(layer, unit / columns, unit % columns);
         let mut error = 0.0;
-        let against = &mut self.against[target.first_unit[layer]..];
         for &unit in &base.unsure[layer] {
-            error += magnitude(lambda.values()[unit as usize].max(0.0)) * error_of(unit as usize);
+            error += magnitude(alpha.values()[unit as usize].max(0.0)) * error_of(unit as usize);
         }
-        let units = lambda.values_mut().iter_mut().zip(against).zip(base.tangents[layer].values());
+        let coefficients = alpha.values().iter().zip(lambda.values_mut()).zip(against);
+        let units = coefficients.zip(base.tangents[layer].values());
         let Some(lines) = lines else {
-            units.for_each(|((lambda, against), tangent)| {
-                (*lambda, *against) = (*lambda * tangent, (-*lambda).max(0.0))
+            vectorised(|| {
+                units.for_each(|(((alpha, lambda), against), tangent)| {
+                    (*lambda, *against) = (alpha * tangent, (-alpha).max(0.0))
+                });
             });
             return error;
         };
-        let (z, activation) = (base.z[layer].values(), target.shared.network.layers()[layer].activation());
+        let z = base.z[layer].values();
         let mut shift = 0.0;
-        for (unit, (((lambda, against), &tangent), line)) in units.zip(lines[layer].values()).enumerate() {
-            let alpha = *lambda;
+        for (unit, ((((&alpha, lambda), against), &tangent), line)) in units.zip(lines[layer].values()).enumerate() {
             let relaxed = line.relaxed(activation, z[unit], tangent, alpha);
             *against = (-alpha).max(0.0) * relaxed.excess;
             *lambda = alpha * relaxed.slope;

@@ -12,15 +12,14 @@
 use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
-use crate::backward::{self, Coefficients};
 use crate::certificate::Obstacle;
 use crate::dense::{Matrix, add_scaled};
 use crate::engines::patience::Patience;
 use crate::ids::AttributeId;
 use crate::kernels::vectorised;
-use crate::model::{Activation, Source, Weight};
+use crate::model::{Activation, Source};
 use crate::search::SAFE_SQUARE;
-use crate::slice::{Hop, SlicedFlip};
+use crate::slice::SlicedFlip;
 
 /// What bounds are raised by, above what rounding may take from norms.
 const RAISE: f64 = 1.0 + 1e-9;
@@ -83,16 +82,17 @@ impl Screening {
         let slope = activation.slope();
         let against = &linear.against[target.first_unit[layer]..];
         let carried = self.sums[layer].values_mut().iter_mut().zip(self.differences[layer].values_mut());
-        let units = base.units[layer].values().iter().zip(base.bent[layer].values()).zip(against);
-        for ((sum, difference), ((unit, bent), against)) in carried.zip(units) {
-            let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
-            let (up, down) = if unit.on {
-                (a, b + bent * against)
-            } else {
-                ((slope + bent) * a + bent * against, if unit.is_sure { slope * b } else { b })
-            };
-            (*sum, *difference) = (up + down, up - down);
-        }
+        let slopes = base.tangents[layer].values().iter().zip(base.falls[layer].values());
+        let units = slopes.zip(base.bent[layer].values()).zip(against);
+        vectorised(|| {
+            for ((sum, difference), (((&tangent, fall), bent), against)) in carried.zip(units) {
+                let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
+                let (on, bend) = (tangent == 1.0, bent * against);
+                let up = if on { a } else { (slope + bent) * a + bend };
+                let down = fall * b + if on { bend } else { 0.0 };
+                (*sum, *difference) = (up + down, up - down);
+            }
+        });
     }
 
     /// Carries the coefficients of a layer back to what its terms read.
@@ -102,10 +102,9 @@ impl Screening {
             let Source::Layer(source) = term.source() else { continue };
             let hop = slice.hop(layer, k);
             let (below, above) = self.differences.split_at_mut(layer);
-            backward::term(&Coefficients, hop, term.weight(), &above[0], &mut self.back, &mut below[source]);
+            target.tables.carry_back((layer, k), hop, &above[0], &mut self.back, &mut below[source]);
             let (below, above) = self.sums.split_at_mut(layer);
-            let magnitudes = target.tables.magnitude(layer, k);
-            spread_magnitudes(hop, magnitudes, &above[0], &mut self.back, &mut below[source]);
+            target.tables.carry_magnitudes_back((layer, k), hop, &above[0], &mut self.back, &mut below[source]);
         }
     }
 
@@ -116,7 +115,7 @@ impl Screening {
         rows.map(|(norm, _)| norm * longest).fold(0.0, larger)
     }
 
-    /// Every flip that may gain at least `threshold`, which is positive.
+    /// Every flip that may gain at least `threshold`, which is positive, with the bound that says so.
     pub(super) fn above(
         &self,
         target: &Target,
@@ -124,7 +123,7 @@ impl Screening {
         linear: &Linearisation,
         threshold: f64,
         patience: &Patience,
-    ) -> Result<Vec<SlicedFlip>, Obstacle> {
+    ) -> Result<Vec<(f64, SlicedFlip)>, Obstacle> {
         let mut listed = Vec::new();
         let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
         let attributes = target.shared.network.graph().attributes();
@@ -148,7 +147,7 @@ impl Screening {
                 for &d in own.iter().filter(|&&d| may_reach(norm * by_length.of(d), threshold)) {
                     let (product, magnitude) = products(weight.row(d as usize), h, k);
                     if may_reach(magnitude - product, threshold) && limits.flippable(AttributeId(d)) {
-                        listed.push((position as u32, d));
+                        listed.push((magnitude - product, (position as u32, d)));
                     }
                 }
             }
@@ -160,7 +159,7 @@ impl Screening {
                             && own.binary_search(&d).is_err()
                             && limits.flippable(AttributeId(d))
                         {
-                            listed.push((position as u32, d));
+                            listed.push((magnitude + product, (position as u32, d)));
                         }
                     }
                 });
@@ -205,18 +204,4 @@ fn products(weight: &[f64], h: &[f64], k: &[f64]) -> (f64, f64) {
         magnitude += w.abs() * k;
     }
     (product, magnitude)
-}
-
-/// Adds `|P|ᵀ S |W|ᵀ`, given |W|.
-fn spread_magnitudes(hop: &impl Hop, magnitudes: &Weight, above: &Matrix, back: &mut Vec<f64>, below: &mut Matrix) {
-    for row in (0..above.rows()).filter(|&row| above.row(row).iter().any(|&sum| sum != 0.0)) {
-        back.clear();
-        match magnitudes {
-            Weight::Dense(weight) => {
-                backward::CarriedBack::through_matrix(&Coefficients, above.row(row), weight, back);
-            }
-            Weight::Scalar(factor) => back.extend(above.row(row).iter().map(|sum| factor * sum)),
-        }
-        hop.row(row).for_each(|(n, p)| add_scaled(below.row_mut(n), p.abs(), back));
-    }
 }

@@ -91,7 +91,7 @@ impl Subproblem {
             Possible::These(flips) | Possible::AllBut(flips, _) => flips.len(),
         };
         let units: usize = self.lines.iter().map(|lines| lines.values().len()).sum();
-        let of_base = size_of::<f64>() * 3 + size_of::<Unit>();
+        let of_base = size_of::<f64>() * 4 + size_of::<Unit>();
         flips * (size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>()) + units * (size_of::<Line>() + of_base)
     }
 }
