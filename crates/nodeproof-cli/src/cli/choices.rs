@@ -140,7 +140,7 @@ impl From<ScheduleChoice> for Schedule {
 pub(crate) enum WorstCaseChoice {
     /// The lower bound that the `fast` engine computes, as in the paper
     Dual,
-    /// What the steepest flips do, each charged for bending activations; loses nothing with depth
+    /// What the steepest flips do, each charged for bending activations; no limits of hidden units, which widen with depth
     FirstOrder,
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::bail;
 use nodeproof::files::{Destination, FileError, Keep, Unfinished};
 use nodeproof::results::{Header, Radii, Record, Trial};
-use nodeproof::{Certifier, Finish, Radius, RadiusSearch, SearchEvent};
+use nodeproof::{Certifier, Engine, Finish, Obstacle, Radius, RadiusSearch, SearchEvent};
 use nodeproof_report::tally::RadiusSummary;
 use nodeproof_report::text::counted;
 use serde::Serialize;
@@ -262,8 +262,11 @@ impl Found {
 
 /// What would say more.
 fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
+    // Radii do not say which limit was reached.
+    let is_complete = question.settings.engine == Engine::Complete;
+    let obstacles: &[Obstacle] = if is_complete { &[Obstacle::Time, Obstacle::Memory] } else { &[Obstacle::Engine] };
     if summary.open > 0
-        && let Some(remedy) = engine::remedy(&question.settings, [])
+        && let Some(remedy) = engine::remedy(&question.settings, obstacles.iter().copied())
     {
         return Some(format!("{remedy} may make more radii exact"));
     }

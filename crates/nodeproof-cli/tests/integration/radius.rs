@@ -104,7 +104,8 @@ fn what_is_left_open_is_said() {
     let open = json(&papers(&fixture, "--time-limit 0 --json").succeeded().stdout);
     assert!(open["all"]["exact"].as_u64() < Some(24), "{open}");
     let text = papers(&fixture, "--time-limit 0").succeeded().stdout;
-    assert!(text.contains("a longer --time-limit (now 0 s) may make more radii exact"), "{text}");
+    let hint = "a longer --time-limit (now 0 s) or a larger --memory-limit (now 1G) may";
+    assert!(text.contains(hint) && text.contains("make more radii exact"), "{text}");
 }
 
 #[test]

@@ -175,7 +175,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// What is known without looking at any flip: nothing.
+    /// What is known without looking at any flip: nothing. Rounding is left out, which will do for training, and for no certificate.
     pub(crate) fn unknown(network: &Network, clean: Arc<Clean>) -> Self {
         let filled = |clean: &Matrix, value: f64| {
             Matrix::from_values(clean.rows(), clean.columns(), vec![value; clean.values().len()])

@@ -96,7 +96,10 @@ impl Attacks<'_, '_> {
                 flips.insert(i, flip);
             }
         }
-        self.best.settle(k, flips);
+        // What is left may do more than they all do together.
+        if !self.attempt(flips.iter().copied()) {
+            self.best.settle(k, flips);
+        }
         false
     }
 

@@ -7,7 +7,7 @@ use nodeproof_report::text;
 use serde::Serialize;
 
 use super::Job;
-use super::evaluate::{AverageRadius, Evaluation};
+use super::evaluate::{self, AverageRadius, Evaluation};
 use super::plan::{Plan, split_in_words};
 use crate::run::Time;
 use crate::terminal;
@@ -102,11 +102,17 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
         ("method", method),
         ("budget", plan.settings.budget.in_words(graph.attribute_count())),
         ("split", split_in_words(&plan.split_fields)),
+        ("engine", engine_in_words(plan)),
     ];
     facts.extend(evaluation.radius.map(|radius| ("average radius", radius_in_words(&radius))));
     facts.push(("time", time_in_words(run.time)));
     facts.push(("written", written_in_words(std::slice::from_ref(plan))));
     format!("{}\n{}", evaluation.summary.table(), terminal::facts(&facts))
+}
+
+/// What the verdicts are by.
+fn engine_in_words(plan: &Plan) -> String {
+    format!("{}; nodeproof certify may decide more nodes", evaluate::settings(plan, 0).engine.name())
 }
 
 fn steps_in_words(run: &Run) -> String {
@@ -119,7 +125,7 @@ fn time_in_words(time: Time) -> String {
 }
 
 fn radius_in_words(radius: &AverageRadius) -> String {
-    let mut words = format!("{:.2} over all nodes", radius.all);
+    let mut words = format!("{:.2} over all nodes by the engine fast", radius.all);
     for (group, mean) in [("labelled", radius.labelled), ("unlabelled", radius.unlabelled)] {
         words.extend(mean.map(|mean| format!(", {mean:.2} {group}")));
     }
@@ -170,6 +176,7 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
         facts.push(("architecture", plan.settings.architecture.to_string()));
         facts.push(("method", plan.settings.method.to_string()));
         facts.push(("budget", plan.settings.budget.in_words(graph.attribute_count())));
+        facts.push(("engine", engine_in_words(plan)));
     }
     if finished.iter().filter_map(|finished| finished.evaluation.radius).any(|radius| radius.cut_off) {
         facts.push(("average radius", CUT_OFF.to_owned()));

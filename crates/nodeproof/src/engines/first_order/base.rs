@@ -149,7 +149,7 @@ impl Base {
         self.unsure.push(unsure);
     }
 
-    /// The same with another share for a unit: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
+    /// Gives a unit another share: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
     /// have the least excess together.
     pub(super) fn tune(&mut self, target: &Target, layer: usize, row: usize, j: usize, moves: &[f64]) {
         let (z, error, left) = (self.z[layer].get(row, j), target.error(layer, row, j), self.left);

@@ -24,8 +24,10 @@ use crate::slice::SlicedFlip;
 
 /// By what the threshold of screening falls from one look to the next.
 const FALL: f64 = 0.75;
-/// Of the constant's share that each flip may take, what the first threshold is at least.
+/// The first threshold is at least this part of what each flip may gain for the bound to stay above 0. A bound that is positive then
+/// is not looked at again, though it may be far below the margin.
 const FIRST_SHARE: f64 = 0.98;
+
 /// What costs time and what saves it; results are right whatever the numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tuning {
@@ -237,6 +239,9 @@ impl Bounding {
         bounded.asked = threshold;
         let mut rest = &listed[..];
         loop {
+            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + 2 * size_of_val(&listed[..])) {
+                return Err(obstacle);
+            }
             let next;
             (next, rest) = rest.split_at(rest.len().min(base.left.max(bounded.gains.len())));
             bounded.gains.extend(self.gains(target, base, next.iter().map(|&(_, flip)| flip), patience)?);
@@ -308,10 +313,21 @@ impl Bounding {
 
     /// Ends of all units over the sets of `listed` flips (Lemma 43), and phases where they leave no choice; whether there can be such
     /// sets at all.
-    pub(super) fn narrow(&mut self, target: &Target, base: &Base, listed: &[SlicedFlip], lines: &mut Lines) -> bool {
+    pub(super) fn narrow(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        listed: &[SlicedFlip],
+        lines: &mut Lines,
+        patience: &Patience,
+    ) -> Result<bool, Obstacle> {
         let mut counts = vec![0u32; self.linear.against.len() + 1];
         let mut moves: Vec<(u32, (f64, f64))> = Vec::new();
         for &flip in listed {
+            // They are kept twice for a while, once sorted.
+            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + 2 * size_of_val(&moves[..])) {
+                return Err(obstacle);
+            }
             self.cones.moves(target, base, flip, |unit, range| {
                 moves.push((unit, range));
                 counts[unit as usize + 1] += 1;
@@ -349,15 +365,15 @@ impl Bounding {
                 let slack = 2.0 * error + rounding + f64::MIN_POSITIVE;
                 line.ends = (line.ends.0.max(z - down - slack), line.ends.1.min(z + up + slack));
                 match line.phase {
-                    Some(true) if line.ends.1 < 0.0 => return false,
-                    Some(false) if line.ends.0 > 0.0 => return false,
+                    Some(true) if line.ends.1 < 0.0 => return Ok(false),
+                    Some(false) if line.ends.0 > 0.0 => return Ok(false),
                     None if line.ends.0 >= 0.0 => line.phase = Some(true),
                     None if line.ends.1 <= 0.0 => line.phase = Some(false),
                     _ => {}
                 }
             }
         }
-        true
+        Ok(true)
     }
 }
 

@@ -95,8 +95,10 @@ impl Search<'_, '_, '_, '_> {
             }
             of.climbed = bounded.gains.len();
             if let Possible::These(flips) = &of.possible {
-                if !self.bounding.narrow(self.target, &base, flips, &mut of.lines) {
-                    return Step::Ends(Outcome::Closed);
+                match self.bounding.narrow(self.target, &base, flips, &mut of.lines, &self.patience) {
+                    Ok(true) => {}
+                    Ok(false) => return Step::Ends(Outcome::Closed),
+                    Err(obstacle) => return Step::Ends(Outcome::Open(obstacle)),
                 }
                 bounded = self.bound(&mut of);
                 if let Some(outcome) = self.settled(&bounded) {
@@ -157,7 +159,9 @@ impl Search<'_, '_, '_, '_> {
         let mut without = bounded.clone();
         without.gains.remove(0);
         select(&of.base, &mut without, bounded.threshold.max(0.0));
-        let tried = if without.is_positive() { 0 } else { self.signs.tries(self.bounding.tuning.signs) };
+        // Where few sets are left, flips come to an end sooner than units.
+        let few = of.base.left == 1 || bounded.gains.len() <= FEW;
+        let tried = if few || without.is_positive() { 0 } else { self.signs.tries(self.bounding.tuning.signs) };
         let mut signs = match self.by_sign(&of, &bounded, tried) {
             Ok(signs) => signs,
             Err(obstacle) => return Step::Ends(Outcome::Open(obstacle)),
@@ -222,6 +226,9 @@ impl Search<'_, '_, '_, '_> {
         Ok((with, bounded))
     }
 }
+
+/// So few flips are made or not without looking at the signs of units.
+const FEW: usize = 8;
 
 /// A subproblem, and its bound.
 type Part = (Subproblem, Bounded);

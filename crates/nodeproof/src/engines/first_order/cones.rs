@@ -4,14 +4,14 @@
 //! `U = ℓ + u`, `L = ℓ − v` with ℓ what passes through linear units, and u, v ≥ 0, which are sparse:
 //!
 //! ```text
-//! through σ     z ≤ 0:   ℓ' = β ℓ,   u' = β u + (1 − β) relu(U − θ),   v' = β v
-//!               z > 0:   ℓ' = ℓ,     u' = u + (1 − β) relu(−U − θ),    v' = v
-//!               not sure ℓ' = β ℓ,   u' = β u + (1 − β) relu(U),       v' = β v + (1 − β) relu(−L)
+//! activation    z ≤ 0:   ℓ' = β ℓ,   u' = β u + (1 − β) ς relu(U − θ),   v' = β v
+//!               z > 0:   ℓ' = ℓ,     u' = u + (1 − β) ς relu(−U − θ),    v' = v
+//!               not sure ℓ' = β ℓ,   u' = β u + (1 − β) relu(U),         v' = β v + (1 − β) relu(−L)
 //! next layer    ℓ = P ℓ' W,   u = P₊ (u' W₊ + v' W₋) + P₋ (v' W₊ + u' W₋),   v likewise
 //! ```
 //!
-//! with β the slope of σ below 0. The *excess* of the flip at a unit is `(1 − β) relu(U − θ)` where z ≤ 0, and
-//! `(1 − β) relu(−L − θ)` where z > 0.
+//! with β the slope of the activation below 0, and θ and ς the unit's threshold and share (Lemma 36). The *excess* of the flip at a unit
+//! is `(1 − β) ς relu(U − θ)` where z ≤ 0, and `(1 − β) ς relu(−L − θ)` where z > 0.
 
 use std::collections::HashMap;
 use std::ops::Range;

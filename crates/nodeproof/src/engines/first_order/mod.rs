@@ -1,8 +1,8 @@
 //! Bounds of first order: the network is linearised at a base point, and each flip is charged for its own curvature
-//! (Lemmas 22 to 26 and 36 to 43 of `docs/maths.md`).
+//! (Lemmas 22 to 26 and 36 to 44 of `docs/maths.md`).
 //!
-//! No bounds of hidden units are needed, so that the margin of the base itself is the bound with no flips left, and nothing is lost with
-//! the number of layers but what flips lose together.
+//! Bounds of hidden units help where they are known, but none are needed: the margin of the base itself is the bound with no flips left, and
+//! nothing is lost with the number of layers but what flips lose together.
 
 mod base;
 mod bound;

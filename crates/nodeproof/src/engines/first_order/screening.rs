@@ -1,13 +1,15 @@
 //! Finding the flips that may gain much, without a cone for each (Lemma 40 of `docs/maths.md`).
 //!
-//! Coefficients cU on (U)₊ and cL on (−L)₊ of every unit are carried back beside α, as their sum S and difference T:
+//! Coefficients cU on (U)₊ and cL on (−L)₊ of every unit are carried back beside α, as their sum S and difference D:
 //!
 //! ```text
-//! z ≤ 0:   cU = (β + (1 − β) ζ) A + (1 − β) ζ c,   cL = β B          c = (−α)₊,   ζ = (1 − θ / X)₊,
-//! z > 0:   cU = A,   cL = B + (1 − β) ζ c                            A, B = (S ± T) / 2 arriving on (U')₊ and (−L')₊
-//! through a layer: S' = |P|ᵀ S |W|ᵀ,   T' = Pᵀ T Wᵀ
-//! at the attributes: gain ≤ σ W_d · h_n + |W_d| · k_n,   h = T / 2 − w,   k = S / 2.
+//! z ≤ 0:   cU = (β + ζ) a + ζ c,   cL = β b (b if the sign is not sure)   ζ = (1 − β) ς (1 − θ / X)₊,
+//! z > 0:   cU = a,                 cL = b + ζ c                           a, b = (S ± D) / 2, arriving on (U')₊ and (−L')₊
+//! through a layer: S' = |P|ᵀ S |W|ᵀ,   D' = Pᵀ D Wᵀ
+//! at the attributes: gain ≤ σ W_d · h_n + |W_d| · k_n,   h = D / 2 − w,   k = S / 2,
 //! ```
+//!
+//! with c what the excess of a flip costs at the unit (`Linearisation::against`).
 
 use super::base::Base;
 use super::linearisation::Linearisation;

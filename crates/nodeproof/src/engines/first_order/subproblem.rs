@@ -24,9 +24,9 @@ pub(super) struct Subproblem {
 /// Which flips may be made beside those of the base point.
 #[derive(Clone)]
 pub(super) enum Possible {
-    /// No others.
+    /// These alone.
     These(Vec<SlicedFlip>),
-    /// All others; and the gain from which on they are listed at first.
+    /// All but these; and the gain from which on they are listed at first.
     AllBut(Vec<SlicedFlip>, f64),
 }
 

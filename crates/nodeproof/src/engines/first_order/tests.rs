@@ -162,7 +162,8 @@ fn random_lines(
 ) -> Lines {
     let mut lines = tangents(base);
     if random.random_bool(0.5) {
-        assert!(bounding.narrow(target, base, flips, &mut lines), "nothing contradicts the ends");
+        let narrowed = bounding.narrow(target, base, flips, &mut lines, &Patience::endless());
+        assert_eq!(narrowed, Ok(true), "nothing contradicts the ends");
     }
     for (layer, lines) in lines.iter_mut().enumerate() {
         let slope = target.shared.network.layers()[layer].activation().slope();
@@ -367,4 +368,27 @@ fn the_largest_gains_are_found_among_few() {
         }
     });
     assert!(whole > 200 && left_out > 200, "{whole} {left_out}");
+}
+
+/// Flips that exact arithmetic finds to be a witness are kept with their margin, not as a tie.
+#[test]
+fn what_exact_arithmetic_refutes_keeps_its_margin() {
+    let mut refuted = 0;
+    each_target(100, |shared, slice, _| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        let k = ClassId(1 - y.0);
+        let base = Base::clean(&target, y);
+        for set in sets(&base, &target.all_flips(&base)) {
+            let found = attack.margin(slice, y, set.iter().copied());
+            if found.margin.upper() < 0.0 {
+                let mut best = BestAttack::new(attack.margin(slice, y, std::iter::empty()));
+                let mut attacks = Attacks { shared, slice, y, attack: &mut attack, best: &mut best };
+                assert!(!attacks.holds(k, set.iter().copied()));
+                assert!(best.succeeds() && best.margin() < 0.0, "{}", best.margin());
+                refuted += 1;
+            }
+        }
+    });
+    assert!(refuted > 50, "{refuted}");
 }
