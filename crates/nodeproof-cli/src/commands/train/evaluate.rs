@@ -48,12 +48,16 @@ fn mean(values: impl Iterator<Item = u32>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// How the network of `plan` is certified under the budget that it was trained for: with the `fast` engine, but with `tight` from two
-/// hidden layers on, where `fast` proves little.
+/// What the network of `plan` is certified with: the `fast` engine, but `tight` from two hidden layers on, where `fast` proves little.
+pub(super) fn engine(plan: &Plan) -> Engine {
+    if plan.settings.hidden_layers() < 2 { Engine::Fast } else { Engine::Tight }
+}
+
+/// How the network of `plan` is certified under the budget that it was trained for.
 pub(super) fn settings(plan: &Plan, threads: usize) -> CertifySettings {
     let mut settings = CertifySettings::new(plan.settings.budget.clone());
     settings.threads = threads;
-    settings.engine = if plan.settings.hidden_layers() < 2 { Engine::Fast } else { Engine::Tight };
+    settings.engine = engine(plan);
     settings
 }
 

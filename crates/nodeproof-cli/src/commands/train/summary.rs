@@ -112,7 +112,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
 
 /// What the verdicts are by.
 fn engine_in_words(plan: &Plan) -> String {
-    format!("{}; nodeproof certify may decide more nodes", evaluate::settings(plan, 0).engine.name())
+    format!("{}; nodeproof certify may decide more nodes", evaluate::engine(plan).name())
 }
 
 fn steps_in_words(run: &Run) -> String {
@@ -125,10 +125,11 @@ fn time_in_words(time: Time) -> String {
 }
 
 fn radius_in_words(radius: &AverageRadius) -> String {
-    let mut words = format!("{:.2} over all nodes by the engine fast", radius.all);
+    let mut words = format!("{:.2} over all nodes", radius.all);
     for (group, mean) in [("labelled", radius.labelled), ("unlabelled", radius.unlabelled)] {
         words.extend(mean.map(|mean| format!(", {mean:.2} {group}")));
     }
+    words += " (engine fast)";
     if radius.cut_off {
         words += "; ";
         words += CUT_OFF;

@@ -19,6 +19,7 @@ use super::base::Base;
 use super::bound::At;
 use super::lines::Lines;
 use super::target::Target;
+use crate::backward::transposed_term;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::kernels::vectorised;
 use crate::model::{Activation, Source};
@@ -80,8 +81,8 @@ impl Linearisation {
             }
             for (k, term) in layers[layer].terms().iter().enumerate() {
                 if let Source::Layer(source) = term.source() {
-                    let hop = slice.hop(layer, k);
-                    target.tables.carry_back((layer, k), hop, lambda, &mut self.back, &mut below[source]);
+                    let (hop, weight) = (slice.hop(layer, k), target.tables.transposed(layer, k));
+                    transposed_term(hop, |p| p, weight, lambda, &mut self.back, &mut below[source]);
                 }
             }
         }

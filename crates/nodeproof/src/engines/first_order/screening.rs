@@ -14,6 +14,7 @@
 use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
+use crate::backward::transposed_term;
 use crate::certificate::Obstacle;
 use crate::dense::{Matrix, add_scaled};
 use crate::engines::patience::Patience;
@@ -89,6 +90,7 @@ impl Screening {
         vectorised(|| {
             for ((sum, difference), (((&tangent, fall), bent), against)) in carried.zip(units) {
                 let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
+                // The slope below 0 is less than 1.
                 let (on, bend) = (tangent == 1.0, bent * against);
                 let up = if on { a } else { (slope + bent) * a + bend };
                 let down = fall * b + if on { bend } else { 0.0 };
@@ -104,9 +106,11 @@ impl Screening {
             let Source::Layer(source) = term.source() else { continue };
             let hop = slice.hop(layer, k);
             let (below, above) = self.differences.split_at_mut(layer);
-            target.tables.carry_back((layer, k), hop, &above[0], &mut self.back, &mut below[source]);
+            let weight = target.tables.transposed(layer, k);
+            transposed_term(hop, |p| p, weight, &above[0], &mut self.back, &mut below[source]);
             let (below, above) = self.sums.split_at_mut(layer);
-            target.tables.carry_magnitudes_back((layer, k), hop, &above[0], &mut self.back, &mut below[source]);
+            let weight = target.tables.transposed_magnitudes(layer, k);
+            transposed_term(hop, f64::abs, weight, &above[0], &mut self.back, &mut below[source]);
         }
     }
 

@@ -1,86 +1,44 @@
 //! What bounds of first order need of a network, whatever the target and the budget.
 
 use super::reach::Reach;
-use crate::dense::{Matrix, add_scaled};
-use crate::kernels::{add_rows, vectorised};
+use crate::dense::Matrix;
 use crate::model::{Term, Weight};
 use crate::network::Network;
 use crate::search::norm_above;
-use crate::slice::Hop;
 
 /// Tables of a network.
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(super) reach: Reach,
     /// Wᵀ and |W|ᵀ of each term of each layer.
-    turned: Vec<Vec<(Weight, Weight)>>,
+    transposed: Vec<Vec<(Weight, Weight)>>,
     pub(super) by_length: ByLength,
 }
 
 impl Tables {
     pub(crate) fn new(network: &Network) -> Self {
         let layers = network.layers().iter();
-        let turned = |term: &Term| {
-            let turned = transposed(term.weight());
-            let magnitudes = magnitude(&turned);
-            (turned, magnitudes)
+        let both = |term: &Term| {
+            let transposed = transposed(term.weight());
+            let magnitudes = magnitude(&transposed);
+            (transposed, magnitudes)
         };
         Self {
             reach: Reach::of(network),
-            turned: layers.map(|layer| layer.terms().iter().map(turned).collect()).collect(),
+            transposed: layers.map(|layer| layer.terms().iter().map(both).collect()).collect(),
             by_length: ByLength::new(network.attribute_weight()),
         }
     }
 
-    /// Adds `Pᵀ λ Wᵀ` of a term to `below`, where λ are the rows of `above`; `back` is scratch space.
-    pub(super) fn carry_back(
-        &self,
-        (layer, term): (usize, usize),
-        hop: &impl Hop,
-        above: &Matrix,
-        back: &mut Vec<f64>,
-        below: &mut Matrix,
-    ) {
-        carry_back(hop, |p| p, &self.turned[layer][term].0, above, back, below);
+    /// Wᵀ of a term.
+    pub(super) fn transposed(&self, layer: usize, term: usize) -> &Weight {
+        &self.transposed[layer][term].0
     }
 
-    /// Adds `|P|ᵀ λ |W|ᵀ`.
-    pub(super) fn carry_magnitudes_back(
-        &self,
-        (layer, term): (usize, usize),
-        hop: &impl Hop,
-        above: &Matrix,
-        back: &mut Vec<f64>,
-        below: &mut Matrix,
-    ) {
-        carry_back(hop, f64::abs, &self.turned[layer][term].1, above, back, below);
+    /// |W|ᵀ of a term.
+    pub(super) fn transposed_magnitudes(&self, layer: usize, term: usize) -> &Weight {
+        &self.transposed[layer][term].1
     }
-}
-
-/// Adds `Pᵀ λ Wᵀ`, given Wᵀ and what to make of P. It adds up row after row of Wᵀ, which takes less than the inner products of
-/// [`backward::term`](crate::backward::term).
-fn carry_back(
-    hop: &impl Hop,
-    of_p: impl Fn(f64) -> f64,
-    turned: &Weight,
-    above: &Matrix,
-    back: &mut Vec<f64>,
-    below: &mut Matrix,
-) {
-    vectorised(|| {
-        for row in 0..above.rows() {
-            let above = above.row(row);
-            back.clear();
-            match turned {
-                Weight::Dense(turned) => {
-                    back.resize(turned.columns(), 0.0);
-                    add_rows(back, above.iter().enumerate().map(|(unit, &lambda)| (lambda, turned.row(unit))));
-                }
-                Weight::Scalar(factor) => back.extend(above.iter().map(|lambda| factor * lambda)),
-            }
-            hop.row(row).for_each(|(n, p)| add_scaled(below.row_mut(n), of_p(p), back));
-        }
-    });
 }
 
 fn transposed(weight: &Weight) -> Weight {
