@@ -343,9 +343,10 @@ class Certificates(_Results):
 
     @property
     def summary(self) -> dict[str, float | int | None]:
-        """Counts of verdicts, `robust_share`, `mean_margin` (where bounds are known), and `accuracy` (where labels are)."""
+        """Counts of verdicts, `robust_share`, `mean_margin` (if `fast` alone looked at the nodes: the other engines stop once a
+        verdict is known, and means of what they leave say nothing), and `accuracy` (where there are labels)."""
         labelled = self.labels >= 0
-        known = self.margin[np.isfinite(self.margin)]
+        known = self.margin[np.isfinite(self.margin)] if (self.engines == "fast").all() else np.empty(0)
         return {
             "nodes": len(self),
             "robust": int(self.robust.sum()),

@@ -67,7 +67,9 @@ def test_progress_is_told_and_may_stop_the_work() -> None:
 def test_ctrl_c_ends_the_work_at_once() -> None:
     program = textwrap.dedent(
         f"""
-        import sys, time
+        import signal, sys
+        # What is started in the background inherits that Ctrl-C is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.path.insert(0, {os.path.dirname(__file__)!r})
         from test_work import slow
         import nodeproof

@@ -233,6 +233,23 @@ impl Certificate {
     pub fn margin(&self) -> Bound {
         smallest(&self.margins).1
     }
+
+    /// Takes over those of other bounds on the same margins that say more. An undecided node gets the smallest of them as its lower
+    /// bound, or is robust after all.
+    pub fn raise(&mut self, margins: &[Option<Bound>]) {
+        for (known, other) in self.margins.iter_mut().zip(margins) {
+            if let (Some(known), Some(other)) = (known, other) {
+                *known = known.max(*other);
+            }
+        }
+        let worst;
+        (self.worst_class, worst) = smallest(&self.margins);
+        match &mut self.evidence {
+            Evidence::Open { .. } if worst.is_positive() => self.evidence = Evidence::Robust,
+            Evidence::Open { lower, .. } => *lower = lower.max(worst),
+            Evidence::Robust | Evidence::Witness(_) => {}
+        }
+    }
 }
 
 /// The class with the smallest bound, the first of several, and that bound.
@@ -263,6 +280,20 @@ mod tests {
             }
         }
         assert_eq!(ascending.map(Bound::is_positive), [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn other_bounds_raise_margins() {
+        let open = Evidence::Open { lower: Bound::Unknown, upper: Some(0.5), because: Some(Obstacle::Time) };
+        let margins = vec![None, Some(Bound::Unknown), Some(Bound::AtLeast(2.0))];
+        let mut certificate = Certificate::new(NodeId(0), ClassId(0), ClassId(0), open, margins);
+        certificate.raise(&[None, Some(Bound::AtLeast(-1.0)), Some(Bound::AtLeast(1.0))]);
+        assert_eq!(certificate.margins, [None, Some(Bound::AtLeast(-1.0)), Some(Bound::AtLeast(2.0))]);
+        assert_eq!((certificate.worst_class, certificate.verdict()), (ClassId(1), Verdict::Undecided));
+        assert!(matches!(certificate.evidence, Evidence::Open { lower: Bound::AtLeast(-1.0), .. }));
+        certificate.raise(&[None, Some(Bound::Positive), None]);
+        assert_eq!((certificate.margin(), certificate.verdict()), (Bound::Positive, Verdict::Robust));
+        assert_eq!(certificate.margins[2], Some(Bound::AtLeast(2.0)), "no bound takes none away");
     }
 
     #[test]

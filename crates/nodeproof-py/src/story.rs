@@ -66,6 +66,7 @@ pub(crate) fn explain<'py>(
     Ok((PyCertificates(certificates), radii.map(PyRadii), logits.into_pyarray(py), words))
 }
 
+/// The certificate of a node, with margins that tell how close it is to falling.
 fn certified(certifier: &Certifier, node: NodeId, watch: &Watch) -> Result<Certificate, Failure> {
     let mut found = None;
     let finish = certifier.certify_each(&[node], |event| {
@@ -74,7 +75,11 @@ fn certified(certifier: &Certifier, node: NodeId, watch: &Watch) -> Result<Certi
         }
         go_on(watch)
     })?;
-    found.filter(|_| finish == Finish::Complete).ok_or(Failure::Stopped)
+    let mut certificate = found.filter(|_| finish == Finish::Complete).ok_or(Failure::Stopped)?;
+    match certifier.raise_margins(&mut certificate, || go_on(watch))? {
+        Finish::Complete => Ok(certificate),
+        _ => Err(Failure::Stopped),
+    }
 }
 
 fn radius_of(

@@ -1,5 +1,7 @@
 //! `nodeproof explain`: the story of one node.
 
+use std::ops::ControlFlow;
+
 use nodeproof::{Certificate, Certifier, Network, Radius};
 use nodeproof_report::story::Story;
 
@@ -15,9 +17,10 @@ use crate::{budget, engine, lists, terminal, words};
 pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let question = read(arguments)?;
     let certifier = question.certifier()?;
-    for certificate in &certifier.certify(&question.nodes).map_err(words::certifying)? {
-        let radius = radius(&certifier, certificate, question.settings.budget.global())?;
-        let story = tell(&question, certificate, radius.as_ref())?;
+    for mut certificate in certifier.certify(&question.nodes).map_err(words::certifying)? {
+        let _ = certifier.raise_margins(&mut certificate, || ControlFlow::Continue(())).map_err(words::certifying)?;
+        let radius = radius(&certifier, &certificate, question.settings.budget.global())?;
+        let story = tell(&question, &certificate, radius.as_ref())?;
         let text = if arguments.print.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {

@@ -21,8 +21,8 @@ pub(crate) struct Sight {
     /// Which of the splits, and which phase, where there are several.
     pub(crate) place: String,
     pub(crate) loss: f64,
-    /// The share of nodes that are robust, by what the last steps saw.
-    pub(crate) robust_share: Option<f64>,
+    /// The share of nodes whose worst-case margin was above 0 in the last steps.
+    pub(crate) positive_share: Option<f64>,
     pub(crate) labelled: GroupSight,
     pub(crate) unlabelled: GroupSight,
 }
@@ -59,7 +59,7 @@ impl Sight {
 
     fn first_line(&self, gap: &str) -> String {
         let place = if self.place.is_empty() { String::new() } else { format!("{}{gap}", self.place) };
-        format!("{place}loss {:.3}{gap}robust {}", self.loss, percent(self.robust_share))
+        format!("{place}loss {:.3}{gap}margins > 0: {}", self.loss, percent(self.positive_share))
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
         Sight {
             place: "split 12/20, phase 1/2".to_owned(),
             loss: 12.3456,
-            robust_share: Some(0.5),
+            positive_share: Some(0.5),
             labelled: GroupSight { accuracy: Some(1.0), margin: Some(-12.3456) },
             unlabelled: GroupSight::default(),
         }
@@ -179,7 +179,7 @@ mod tests {
         }
         let mut sight = Sight { place: "phase 1/2".to_owned(), ..sight() };
         let line = sight.line(1000, 1400);
-        assert_eq!(line, "step 1000/1400  phase 1/2  loss 12.346  robust 50.0%  accuracy 100.0% labelled");
+        assert_eq!(line, "step 1000/1400  phase 1/2  loss 12.346  margins > 0: 50.0%  accuracy 100.0% labelled");
         sight.unlabelled.accuracy = Some(0.75);
         assert!(sight.line(40, 400).ends_with("accuracy 75.0% unlabelled"));
     }

@@ -27,6 +27,8 @@ pub struct Tally {
     pub correct: usize,
     margins: f64,
     known_margins: usize,
+    /// Nodes that an engine beyond `fast` looked at.
+    beyond_fast: usize,
 }
 
 impl Tally {
@@ -43,14 +45,15 @@ impl Tally {
             self.margins += margin.value();
             self.known_margins += 1;
         }
+        self.beyond_fast += usize::from(certificate.engine != Engine::Fast);
         self.labelled += usize::from(certificate.label.is_some());
         self.correct += usize::from(certificate.label == Some(certificate.predicted));
     }
 
-    /// The mean of the nodes' smallest lower bounds, as far as they are known; a margin that is positive, by how much is
-    /// not known, counts as 0.
+    /// The mean of the nodes' smallest lower bounds, as far as they are known. `None` where an engine beyond `fast` looked at a node:
+    /// these stop once a verdict is known, and means of what they leave say nothing.
     pub fn mean_margin(&self) -> Option<f64> {
-        (self.known_margins > 0).then(|| self.margins / self.known_margins as f64)
+        (self.known_margins > 0 && self.beyond_fast == 0).then(|| self.margins / self.known_margins as f64)
     }
 
     /// The numbers with their shares.
@@ -67,18 +70,25 @@ impl Tally {
         }
     }
 
-    fn row(&self, name: &str) -> Vec<String> {
+    fn row(&self, name: &str, columns: Columns) -> Vec<String> {
         let share = |count| format!("{count} {:>5}", text::percentage(count, self.nodes));
-        vec![
-            name.to_owned(),
-            self.nodes.to_string(),
-            share(self.robust),
-            share(self.nonrobust),
-            share(self.undecided),
-            self.mean_margin().map_or("–".into(), |margin| format!("{margin:.3}")),
-            text::percentage(self.correct, self.labelled),
-        ]
+        let mut row = vec![name.to_owned(), self.nodes.to_string()];
+        row.extend([self.robust, self.nonrobust, self.undecided].map(share));
+        if columns.margin {
+            row.push(self.mean_margin().map_or("–".into(), |margin| format!("{margin:.3}")));
+        }
+        if columns.accuracy {
+            row.push(text::percentage(self.correct, self.labelled));
+        }
+        row
     }
+}
+
+/// The columns of a table that are there if they say something.
+#[derive(Clone, Copy)]
+struct Columns {
+    margin: bool,
+    accuracy: bool,
 }
 
 /// What a group of nodes comes to.
@@ -180,20 +190,21 @@ impl Summary {
         &self.obstacles
     }
 
-    /// The table: a row for all nodes, and one for each part of the split that is not empty. Accuracy is there if nodes have
-    /// labels.
+    /// The table: a row for all nodes, and one for each part of the split that is not empty. The mean margin is there if it is known,
+    /// accuracy if nodes have labels.
     pub fn table(&self) -> String {
-        let header = ["", "\nnodes", "\nrobust", "\nnonrobust", "\nundecided", "mean\nmargin", "\naccuracy"];
-        let mut rows = vec![self.all.row("all")];
+        let columns = Columns { margin: self.all.mean_margin().is_some(), accuracy: self.all.labelled > 0 };
+        let mut header = vec!["", "\nnodes", "\nrobust", "\nnonrobust", "\nundecided"];
+        header.extend(columns.margin.then_some("mean\nmargin"));
+        header.extend(columns.accuracy.then_some("\naccuracy"));
+        if !columns.margin {
+            header.iter_mut().for_each(|title| *title = title.trim_start());
+        }
+        let mut rows = vec![self.all.row("all", columns)];
         let parts = [("labelled", &self.labelled), ("unlabelled", &self.unlabelled)];
         let some = |part: &Tally| part.nodes > 0 && part.nodes < self.all.nodes;
-        rows.extend(parts.into_iter().filter(|(_, part)| some(part)).map(|(name, part)| part.row(name)));
-        let mut header: Vec<String> = header.map(str::to_owned).to_vec();
-        if self.all.labelled == 0 {
-            header.pop();
-            rows.iter_mut().for_each(|row| drop(row.pop()));
-        }
-        text::table("lrrrrrr", Some(header), rows)
+        rows.extend(parts.into_iter().filter(|(_, part)| some(part)).map(|(name, part)| part.row(name, columns)));
+        text::table("lrrrrrr", Some(header.into_iter().map(str::to_owned).collect()), rows)
     }
 
     /// What they make the model worth.
@@ -282,6 +293,12 @@ mod tests {
         }
         assert_eq!(summary.settled().in_words(Engine::Complete), "complete; settled by fast 1, tight 0, complete 1");
         assert_eq!(summary.settled().in_words(Engine::Fast), "fast; settled by fast 1");
+        assert_eq!(
+            summary.table(),
+            "     nodes   robust  nonrobust  undecided\n\
+             ─────────────────────────────────────────\n\
+             all      3  1 33.3%    1 33.3%    1 33.3%\n"
+        );
     }
 
     #[test]
@@ -293,6 +310,10 @@ mod tests {
             tally.add(&certificate);
         }
         assert_eq!((tally.mean_margin(), tally.undecided), (Some(0.5), 3));
+        let mut certificate = certificate(0, Verdict::Robust, None);
+        certificate.engine = Engine::Tight;
+        tally.add(&certificate);
+        assert_eq!(tally.mean_margin(), None, "it may be any bound above 0");
     }
 
     #[test]

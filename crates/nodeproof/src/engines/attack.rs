@@ -2,7 +2,7 @@
 
 use crate::dense::{Matrix, add_scaled};
 use crate::forward::{self, Link, Values};
-use crate::ids::ClassId;
+use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Source, Term, Weight};
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, gamma_after, magnitude};
@@ -19,6 +19,8 @@ pub(crate) struct Attack<'a> {
     layers: Vec<Matrix>,
     sums: Vec<f64>,
     one: Matrix,
+    /// Those of the target that was looked at last.
+    errors: Option<MarginErrors>,
 }
 
 /// The smallest margin under some flips.
@@ -40,6 +42,7 @@ impl<'a> Attack<'a> {
             layers: shared.network.layers().iter().map(|_| Matrix::default()).collect(),
             sums: Vec::new(),
             one: Matrix::from_values(1, 1, vec![1.0]),
+            errors: None,
         }
     }
 
@@ -59,7 +62,11 @@ impl<'a> Attack<'a> {
         let closest = others.reduce(|a, b| if logits[b] > logits[a] { b } else { a });
         let class = ClassId(closest.unwrap_or_else(|| unreachable!("a model has at least two classes")) as u32);
         let value = logits[y.index()] - logits[class.index()];
-        let error = margin_error(self.shared, slice, y, class) + self.shared.overflow_error;
+        if self.errors.as_ref().is_none_or(|errors| errors.target != slice.target()) {
+            self.errors = Some(MarginErrors::new(self.shared, slice));
+        }
+        let error = self.errors.as_ref().map_or(f64::INFINITY, |errors| errors.of(self.shared, y, class));
+        let error = error + self.shared.overflow_error;
         AttackMargin { class, margin: Approximate { value, error } }
     }
 
@@ -124,47 +131,69 @@ impl<'a> Attack<'a> {
     }
 }
 
-/// How far `logit_y − logit_k` may be off by rounding, under any admissible flips (Lemma 32e).
+/// How far differences of a target's logits may be off by rounding, under any admissible flips (Lemma 32e).
 ///
-/// With h and ε the bounds and errors of what terms of the last layer read,
+/// With h and ε the bounds and errors of what terms of the last layer read, that of y and k is
 /// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
 /// of the attributes.
-pub(super) fn margin_error(shared: &Shard, slice: &Slice, y: ClassId, k: ClassId) -> f64 {
-    let Shard { network, region, bounds, .. } = shared;
-    let (y, k) = (y.index(), k.index());
-    let layer = network.layers().len() - 1;
-    let last = &network.layers()[layer];
-    let others = last.terms().iter().enumerate().filter(|(_, term)| term.source() != Source::Attributes);
-    let length = |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
-    let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
-    let mut error = match &bounds.attribute_errors[layer] {
-        None => gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),
-        Some(error) => {
-            let place = region.level(layer + 1).place(slice.level(layer + 1)[0]);
-            2.0 * (error.gammas[place] + gamma) * (error.magnitude(place, y) + error.magnitude(place, k))
-        }
-    };
-    for (i, term) in others {
-        let weight = |j| magnitude(weight_at(term.weight(), j, y).abs() + weight_at(term.weight(), j, k).abs());
-        let hop = slice.hop(layer, i).row(0);
-        match term.source() {
-            Source::Attributes => {}
-            Source::Ones => {
+#[derive(Debug)]
+pub(super) struct MarginErrors {
+    target: NodeId,
+    gamma: f64,
+    /// For each term of the last layer that reads no attributes the sums over m, one for each unit that it reads.
+    sums: Vec<(usize, Vec<f64>)>,
+}
+
+impl MarginErrors {
+    /// Those of the target of a slice.
+    pub(super) fn new(shared: &Shard, slice: &Slice) -> Self {
+        let Shard { network, region, bounds, .. } = shared;
+        let layer = network.layers().len() - 1;
+        let terms = network.layers()[layer].terms().iter().enumerate();
+        let others = terms.filter(|(_, term)| term.source() != Source::Attributes);
+        let length =
+            |(i, term): (usize, &Term)| slice.hop(layer, i).row_length(0) + network.model().width(term.source());
+        let gamma = gamma_after(others.clone().map(length).sum::<usize>() + 16);
+        let sums = others.map(|(i, term)| {
+            let hop = slice.hop(layer, i).row(0);
+            let Source::Layer(source) = term.source() else {
                 let sum: f64 = hop.map(|(_, p)| p.abs()).sum();
-                error += gamma * magnitude(weight(0) * sum);
-            }
-            Source::Layer(source) => {
-                let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
-                let level = region.level(source + 1);
-                let hop = hop.filter(|&(_, p)| p != 0.0).map(|(n, p)| (level.place(slice.level(source + 1)[n]), p));
-                for (place, p, j) in hop.flat_map(|(place, p)| (0..below.lo.columns()).map(move |j| (place, p, j))) {
+                return (i, vec![gamma * magnitude(sum)]);
+            };
+            let (below, activation) = (&bounds.layers[source], network.layers()[source].activation());
+            let mut sums = vec![0.0; below.lo.columns()];
+            for (n, p) in hop.filter(|&(_, p)| p != 0.0) {
+                let place = region.level(source + 1).place(slice.level(source + 1)[n]);
+                for (j, sum) in sums.iter_mut().enumerate() {
                     let largest = magnitude(below.largest(activation, place, j));
-                    error += weight(j) * magnitude(p * (2.0 * below.error.unit(place, j) + gamma * largest));
+                    *sum += magnitude(p * (2.0 * below.error.unit(place, j) + gamma * largest));
                 }
             }
-        }
+            (i, sums)
+        });
+        Self { target: slice.target(), gamma, sums: sums.collect() }
     }
-    error
+
+    /// That of `logit_y − logit_k`.
+    pub(super) fn of(&self, shared: &Shard, y: ClassId, k: ClassId) -> f64 {
+        let Shard { network, region, bounds, .. } = shared;
+        let (y, k, layer) = (y.index(), k.index(), network.layers().len() - 1);
+        let last = &network.layers()[layer];
+        let mut error = match &bounds.attribute_errors[layer] {
+            None => self.gamma * (magnitude(last.bias()[y]) + magnitude(last.bias()[k])),
+            Some(error) => {
+                let place = region.level(layer + 1).place(self.target.0);
+                2.0 * (error.gammas[place] + self.gamma) * (error.magnitude(place, y) + error.magnitude(place, k))
+            }
+        };
+        for (i, sums) in &self.sums {
+            let weight = last.terms()[*i].weight();
+            for (j, sum) in sums.iter().enumerate() {
+                error += magnitude(weight_at(weight, j, y).abs() + weight_at(weight, j, k).abs()) * sum;
+            }
+        }
+        error
+    }
 }
 
 /// The terms of a layer that read other layers, and the constant if it is given.

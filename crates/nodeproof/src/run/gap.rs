@@ -1,11 +1,12 @@
-//! How far a lower bound and the best attack are apart.
+//! How far a lower bound and the best attack are apart, and margins that tell how close a node is to falling.
 
 use std::ops::ControlFlow;
 
 use super::certifier::{Certifier, Progress};
 use super::{CertifyError, Finish};
-use crate::certificate::Bound;
+use crate::certificate::{Bound, Certificate};
 use crate::ids::NodeId;
+use crate::settings::Engine;
 
 /// The smallest margin of a node over all admissible sets and all other classes, from both sides: what the paper calls the
 /// dual and the primal.
@@ -28,7 +29,7 @@ impl Gap {
 }
 
 impl Certifier<'_> {
-    /// The gap of each of `nodes`, in this order, whatever its verdict: of [`Engine::Fast`](crate::Engine::Fast) between its
+    /// The gap of each of `nodes`, in this order, whatever its verdict: of [`Engine::Fast`] between its
     /// bound and the flips that attain it; of the other engines after the bound was raised as far as it goes without branching.
     ///
     /// The observer hears how many nodes are done; it may break off, and the result is `None`.
@@ -52,5 +53,33 @@ impl Certifier<'_> {
             },
         )?;
         Ok((finish == Finish::Complete).then_some(gaps))
+    }
+
+    /// Raises the margins of a certificate as far as they go without branching. Engines beyond [`Engine::Fast`]
+    /// stop once a verdict is known, and leave margins that are positive, but say little, or none at all; these tell how close the
+    /// node is to falling. The verdict stays what it is.
+    ///
+    /// The observer hears that it goes on; it may break off, and the certificate stays as it is.
+    ///
+    /// # Errors
+    /// If the node does not exist or the settings do not fit the graph.
+    pub fn raise_margins(
+        &self,
+        certificate: &mut Certificate,
+        mut observer: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        if self.settings.engine == Engine::Fast {
+            return Ok(Finish::Complete);
+        }
+        self.each(
+            &[certificate.node],
+            |worker, node| worker.without_branching(node).0,
+            |progress| {
+                if let Progress::Done(margins) = progress {
+                    certificate.raise(&margins);
+                }
+                observer()
+            },
+        )
     }
 }

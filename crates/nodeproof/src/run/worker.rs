@@ -91,6 +91,12 @@ impl<'a> Worker<'a> {
 
     /// Bound and best attack, both as good as they get without branching.
     pub(super) fn gap(&mut self, node: NodeId) -> Gap {
+        let (margins, best) = self.without_branching(node);
+        Gap { node, lower: smallest(&margins).1, upper: finite(best) }
+    }
+
+    /// The bounds of all margins and the smallest margin of an attack, as good as they get without branching, whatever the verdict.
+    pub(super) fn without_branching(&mut self, node: NodeId) -> (Vec<Option<Bound>>, f64) {
         let patience = self.effort.patience(Instant::now(), self.stopped);
         let (classes, class) = (self.shard.logits(node).len(), self.class(node));
         let slice = self.slicer.slice(node);
@@ -108,7 +114,7 @@ impl<'a> Worker<'a> {
                 Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
             first_order::tighten(&mut margins, &mut attacks, patience);
         }
-        Gap { node, lower: smallest(&margins).1, upper: finite(best.margin()) }
+        (margins, best.margin())
     }
 
     /// The verdict on a target: from the `fast` engine, or, where it leaves the target open, from the others.

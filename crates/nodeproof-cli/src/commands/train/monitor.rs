@@ -61,7 +61,7 @@ impl<'a> Monitor<'a> {
         }
         self.sight.place = self.place(step.phase);
         self.sight.loss = step.loss;
-        smooth(&mut self.sight.robust_share, step.robust_share);
+        smooth(&mut self.sight.positive_share, step.robust_share);
         smooth(&mut self.sight.labelled.margin, step.labelled_margin);
         smooth(&mut self.sight.unlabelled.margin, step.unlabelled_margin);
         if self.progress.wants_a_look(step.step) {
@@ -76,7 +76,7 @@ impl<'a> Monitor<'a> {
         if let Some(sample) = &self.sample {
             let (labelled, unlabelled) = (sample.labelled(model)?, sample.unlabelled(model)?);
             let robust = (labelled.robust + unlabelled.robust) as f64;
-            self.sight.robust_share = Some(robust / (labelled.nodes + unlabelled.nodes).max(1) as f64);
+            self.sight.positive_share = Some(robust / (labelled.nodes + unlabelled.nodes).max(1) as f64);
             self.sight.labelled = GroupSight { margin: labelled.margin, ..self.sight.labelled };
             self.sight.unlabelled = GroupSight { margin: unlabelled.margin, ..self.sight.unlabelled };
         }

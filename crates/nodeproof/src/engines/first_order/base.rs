@@ -1,5 +1,6 @@
 //! A base point: the attributes with some flips made, around which the network is linearised.
 
+use super::lines::{Line, Lines};
 use super::target::Target;
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
@@ -48,6 +49,15 @@ impl Unit {
         let used = (1.0 / share - 1.0) * beyond * (1.0 + SLACK);
         let threshold = (sure * (1.0 - SLACK) - used) * (1.0 - SLACK) / left.max(1) as f64;
         if threshold >= 0.0 { Self { threshold, share, ..self } } else { self }
+    }
+
+    /// With the ends of a line, and a share of 0 if these, or the line's sign, keep it from getting beyond 0.
+    fn narrowed(mut self, line: &Line) -> Self {
+        self.ends = (self.ends.0.max(line.ends.0), self.ends.1.min(line.ends.1));
+        if self.is_sure && (self.beyond() <= 0.0 || line.phase == Some(self.on)) {
+            (self.threshold, self.share) = (f64::INFINITY, 0.0);
+        }
+        self
     }
 
     /// The slope of the activation at z.
@@ -149,6 +159,20 @@ impl Base {
         self.unsure.push(unsure);
     }
 
+    /// The same with what `lines` know of its units in all sets: narrower ends, and signs that are those of the base point.
+    pub(super) fn narrowed(mut self, target: &Target, lines: &Lines) -> Self {
+        for layer in 0..target.hidden() {
+            let activation = target.shared.network.layers()[layer].activation();
+            let units = self.units[layer].values_mut().iter_mut().zip(self.bent[layer].values_mut());
+            let lines = lines[layer].values().iter().zip(target.reach[layer].values());
+            for ((unit, bent), (line, &reach)) in units.zip(lines) {
+                *unit = unit.narrowed(line);
+                *bent = unit.bent(activation, reach);
+            }
+        }
+        self
+    }
+
     /// Gives a unit another share: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
     /// have the least excess together.
     pub(super) fn tune(&mut self, target: &Target, layer: usize, row: usize, j: usize, moves: &[f64]) {
@@ -156,7 +180,7 @@ impl Base {
         let unit = &mut self.units[layer].row_mut(row)[j];
         let (activation, reach) = (target.shared.network.layers()[layer].activation(), target.reach[layer].get(row, j));
         let (beyond, sure) = (unit.beyond(), z.abs() - error);
-        if !unit.is_sure || beyond <= 0.0 {
+        if !unit.is_sure || unit.share == 0.0 {
             return;
         }
         let whole = Unit::new(z, sure, unit.ends, left);

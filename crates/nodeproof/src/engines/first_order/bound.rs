@@ -1,6 +1,5 @@
 //! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::base::Base;
@@ -10,9 +9,9 @@ use super::linearisation::Linearisation;
 use super::lines::Lines;
 use super::screening::Screening;
 use super::target::Target;
+use super::{LOWER, RAISE};
 use crate::certificate::Obstacle;
 use crate::dense::Matrix;
-use crate::engines::attack::margin_error;
 use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::model::Activation;
@@ -27,6 +26,8 @@ const FALL: f64 = 0.75;
 /// The first threshold is at least this part of what each flip may gain for the bound to stay above 0. A bound that is positive then
 /// is not looked at again, though it may be far below the margin.
 const FIRST_SHARE: f64 = 0.98;
+/// The last threshold is this part of the largest bound of a gain.
+const SMALLEST_SHARE: f64 = 1e-9;
 
 /// What costs time and what saves it; results are right whatever the numbers.
 #[derive(Debug, Clone, Copy)]
@@ -51,23 +52,6 @@ pub(super) struct At<'p, 't> {
     pub(super) target: &'p Target<'t>,
     pub(super) base: &'p Base,
     pub(super) pair: (ClassId, ClassId),
-    /// What the margin of any set of flips may be off by as computed.
-    pub(super) error: f64,
-}
-
-/// What the margins of each class may be off by as computed, under any admissible flips; each is computed once.
-pub(super) struct MarginErrors(Vec<OnceCell<f64>>);
-
-impl MarginErrors {
-    pub(super) fn new(classes: usize) -> Self {
-        Self(vec![OnceCell::new(); classes])
-    }
-
-    /// Where a margin is bounded, with its error.
-    pub(super) fn at<'p, 't>(&self, target: &'p Target<'t>, base: &'p Base, pair: (ClassId, ClassId)) -> At<'p, 't> {
-        let error = || margin_error(target.shared, target.slice, pair.0, pair.1);
-        At { target, base, pair, error: *self.0[pair.1.index()].get_or_init(error) }
-    }
 }
 
 /// Bounds one pair of classes around one base point after the other.
@@ -111,7 +95,7 @@ impl Bounding {
         self.screening.compute(target, base, &self.linear);
         let largest = self.screening.largest(base, target.tables.by_length.longest());
         // As many flips as are left gain at least this.
-        let least = steepest.map_or(0.0, |(_, last)| last * (1.0 - 1e-9));
+        let least = steepest.map_or(0.0, |(_, last)| last * LOWER);
         let first = share.max(if least > 0.0 { least } else { 0.5 * largest });
         let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
         if threshold.is_nan() || threshold <= 0.0 {
@@ -143,7 +127,7 @@ impl Bounding {
             }
             threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
             // NaN, too, is no reason to go on.
-            let goes_on = threshold > 1e-9 * largest && threshold > f64::MIN_POSITIVE;
+            let goes_on = threshold > SMALLEST_SHARE * largest && threshold > f64::MIN_POSITIVE;
             if !goes_on {
                 return bounded;
             }
@@ -151,7 +135,7 @@ impl Bounding {
     }
 
     /// `bounded` with every flip that a counterexample may have listed, given what it was computed with.
-    pub(super) fn complete(
+    pub(super) fn list_needed(
         &mut self,
         at: At,
         lines: &Lines,
@@ -160,8 +144,8 @@ impl Bounding {
         patience: &Patience,
     ) -> Bounded {
         let At { target, base, .. } = at;
-        let mut complete = bounded.clone();
-        let threshold = bounded.needed() * (1.0 - 1e-9);
+        let mut all = bounded.clone();
+        let threshold = bounded.needed() * LOWER;
         self.linear.compute(at, Some(lines));
         self.screening.compute(target, base, &self.linear);
         let listed = self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
@@ -172,13 +156,13 @@ impl Bounding {
             self.gains(target, base, listed.iter().map(|&(_, flip)| flip), patience).map(Some)
         });
         match listed {
-            Ok(Some(gains)) => complete.gains = gains,
-            Ok(None) => return complete,
-            Err(obstacle) => return complete.unknown(Some(obstacle)),
+            Ok(Some(gains)) => all.gains = gains,
+            Ok(None) => return all,
+            Err(obstacle) => return all.unknown(Some(obstacle)),
         }
-        (complete.threshold, complete.asked) = (threshold, threshold);
-        select(base, &mut complete, threshold);
-        complete
+        (all.threshold, all.asked) = (threshold, threshold);
+        select(base, &mut all, threshold);
+        all
     }
 
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
@@ -187,7 +171,7 @@ impl Bounding {
         let linear = &self.linear;
         let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
         let mut rows: Vec<Row> =
-            norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * (1.0 + 1e-9))).collect();
+            norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * RAISE)).collect();
         sort_rows(&mut rows);
         let query = |position: usize, z: &mut [f64]| {
             linear.write_gradient(target, position, z);
@@ -293,13 +277,14 @@ impl Bounding {
                 }
             }
         }
+        let keep_moves = self.cones.keep_moves;
         for &flip in selected {
-            self.cones.moves(target, base, flip, |unit, (lower, upper)| {
+            for &(unit, (lower, upper)) in self.cones.moves(target, base, flip) {
                 if let Some(moves) = moves.get_mut(&unit) {
                     let (layer, at) = target.unit(unit);
                     moves.push(if base.units[layer].values()[at].on { -lower } else { upper });
                 }
-            });
+            }
         }
         let mut tuned = base.clone();
         for (unit, moves) in moves {
@@ -308,6 +293,7 @@ impl Bounding {
             tuned.tune(target, layer, at / units, at % units, &moves);
         }
         self.cones.clear();
+        self.cones.keep_moves = keep_moves;
         tuned
     }
 
@@ -322,25 +308,27 @@ impl Bounding {
         patience: &Patience,
     ) -> Result<bool, Obstacle> {
         let mut counts = vec![0u32; self.linear.against.len() + 1];
-        let mut moves: Vec<(u32, (f64, f64))> = Vec::new();
         for &flip in listed {
-            // They are kept twice for a while, once sorted.
-            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + 2 * size_of_val(&moves[..])) {
+            let moves = self.cones.moves(target, base, flip);
+            moves.iter().for_each(|&(unit, _)| counts[unit as usize + 1] += 1);
+            if let Some(obstacle) = patience.obstacle(self.cones.bytes()) {
                 return Err(obstacle);
             }
-            self.cones.moves(target, base, flip, |unit, range| {
-                moves.push((unit, range));
-                counts[unit as usize + 1] += 1;
-            });
         }
         for unit in 1..counts.len() {
             counts[unit] += counts[unit - 1];
         }
-        let mut sorted = vec![(0.0, 0.0); moves.len()];
+        let total = counts[counts.len() - 1] as usize;
+        if let Some(obstacle) = patience.obstacle(self.cones.bytes() + total * size_of::<(f64, f64)>()) {
+            return Err(obstacle);
+        }
+        let mut sorted = vec![(0.0, 0.0); total];
         let mut next = counts.clone();
-        for (unit, range) in moves {
-            sorted[next[unit as usize] as usize] = range;
-            next[unit as usize] += 1;
+        for &flip in listed {
+            for &(unit, range) in self.cones.moves(target, base, flip) {
+                sorted[next[unit as usize] as usize] = range;
+                next[unit as usize] += 1;
+            }
         }
         let gamma = gamma_after(target.roundings());
         let mut side: Vec<f64> = Vec::new();
@@ -357,7 +345,12 @@ impl Bounding {
         let layers = target.shared.network.layers().iter().enumerate().take(target.hidden());
         for (layer, of) in layers.filter(|(_, of)| of.activation() != Activation::None) {
             let (first, units) = (target.first_unit[layer], of.units());
+            let of_base = base.units[layer].values();
             for (at, line) in lines[layer].values_mut().iter_mut().enumerate() {
+                if of_base[at].share == 0.0 {
+                    line.phase = Some(of_base[at].on);
+                    continue;
+                }
                 let range = &sorted[counts[first + at] as usize..counts[first + at + 1] as usize];
                 let (z, error) = (base.z[layer].values()[at], target.error(layer, at / units, at % units));
                 let (up, down) = (most(range, |&(_, upper)| upper), most(range, |&(lower, _)| -lower));

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use super::base::Base;
+use super::bound::At;
 use super::bounded::{Bounded, select};
 use super::search::{Outcome, Search};
 use super::subproblem::{Possible, Subproblem};
@@ -17,6 +18,7 @@ impl Search<'_, '_, '_, '_> {
     /// Looks at a subproblem, and at what it is split into, until all is closed. What is known of the margin if a limit is reached.
     pub(super) fn branch(&mut self, first: Subproblem, bounded: Bounded) -> (Outcome, Bound) {
         self.held += first.bytes();
+        self.bounding.cones.keep_moves = true;
         let mut open = vec![(first, bounded)];
         while let Some((of, bounded)) = open.pop() {
             self.held -= of.bytes();
@@ -51,7 +53,10 @@ impl Search<'_, '_, '_, '_> {
 
     /// Looks at a subproblem with a bound that may decide it, drops flips and makes others as long as that helps, or splits it.
     fn look(&mut self, mut of: Subproblem, mut bounded: Bounded) -> Step {
-        if self.around.as_ref().is_none_or(|base| !Rc::ptr_eq(base, &of.base)) {
+        if let Some(cones) = of.cones.take() {
+            self.bounding.cones.put_back(cones);
+            self.around = Some(Rc::clone(&of.base));
+        } else if self.around.as_ref().is_none_or(|base| !Rc::ptr_eq(base, &of.base)) {
             self.bounding.cones.clear();
             self.around = Some(Rc::clone(&of.base));
         }
@@ -62,7 +67,7 @@ impl Search<'_, '_, '_, '_> {
             if let Some(obstacle) = self.patience.obstacle(self.held + of.bytes() + self.bounding.cones.bytes()) {
                 return Step::Ends(Outcome::Open(obstacle));
             }
-            let (base, k) = (Rc::clone(&of.base), of.pair.1);
+            let (mut base, k) = (Rc::clone(&of.base), of.pair.1);
             // NaN, too, is for exact arithmetic.
             let is_sure = base.margin(k) > bounded.error;
             if !is_sure && !self.attacks.holds(k, base.flips.iter().copied()) {
@@ -100,6 +105,10 @@ impl Search<'_, '_, '_, '_> {
                     Ok(false) => return Step::Ends(Outcome::Closed),
                     Err(obstacle) => return Step::Ends(Outcome::Open(obstacle)),
                 }
+                let narrowed = Base::clone(&base).narrowed(self.target, &of.lines);
+                of.base = Rc::new(self.bounding.tuned(self.target, &narrowed, &bounded.selected));
+                base = Rc::clone(&of.base);
+                self.around = Some(Rc::clone(&of.base));
                 bounded = self.bound(&mut of);
                 if let Some(outcome) = self.settled(&bounded) {
                     return Step::Ends(outcome);
@@ -128,9 +137,9 @@ impl Search<'_, '_, '_, '_> {
             }
         }
         let Possible::AllBut(excluded, threshold) = &mut of.possible else { return None };
-        let at = self.errors.at(self.target, &of.base, of.pair);
+        let at = At { target: self.target, base: &of.base, pair: of.pair };
         if bounded.threshold >= bounded.needed() && bounded.needed() > f64::MIN_POSITIVE {
-            *bounded = self.bounding.complete(at, &of.lines, excluded, bounded, &self.patience);
+            *bounded = self.bounding.list_needed(at, &of.lines, excluded, bounded, &self.patience);
         }
         if let Some(obstacle) = bounded.cut {
             return Some(Outcome::Open(obstacle));
@@ -171,7 +180,7 @@ impl Search<'_, '_, '_, '_> {
             self.signs.won();
             return Step::Into(halves.into());
         }
-        let cones = std::mem::take(&mut self.bounding.cones);
+        let cones = self.bounding.cones.take();
         let with = match self.with(&of, &[flip]) {
             Ok(with) => with,
             Err(outcome) => return Step::Ends(outcome),
@@ -179,14 +188,16 @@ impl Search<'_, '_, '_, '_> {
         let by_flip = score([with.1.value, without.value], bounded.error);
         if let Some((_, halves)) = signs.take_if(|(score, _)| with.1.cut.is_none() && *score > by_flip) {
             self.signs.won();
-            self.bounding.cones = cones;
+            self.bounding.cones.put_back(cones);
             self.around = Some(of.base);
             return Step::Into(halves.into());
         }
         if tried > 0 {
             self.signs.lost();
         }
-        Step::Into(vec![(of.without(flip, &without), without), with])
+        let mut others = of.without(flip, &without);
+        others.cones = Some(cones);
+        Step::Into(vec![(others, without), with])
     }
 
     /// The better halves by the sign of one of some units, and what they are worth.
@@ -219,7 +230,8 @@ impl Search<'_, '_, '_, '_> {
         if self.attacks.attempt(flips.iter().copied()) {
             return Err(Outcome::Found);
         }
-        let mut with = of.around(Base::tried(self.target, self.attacks.attack, self.attacks.y, flips));
+        let base = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips);
+        let mut with = of.around(base.narrowed(self.target, &of.lines));
         self.bounding.cones.clear();
         self.around = Some(Rc::clone(&with.base));
         let bounded = self.bound(&mut with);
@@ -228,7 +240,7 @@ impl Search<'_, '_, '_, '_> {
 }
 
 /// So few flips are made or not without looking at the signs of units.
-const FEW: usize = 8;
+pub(super) const FEW: usize = 8;
 
 /// A subproblem, and its bound.
 type Part = (Subproblem, Bounded);

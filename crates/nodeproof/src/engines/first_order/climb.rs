@@ -13,9 +13,12 @@ use crate::forward::{self, Link, Values};
 use crate::model::{Activation, Source};
 use crate::slice::SlicedFlip;
 
+/// So many flips are looked at in a climb, and so many times those that may be made.
+const LOOKED_AT: (usize, usize) = (64, 8);
+
 impl Bounding {
-    /// Raises the bound by other lines than the tangents, for the flips that are listed in `bounded`; the rest is taken to gain no
-    /// more than before, which is to be checked. The lines, if they help.
+    /// Raises the bound by other lines than the tangents, for the first of the flips that are listed in `bounded`; the rest is taken to
+    /// gain no more than before, which is to be checked. The lines, if they help.
     pub(super) fn climb(
         &mut self,
         at: At,
@@ -26,8 +29,9 @@ impl Bounding {
     ) -> Option<Lines> {
         let At { target, base, .. } = at;
         let mut lines = from;
-        let listed: Vec<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
-        let threshold = bounded.asked.max(0.0);
+        let (first, others) = bounded.gains.split_at(bounded.gains.len().min(LOOKED_AT.0 + LOOKED_AT.1 * base.left));
+        let listed: Vec<SlicedFlip> = first.iter().map(|&(_, flip)| flip).collect();
+        let threshold = others.first().map_or(bounded.asked, |&(gain, _)| gain).max(0.0);
         let mut best: Option<(f64, Lines)> = None;
         let mut now = bounded.clone();
         self.linear.compute(at, Some(&lines));

@@ -26,10 +26,19 @@ use crate::slice::SlicedFlip;
 /// Excesses of flips at a base point, computed once each.
 #[derive(Default)]
 pub(super) struct Cones {
-    known: HashMap<SlicedFlip, Range<usize>>,
+    known: HashMap<SlicedFlip, Cone>,
     /// Units, numbered through all layers, and excesses.
     entries: Vec<(u32, f64)>,
+    /// Whether moves, too, are kept, and where: units that can get beyond 0, and what they are moved by, at least and at most.
+    pub(super) keep_moves: bool,
+    moves: Vec<(u32, (f64, f64))>,
     scratch: Scratch,
+}
+
+/// Where the entries and the moves of a flip are.
+struct Cone {
+    entries: Range<usize>,
+    moves: Range<usize>,
 }
 
 #[derive(Default)]
@@ -85,50 +94,63 @@ impl Cones {
     pub(super) fn clear(&mut self) {
         self.known.clear();
         self.entries.clear();
+        self.moves.clear();
+    }
+
+    /// Takes what is known of the flips of a base point, to be put back when that is looked at again.
+    pub(super) fn take(&mut self) -> Self {
+        let scratch = std::mem::take(&mut self.scratch);
+        let keep_moves = self.keep_moves;
+        std::mem::replace(self, Self { scratch, keep_moves, ..Self::default() })
+    }
+
+    /// Puts back what was taken.
+    pub(super) fn put_back(&mut self, taken: Self) {
+        let scratch = std::mem::take(&mut self.scratch);
+        *self = Self { scratch, ..taken };
     }
 
     /// Bytes that are kept.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.entries[..])
+        let of_flips = self.known.len() * size_of::<(SlicedFlip, Cone)>();
+        of_flips + size_of_val(&self.entries[..]) + size_of_val(&self.moves[..])
     }
 
     /// The units at which a flip has an excess.
     pub(super) fn of(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> &[(u32, f64)] {
-        let range = match self.known.get(&flip) {
-            Some(range) => range.clone(),
-            None => {
-                let start = self.entries.len();
-                self.compute(target, base, flip);
-                self.known.insert(flip, start..self.entries.len());
-                start..self.entries.len()
-            }
-        };
+        let range = self.cone(target, base, flip).entries.clone();
         &self.entries[range]
     }
 
-    fn compute(&mut self, target: &Target, base: &Base, flip: SlicedFlip) {
-        let Self { entries, scratch, .. } = self;
-        scratch.walk(target, base, flip, |unit, _, excess| {
-            if excess > 0.0 {
-                entries.push((unit, excess));
-            }
-        });
+    /// The units that a flip moves and that can get beyond 0, and what it moves them by, at least and at most. Moves are kept from now on.
+    pub(super) fn moves(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> &[(u32, (f64, f64))] {
+        if !self.keep_moves {
+            self.clear();
+            self.keep_moves = true;
+        }
+        let range = self.cone(target, base, flip).moves.clone();
+        &self.moves[range]
     }
 
-    /// Calls `visit` with all units that a flip moves, and what it moves them by, at least and at most.
-    pub(super) fn moves(
-        &mut self,
-        target: &Target,
-        base: &Base,
-        flip: SlicedFlip,
-        mut visit: impl FnMut(u32, (f64, f64)),
-    ) {
-        self.scratch.walk(target, base, flip, |unit, moves, _| visit(unit, moves));
+    fn cone(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> &Cone {
+        let Self { known, entries, keep_moves, moves, scratch } = self;
+        known.entry(flip).or_insert_with(|| {
+            let from = (entries.len(), moves.len());
+            scratch.walk(target, base, flip, |unit, by, excess| {
+                if excess > 0.0 {
+                    entries.push((unit, excess));
+                }
+                if *keep_moves {
+                    moves.push((unit, by));
+                }
+            });
+            Cone { entries: from.0..entries.len(), moves: from.1..moves.len() }
+        })
     }
 }
 
 impl Scratch {
-    /// Carries a flip through the layers.
+    /// Carries a flip through the layers. `visit` hears of the units that it moves and that can get beyond 0.
     fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, (f64, f64), f64)) {
         let layers = target.shared.network.layers();
         self.layers.resize_with(target.hidden(), Moves::default);
@@ -253,7 +275,7 @@ fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64]
     }
 }
 
-/// Through the activation; `visit` hears for each unit of the least and the largest move, and of the excess.
+/// Through the activation; `visit` hears for each unit that can get beyond 0 of the least and the largest move, and of the excess.
 pub(super) fn bend(
     moves: &mut Moves,
     base: &Base,
@@ -278,7 +300,9 @@ pub(super) fn bend(
             } else {
                 (*l, *u, *v) = (slope * *l, slope * *u + excess, slope * *v);
             }
-            visit(row, j, (lower, upper), excess);
+            if unit.share > 0.0 {
+                visit(row, j, (lower, upper), excess);
+            }
         }
     }
 }

@@ -40,7 +40,7 @@ impl<'t> CleanTarget<'t> {
     }
 
     fn at(&self, other: ClassId) -> At<'_, 't> {
-        At { target: &self.target, base: &self.base, pair: (self.y, other), error: 0.0 }
+        At { target: &self.target, base: &self.base, pair: (self.y, other) }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn exchange(
         let base = Base::tried(target, attacks.attack, y, flips.clone());
         margin = margin.min(base.margin(k));
         // Nothing but the gradient is asked for, and no error of it.
-        linear.compute(At { target, base: &base, pair: (y, k), error: 0.0 }, None);
+        linear.compute(At { target, base: &base, pair: (y, k) }, None);
         let mut pairs = best_pairs(target, linear, &base, candidates);
         pairs.retain(|&(gain, ..)| gain > 0.0);
         let mut exchanged = false;

@@ -48,7 +48,7 @@ pub(super) struct Linearisation {
 
 impl Linearisation {
     /// Around a base point, with the tangents or other lines.
-    pub(super) fn compute(&mut self, At { target, base, pair, error }: At, lines: Option<&Lines>) {
+    pub(super) fn compute(&mut self, At { target, base, pair }: At, lines: Option<&Lines>) {
         let (network, slice) = (target.shared.network, target.slice);
         let layers = network.layers();
         let mut alphas: Vec<Matrix> = std::mem::take(&mut self.alpha);
@@ -64,7 +64,7 @@ impl Linearisation {
         let gamma = gamma_after(target.roundings());
         self.constant = base.margin(pair.1) - self.level;
         // What the clean margin, lines that are no tangents and the flips may be off by.
-        let mut error = error + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
+        let mut error = target.margin_error(pair) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
         let mut of_a_flip = 0.0;
         let mut lambdas = std::mem::take(&mut self.lambda);
         lambdas.resize_with(layers.len(), Matrix::default);

@@ -30,6 +30,11 @@ pub(crate) use derivative::{CleanTarget, Margins};
 pub(crate) use search::{decide, tighten};
 pub(crate) use tables::Tables;
 
+/// What norms, reaches and other sums of non-negative products are raised by where they must not be too small, and thresholds lowered by:
+/// far more than rounding takes from any of them, and too little to matter.
+const RAISE: f64 = 1.0 + 1e-8;
+const LOWER: f64 = 1.0 - 1e-8;
+
 /// What was done about a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Decision {

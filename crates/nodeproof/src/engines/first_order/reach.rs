@@ -1,12 +1,10 @@
 //! How far one flip can move a unit, whatever the target and the budget.
 
+use super::RAISE;
 use crate::dense::Matrix;
 use crate::model::{Source, Weight};
 use crate::network::Network;
 use crate::rounding::{FLOOR, magnitude};
-
-/// What sums of products of non-negative numbers are raised by, far above what rounding can take from them.
-const RAISE: f64 = 1.0 + 1e-8;
 
 /// One flip moves unit j of layer i at node m by at most `nodes[i][m] · units[i][j]` (Lemma 37 of `docs/maths.md`).
 ///

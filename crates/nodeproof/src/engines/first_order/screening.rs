@@ -11,6 +11,7 @@
 //!
 //! with c what the excess of a flip costs at the unit (`Linearisation::against`).
 
+use super::RAISE;
 use super::base::Base;
 use super::linearisation::Linearisation;
 use super::target::Target;
@@ -23,9 +24,6 @@ use crate::kernels::vectorised;
 use crate::model::{Activation, Source};
 use crate::search::SAFE_SQUARE;
 use crate::slice::SlicedFlip;
-
-/// What bounds are raised by, above what rounding may take from norms.
-const RAISE: f64 = 1.0 + 1e-9;
 
 /// Upper bounds of the gains of all flips around a base point.
 #[derive(Default)]

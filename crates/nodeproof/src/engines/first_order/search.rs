@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Decision;
 use super::base::Base;
-use super::bound::{Bounding, MarginErrors};
+use super::bound::{At, Bounding};
 use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
@@ -134,7 +134,6 @@ pub(super) struct Search<'s, 't, 'b, 'a> {
     /// The base point that the cones are of.
     pub(super) around: Option<Rc<Base>>,
     pub(super) signs: Signs,
-    pub(super) errors: MarginErrors,
 }
 
 /// What is known of a class without branching.
@@ -165,7 +164,6 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             held,
             around: None,
             signs: Signs::default(),
-            errors: MarginErrors::new(target.shared.network.model().classes()),
         }
     }
 
@@ -192,7 +190,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             return root;
         }
         // The class's own base point: what is known of its flips is forgotten again at the end.
-        self.bounding.linear.compute(self.errors.at(self.target, base, pair), lines.as_ref());
+        self.bounding.linear.compute(At { target: self.target, base, pair }, lines.as_ref());
         let base = self.bounding.tuned(self.target, base, &bounded.selected);
         bounded = self.screened(&base, pair, lines.as_ref(), &[], None);
         if !self.ends(&mut root, &bounded) {
@@ -252,9 +250,9 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         excluded: &[SlicedFlip],
         from: Option<f64>,
     ) -> Bounded {
-        let Self { target, attacks, patience, bounding, aim, errors, .. } = self;
+        let Self { target, attacks, patience, bounding, aim, .. } = self;
         let Attacks { attack, best, slice, y, .. } = &mut **attacks;
-        bounding.by_screening(errors.at(target, base, pair), lines, (excluded, from), patience, |flips| {
+        bounding.by_screening(At { target, base, pair }, lines, (excluded, from), patience, |flips| {
             let all = || base.flips.iter().chain(flips).copied();
             let found = attack.margin(slice, *y, all());
             best.improve(found, all());
@@ -270,7 +268,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         lines: Option<&Lines>,
         flips: &[SlicedFlip],
     ) -> Bounded {
-        let at = self.errors.at(self.target, base, pair);
+        let at = At { target: self.target, base, pair };
         self.bounding.of_list(at, lines, flips, &self.patience)
     }
 
@@ -283,7 +281,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         from: Lines,
     ) -> Option<Lines> {
         let goal = (self.attacks.best.margin() - self.bounding.linear.level).max(2.0 * bounded.error);
-        let at = self.errors.at(self.target, base, pair);
+        let at = At { target: self.target, base, pair };
         self.bounding.climb(at, bounded, from, goal, &self.patience)
     }
 }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::base::{Base, Unit};
 use super::bounded::Bounded;
+use super::cones::Cones;
 use super::lines::{Line, Lines, tangents};
 use crate::ids::ClassId;
 use crate::slice::SlicedFlip;
@@ -19,6 +20,8 @@ pub(super) struct Subproblem {
     pub(super) lower: f64,
     /// Flips that were listed when its lines were climbed to; 0 if the base point or a sign has changed since.
     pub(super) climbed: usize,
+    /// What was known of the flips of its base point when it was put aside.
+    pub(super) cones: Option<Cones>,
 }
 
 /// Which flips may be made beside those of the base point.
@@ -35,7 +38,7 @@ impl Subproblem {
     pub(super) fn all(base: Base, pair: (ClassId, ClassId), lines: Option<Lines>, bounded: &Bounded) -> Self {
         let lines = lines.unwrap_or_else(|| tangents(&base));
         let possible = Possible::AllBut(Vec::new(), bounded.threshold);
-        Self { base: Rc::new(base), pair, lines, possible, lower: bounded.lower(), climbed: 0 }
+        Self { base: Rc::new(base), pair, lines, possible, lower: bounded.lower(), climbed: 0, cones: None }
     }
 
     /// Those of its sets in which a unit has this sign.
@@ -43,7 +46,15 @@ impl Subproblem {
         let mut lines = self.lines.clone();
         lines[layer].values_mut()[at].phase = Some(on);
         let possible = self.possible.clone();
-        Self { base: Rc::clone(&self.base), pair: self.pair, lines, possible, lower: self.lower, climbed: 0 }
+        Self {
+            base: Rc::clone(&self.base),
+            pair: self.pair,
+            lines,
+            possible,
+            lower: self.lower,
+            climbed: 0,
+            cones: None,
+        }
     }
 
     /// Those of its sets that do not have a flip.
@@ -82,6 +93,7 @@ impl Subproblem {
             possible,
             lower: self.lower,
             climbed: 0,
+            cones: None,
         }
     }
 
@@ -92,6 +104,9 @@ impl Subproblem {
         };
         let units: usize = self.lines.iter().map(|lines| lines.values().len()).sum();
         let of_base = size_of::<f64>() * 4 + size_of::<Unit>();
-        flips * (size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>()) + units * (size_of::<Line>() + of_base)
+        let cones = self.cones.as_ref().map_or(0, Cones::bytes);
+        cones
+            + flips * (size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
+            + units * (size_of::<Line>() + of_base)
     }
 }

@@ -3,7 +3,8 @@
 use super::base::Base;
 use super::tables::Tables;
 use crate::dense::Matrix;
-use crate::ids::{AttributeId, NodeId};
+use crate::engines::attack::MarginErrors;
+use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::prepare::Shard;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
@@ -52,6 +53,7 @@ pub(super) struct Target<'t> {
     pub(super) capacities: Vec<u32>,
     /// Most flips in total that can be made here.
     pub(super) most: usize,
+    margin_errors: MarginErrors,
 }
 
 impl<'t> Target<'t> {
@@ -83,6 +85,7 @@ impl<'t> Target<'t> {
             first_unit,
             capacities: slice.level(0).iter().map(|&n| shared.limits.local(NodeId(n)) as u32).collect(),
             most: shared.limits.flips_within(slice.level(0)),
+            margin_errors: MarginErrors::new(shared, slice),
         }
     }
 
@@ -101,6 +104,11 @@ impl<'t> Target<'t> {
     pub(super) fn error(&self, layer: usize, row: usize, j: usize) -> f64 {
         let place = self.shared.region.level(layer + 1).place(self.slice.level(layer + 1)[row]);
         self.shared.bounds.layers[layer].error.unit(place, j)
+    }
+
+    /// How far the margin of a pair of classes may be off by rounding, whatever is flipped.
+    pub(super) fn margin_error(&self, (y, k): (ClassId, ClassId)) -> f64 {
+        self.margin_errors.of(self.shared, y, k)
     }
 
     /// Calls `visit` with each node of a layer that reads a flip, the `P_mn σ` by which it does, and the weights W_d.

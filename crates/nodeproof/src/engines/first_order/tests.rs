@@ -8,8 +8,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::base::{Base, Unit};
-use super::bound::{Bounding, MarginErrors, Tuning};
+use super::bound::{At, Bounding, Tuning};
 use super::bounded::Bounded;
+use super::branch::FEW;
 use super::cones::Cones;
 use super::linearisation::Linearisation;
 use super::lines::{Lines, tangents};
@@ -174,20 +175,20 @@ fn random_lines(
     lines
 }
 
-/// Lemmas 37 to 41 and 43: every set has the margin that its gains leave, whatever the lines; no flip moves a unit further than its reach,
-/// and none leaves the ends.
+/// Lemmas 37 to 41 and 43: every set has the margin that its gains leave, whatever the lines, and whether or not the base point knows what
+/// they know; no flip moves a unit further than its reach, and none leaves the ends.
 #[test]
 fn gains_bound_the_margin_of_every_set() {
-    let (mut checked, mut bent, mut signed) = (0, 0, 0);
+    let (mut checked, mut bent, mut signed, mut narrowed) = (0, 0, 0, 0);
     each_target(150, |shared, slice, random| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
-        let (pair, errors) = ((y, ClassId(1 - y.0)), MarginErrors::new(2));
+        let pair = (y, ClassId(1 - y.0));
         for base in bases(&target, &mut attack, y, random) {
             let flips: Vec<SlicedFlip> =
                 target.all_flips(&base).into_iter().filter(|flip| !base.flips.contains(flip)).collect();
             let mut bounding = Bounding::default();
-            let at = errors.at(&target, &base, pair);
+            let at = At { target: &target, base: &base, pair };
             bounding.linear.compute(at, None);
             let mut lines = random_lines(&mut bounding, &target, &base, &flips, random);
             // A sign that is looked at on both sides.
@@ -205,8 +206,16 @@ fn gains_bound_the_margin_of_every_set() {
                     lines[layer].values_mut()[at].phase = Some(on);
                 }
                 for lines in [None, Some(&lines)].into_iter().skip(usize::from(sign.is_some())) {
+                    let base = match lines {
+                        Some(lines) if random.random_bool(0.7) => base.clone().narrowed(&target, lines),
+                        _ => base.clone(),
+                    };
+                    let units = |base: &Base| {
+                        base.units.iter().flat_map(|units| units.values()).map(|unit| unit.share).sum::<f64>()
+                    };
+                    narrowed += usize::from(units(&base) < units(at.base));
                     let (mut linear, mut cones) = (Linearisation::default(), Cones::default());
-                    linear.compute(at, lines);
+                    linear.compute(At { base: &base, ..at }, lines);
                     let mut gain = |flip: SlicedFlip| {
                         let excess = linear.excess_gain(cones.of(&target, &base, flip));
                         bent += usize::from(excess > 0.0);
@@ -244,10 +253,11 @@ fn gains_bound_the_margin_of_every_set() {
         }
     });
     assert!(checked > 10_000 && bent > 500 && signed > 2_000, "{checked} {bent} {signed}");
+    assert!(narrowed > 50, "{narrowed}");
 }
 
 /// Lemmas 22 to 26: with hardly a flip listed, hardly a step made, and whatever is branched on, the search finds a counterexample
-/// if there is one.
+/// if there is one. Where few sets are left, it branches on flips alone.
 #[test]
 fn branching_decides_every_target() {
     let tunings = [
@@ -257,13 +267,14 @@ fn branching_decides_every_target() {
         Tuning { steps: 0, many: (1000, 0), signs: 3 },
         Tuning::default(),
     ];
-    let (mut found, mut closed, mut branches) = (0, 0, 0);
+    let (mut found, mut closed, mut branches, mut few) = (0, 0, 0, 0);
     each_target(150, |shared, slice, _| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         let pair = (y, ClassId(1 - y.0));
         let base = Base::clean(&target, y);
-        let all = sets(&base, &target.all_flips(&base));
+        let flips = target.all_flips(&base);
+        let (all, is_few) = (sets(&base, &flips), base.left == 1 || flips.len() <= FEW);
         let margin = |attack: &mut Attack, set: &Vec<SlicedFlip>| {
             let _ = attack.margin(slice, y, set.iter().copied());
             attack.margin_of(pair.0, pair.1)
@@ -272,6 +283,7 @@ fn branching_decides_every_target() {
         if truth.abs() < 1e-9 {
             return; // A tie is for other tests.
         }
+        let mut by_tuning = Vec::new();
         for tuning in tunings {
             let mut best = BestAttack::new(attack.margin(slice, y, std::iter::empty()));
             let mut attacks = Attacks { shared, slice, y, attack: &mut attack, best: &mut best };
@@ -281,12 +293,17 @@ fn branching_decides_every_target() {
             let bounded = Bounded { value: f64::NEG_INFINITY, threshold: f64::INFINITY, ..Bounded::default() };
             let (outcome, lower) = search.branch(Subproblem::all(base, pair, None, &bounded), bounded);
             branches += search.branches;
+            by_tuning.push(search.branches);
             assert_eq!(outcome, if truth < 0.0 { Outcome::Found } else { Outcome::Closed }, "{tuning:?}: {truth}");
             assert!(lower.value() <= truth + 1e-9, "{tuning:?}: {lower:?} > {truth}");
             *if truth < 0.0 { &mut found } else { &mut closed } += 1;
         }
+        if is_few {
+            assert_eq!(by_tuning[0], by_tuning[1], "signs are tried where few sets are left");
+            few += u32::from(by_tuning[0] > 0);
+        }
     });
-    assert!(found > 50 && closed > 50 && branches > 300, "{found} {closed} {branches}");
+    assert!(found > 50 && closed > 50 && branches > 300 && few > 0, "{found} {closed} {branches} {few}");
 }
 
 /// A bound that was not finished proves nothing.
@@ -297,7 +314,7 @@ fn nothing_is_known_when_time_is_up() {
         let target = Target::new(shared, slice);
         let y = largest(shared.logits(slice.target()));
         let base = Base::clean(&target, y);
-        let at = MarginErrors::new(2).at(&target, &base, (y, ClassId(1 - y.0)));
+        let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
         let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
         let screened = bounding.by_screening(at, None, (&[], None), &patience, |_| false);
@@ -320,7 +337,7 @@ fn screening_lists_every_flip_that_gains_enough() {
         for base in bases(&target, &mut attack, y, random) {
             let (mut linear, mut screening, mut cones) =
                 (Linearisation::default(), Screening::default(), Cones::default());
-            linear.compute(MarginErrors::new(2).at(&target, &base, (y, ClassId(1 - y.0))), None);
+            linear.compute(At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) }, None);
             screening.compute(&target, &base, &linear);
             let flips = target.all_flips(&base);
             let gain = |flip: SlicedFlip| {
@@ -349,7 +366,7 @@ fn the_largest_gains_are_found_among_few() {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         for base in bases(&target, &mut attack, y, random).into_iter().filter(|base| base.left > 0) {
-            let at = MarginErrors::new(2).at(&target, &base, (y, ClassId(1 - y.0)));
+            let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
             let mut bounding = Bounding::default();
             let flips: Vec<SlicedFlip> =
                 target.all_flips(&base).into_iter().filter(|flip| !base.flips.contains(flip)).collect();
