@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::dense::{add_scaled, dot, par_fill};
-use crate::kernels::{InnerProduct, Work, add_rows, dispatch, vectorised};
+use crate::kernels::{InnerProduct, Loops, Work, add_rows, dispatch, vectorised_loops};
 use crate::matrix::Matrix;
 use crate::model::Weight;
 use crate::slice::Hop;
@@ -68,7 +68,23 @@ pub(crate) fn transposed_term(
     back: &mut Vec<f64>,
     below: &mut Matrix,
 ) {
-    vectorised(|| {
+    vectorised_loops(TransposedTerm { hop, of_p, transposed, above, back, below });
+}
+
+/// The loops of [`transposed_term`].
+struct TransposedTerm<'t, H, F> {
+    hop: &'t H,
+    of_p: F,
+    transposed: &'t Weight,
+    above: &'t Matrix,
+    back: &'t mut Vec<f64>,
+    below: &'t mut Matrix,
+}
+
+impl<H: Hop, F: Fn(f64) -> f64> Loops for TransposedTerm<'_, H, F> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { hop, of_p, transposed, above, back, below } = self;
         for row in 0..above.rows() {
             let above = above.row(row);
             back.clear();
@@ -81,7 +97,7 @@ pub(crate) fn transposed_term(
             }
             hop.row(row).for_each(|(n, p)| add_scaled(below.row_mut(n), of_p(p), back));
         }
-    });
+    }
 }
 
 /// Adds `Pᵀ λ` to some columns of `below`: the way back through a term whose weight was applied before the propagation, as

@@ -32,19 +32,40 @@ pub(crate) fn dispatch(work: impl Work) {
     work.run(Plain);
 }
 
-/// Runs `loops` compiled for the widest vectors that the machine has, as far as they are inlined. The results are those of
-/// calling it: the compiler neither fuses nor reorders.
+/// Runs `loops` compiled for the widest vectors that the machine has, as far as they are inlined: short ones are, others may be left
+/// as they are (see [`vectorised_loops`]). The results are those of calling it: the compiler neither fuses nor reorders.
 #[inline]
 pub(crate) fn vectorised(loops: impl FnOnce()) {
-    dispatch(Loops(loops));
+    dispatch(Closure(loops));
 }
 
-struct Loops<F>(F);
+struct Closure<F>(F);
 
-impl<F: FnOnce()> Work for Loops<F> {
+impl<F: FnOnce()> Work for Closure<F> {
     #[inline(always)]
     fn run(self, _: impl InnerProduct) {
         (self.0)();
+    }
+}
+
+/// Loops of any length.
+pub(crate) trait Loops {
+    /// Runs them; `#[inline(always)]`, which a closure cannot be.
+    fn run(self);
+}
+
+/// Runs `loops` compiled for the widest vectors that the machine has, whatever their length; otherwise as [`vectorised`].
+#[inline]
+pub(crate) fn vectorised_loops(loops: impl Loops) {
+    dispatch(Long(loops));
+}
+
+struct Long<L>(L);
+
+impl<L: Loops> Work for Long<L> {
+    #[inline(always)]
+    fn run(self, _: impl InnerProduct) {
+        self.0.run();
     }
 }
 

@@ -19,11 +19,13 @@ pub(crate) struct Patience<'p> {
 }
 
 impl Patience<'_> {
-    /// The same with one of `parts` of the time that is left.
-    pub(super) fn share_of(self, parts: usize) -> Self {
+    /// The same with the first part of the time that is left: an eighth is kept for each of `others`, as long as that leaves more than an
+    /// equal share.
+    pub(super) fn first_part(self, others: usize) -> Self {
+        let share = (1.0 - others as f64 / 8.0).max(1.0 / (others + 1) as f64);
         let deadline = self.deadline.map(|deadline| {
             let now = Instant::now();
-            now + deadline.saturating_duration_since(now) / parts.max(1) as u32
+            now + deadline.saturating_duration_since(now).mul_f64(share)
         });
         Self { deadline, ..self }
     }

@@ -17,9 +17,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::base::Base;
-use super::target::Target;
+use super::target::{Readers, Target};
 use crate::dense::{add_scaled, relu};
-use crate::kernels::{add_rows, vectorised};
+use crate::kernels::{Loops, add_rows, vectorised_loops};
 use crate::model::{Activation, Source, Weight};
 use crate::slice::SlicedFlip;
 
@@ -214,9 +214,9 @@ fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves,
         let [linear, up, down] = &*sums;
         for place in 0..moves.moved.len() {
             let (from, to) = (place * width..(place + 1) * width, place * units..(place + 1) * units);
-            let sums = (&linear[from.clone()], &up[from.clone()], &down[from]);
-            let out = (&mut moves.linear[to.clone()], &mut moves.up[to.clone()], &mut moves.down[to]);
-            vectorised(|| add_product(term.weight(), sums, out));
+            let sums = [&linear[from.clone()], &up[from.clone()], &down[from]];
+            let out = [&mut moves.linear[to.clone()], &mut moves.up[to.clone()], &mut moves.down[to]];
+            vectorised_loops(AddProduct { weight: term.weight(), sums, out });
         }
     }
 }
@@ -234,8 +234,22 @@ pub(super) fn gather(
         sums.clear();
         sums.resize(moves.moved.len() * width, 0.0);
     });
-    let ([linear, up, down], readers) = (sums, &target.readers[layer][k]);
-    vectorised(|| {
+    vectorised_loops(Gather { readers: &target.readers[layer][k], width, below, moves, sums });
+}
+
+/// The loops of [`gather`].
+struct Gather<'g> {
+    readers: &'g Readers,
+    width: usize,
+    below: &'g Moves,
+    moves: &'g Moves,
+    sums: &'g mut [Vec<f64>; 3],
+}
+
+impl Loops for Gather<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let Self { readers, width, below, moves, sums: [linear, up, down] } = self;
         for (place, &row) in below.moved.iter().enumerate() {
             let range = place * width..(place + 1) * width;
             let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
@@ -247,28 +261,36 @@ pub(super) fn gather(
                 add_scaled(&mut down[at][..width], p.abs(), v);
             }
         }
-    });
+    }
 }
 
 /// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
-#[inline(always)]
-fn add_product(weight: &Weight, sums: (&[f64], &[f64], &[f64]), out: (&mut [f64], &mut [f64], &mut [f64])) {
-    let ((linear, up, down), (l, u, v)) = (sums, out);
-    match weight {
-        Weight::Scalar(w) => {
-            add_scaled(l, *w, linear);
-            let (up, down) = if *w > 0.0 { (up, down) } else { (down, up) };
-            add_scaled(u, w.abs(), up);
-            add_scaled(v, w.abs(), down);
-        }
-        Weight::Dense(weight) => {
-            add_rows(l, linear.iter().enumerate().map(|(input, &linear)| (linear, weight.row(input))));
-            for (input, (&up, &down)) in up.iter().zip(down).enumerate().filter(|(_, bent)| *bent != (&0.0, &0.0)) {
-                for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(weight.row(input)) {
-                    let positive = if w > 0.0 { w } else { 0.0 };
-                    let negative = positive - w;
-                    *u += up * positive + down * negative;
-                    *v += down * positive + up * negative;
+struct AddProduct<'p> {
+    weight: &'p Weight,
+    sums: [&'p [f64]; 3],
+    out: [&'p mut [f64]; 3],
+}
+
+impl Loops for AddProduct<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let ([linear, up, down], [l, u, v]) = (self.sums, self.out);
+        match self.weight {
+            Weight::Scalar(w) => {
+                add_scaled(l, *w, linear);
+                let (up, down) = if *w > 0.0 { (up, down) } else { (down, up) };
+                add_scaled(u, w.abs(), up);
+                add_scaled(v, w.abs(), down);
+            }
+            Weight::Dense(weight) => {
+                add_rows(l, linear.iter().enumerate().map(|(input, &linear)| (linear, weight.row(input))));
+                for (input, (&up, &down)) in up.iter().zip(down).enumerate().filter(|(_, bent)| *bent != (&0.0, &0.0)) {
+                    for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(weight.row(input)) {
+                        let positive = if w > 0.0 { w } else { 0.0 };
+                        let negative = positive - w;
+                        *u += up * positive + down * negative;
+                        *v += down * positive + up * negative;
+                    }
                 }
             }
         }

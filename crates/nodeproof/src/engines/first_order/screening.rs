@@ -20,7 +20,7 @@ use crate::certificate::Obstacle;
 use crate::dense::{Matrix, add_scaled};
 use crate::engines::patience::Patience;
 use crate::ids::AttributeId;
-use crate::kernels::vectorised;
+use crate::kernels::{Loops, vectorised_loops};
 use crate::model::{Activation, Source};
 use crate::search::SAFE_SQUARE;
 use crate::slice::SlicedFlip;
@@ -82,19 +82,9 @@ impl Screening {
         }
         let slope = activation.slope();
         let against = &linear.against[target.first_unit[layer]..];
-        let carried = self.sums[layer].values_mut().iter_mut().zip(self.differences[layer].values_mut());
-        let slopes = base.tangents[layer].values().iter().zip(base.falls[layer].values());
-        let units = slopes.zip(base.bent[layer].values()).zip(against);
-        vectorised(|| {
-            for ((sum, difference), (((&tangent, fall), bent), against)) in carried.zip(units) {
-                let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
-                // The slope below 0 is less than 1.
-                let (on, bend) = (tangent == 1.0, bent * against);
-                let up = if on { a } else { (slope + bent) * a + bend };
-                let down = fall * b + if on { bend } else { 0.0 };
-                (*sum, *difference) = (up + down, up - down);
-            }
-        });
+        let carried = [&mut self.sums[layer], &mut self.differences[layer]].map(Matrix::values_mut);
+        let [tangents, falls, bent] = [&base.tangents, &base.falls, &base.bent].map(|of| of[layer].values());
+        vectorised_loops(Bend { slope, carried, units: [tangents, falls, bent, against] });
     }
 
     /// Carries the coefficients of a layer back to what its terms read.
@@ -133,6 +123,7 @@ impl Screening {
         let attributes = target.shared.network.graph().attributes();
         let by_length = &target.tables.by_length;
         let (mut h, mut k) = (vec![0.0; weight.columns()], vec![0.0; weight.columns()]);
+        let mut bounds = Vec::new();
         for (position, &node) in target.slice.level(0).iter().enumerate() {
             let norm = self.norms[position];
             if base.capacities[position] == 0 || norm * by_length.longest() < threshold {
@@ -156,20 +147,41 @@ impl Screening {
                 }
             }
             if limits.additions() {
-                vectorised(|| {
-                    for &d in by_length.down_to((threshold / norm).max(0.0)) {
-                        let (product, magnitude) = products(weight.row(d as usize), h, k);
-                        if may_reach(magnitude + product, threshold)
-                            && own.binary_search(&d).is_err()
-                            && limits.flippable(AttributeId(d))
-                        {
-                            listed.push((magnitude + product, (position as u32, d)));
-                        }
+                let attributes = by_length.down_to((threshold / norm).max(0.0));
+                bounds.clear();
+                vectorised_loops(AddBounds { attributes, weight, h, k, bounds: &mut bounds });
+                for (&bound, &d) in bounds.iter().zip(attributes).filter(|&(&bound, _)| may_reach(bound, threshold)) {
+                    if own.binary_search(&d).is_err() && limits.flippable(AttributeId(d)) {
+                        listed.push((bound, (position as u32, d)));
                     }
-                });
+                }
             }
         }
         Ok(listed)
+    }
+}
+
+/// S and D of units through activations with a slope below 0.
+struct Bend<'b> {
+    slope: f64,
+    carried: [&'b mut [f64]; 2],
+    /// Tangents, what falls, what is bent, and what an excess costs.
+    units: [&'b [f64]; 4],
+}
+
+impl Loops for Bend<'_> {
+    #[inline(always)]
+    fn run(self) {
+        let ([sums, differences], [tangents, falls, bent, against]) = (self.carried, self.units);
+        let units = tangents.iter().zip(falls).zip(bent).zip(against);
+        for ((sum, difference), (((&tangent, fall), bent), against)) in sums.iter_mut().zip(differences).zip(units) {
+            let (a, b) = (0.5 * (*sum + *difference), 0.5 * (*sum - *difference));
+            // The slope below 0 is less than 1.
+            let (on, bend) = (tangent == 1.0, bent * against);
+            let up = if on { a } else { (self.slope + bent) * a + bend };
+            let down = fall * b + if on { bend } else { 0.0 };
+            (*sum, *difference) = (up + down, up - down);
+        }
     }
 }
 
@@ -189,6 +201,25 @@ fn norm_of(x: impl Iterator<Item = f64> + Clone) -> f64 {
         x.clone().fold(0.0f64, |largest, x| largest.max(x.abs())) * (x.count() as f64).sqrt()
     };
     norm * RAISE + f64::MIN_POSITIVE
+}
+
+/// Adds `W_d · h + |W_d| · k` of each of these attributes.
+struct AddBounds<'a> {
+    attributes: &'a [u32],
+    weight: &'a Matrix,
+    h: &'a [f64],
+    k: &'a [f64],
+    bounds: &'a mut Vec<f64>,
+}
+
+impl Loops for AddBounds<'_> {
+    #[inline(always)]
+    fn run(self) {
+        for &d in self.attributes {
+            let (product, magnitude) = products(self.weight.row(d as usize), self.h, self.k);
+            self.bounds.push(magnitude + product);
+        }
+    }
 }
 
 /// `W_d · h` and `|W_d| · k`.

@@ -79,7 +79,7 @@ pub(crate) fn decide(
         let mut outcome = root.outcome;
         if let Some((base, lines, bounded)) = root.rest.filter(|_| patience.branch) {
             decision.engine = Engine::Complete;
-            search.patience = patience.share_of(open_classes - place);
+            search.patience = patience.first_part(open_classes - place - 1);
             let lower;
             (outcome, lower) = search.branch(Subproblem::all(base, (search.attacks.y, k), lines, &bounded), bounded);
             margins[k.index()] = margins[k.index()].map(|known| known.max(lower));
