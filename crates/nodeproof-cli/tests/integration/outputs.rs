@@ -67,7 +67,7 @@ fn two_runs_do_not_write_the_same_results() {
 #[test]
 fn two_runs_do_not_train_into_the_same_files() {
     let fixture = Fixture::new();
-    let long = TRAIN.replace("--steps 40", "--steps 2000000");
+    let long = TRAIN.replace("--steps 40", "--steps 2000000 --patience none");
     let files = "--out m.safetensors --log m.jsonl --checkpoint c --checkpoint-every 10 --write-split s.json";
     let first = fixture.start(&format!("{long} {files}"));
     fixture.wait_for("c", 1);
