@@ -181,7 +181,10 @@ impl Search<'_, '_, '_, '_> {
             return Step::Into(halves.into());
         }
         let cones = self.bounding.cones.take();
-        let with = match self.with(&of, &[flip]) {
+        self.held += cones.bytes();
+        let with = self.with(&of, &[flip]);
+        self.held -= cones.bytes();
+        let with = match with {
             Ok(with) => with,
             Err(outcome) => return Step::Ends(outcome),
         };
