@@ -87,7 +87,8 @@ pub(crate) enum Command {
     /// Prove which predictions hold, node by node
     ///
     /// Gives every node a verdict: robust (no admissible set of flips changes its class), nonrobust (a witness that
-    /// does is shown) or undecided. Prints a summary; --out keeps the certificates.
+    /// does is shown) or undecided. Prints a summary, with --engine fast also the mean of the nodes' smallest lower
+    /// bounds; --out keeps the certificates.
     #[command(after_help = certify::EXAMPLES, override_usage = certify::USAGE)]
     Certify(CertifyArguments),
     /// Show what the network says of nodes as they are

@@ -62,11 +62,10 @@ impl<'a> Attack<'a> {
         let closest = others.reduce(|a, b| if logits[b] > logits[a] { b } else { a });
         let class = ClassId(closest.unwrap_or_else(|| unreachable!("a model has at least two classes")) as u32);
         let value = logits[y.index()] - logits[class.index()];
-        if self.errors.as_ref().is_none_or(|errors| errors.target != slice.target()) {
-            self.errors = Some(MarginErrors::new(self.shared, slice));
-        }
-        let error = self.errors.as_ref().map_or(f64::INFINITY, |errors| errors.of(self.shared, y, class));
-        let error = error + self.shared.overflow_error;
+        let shared = self.shared;
+        self.errors.take_if(|errors| errors.target != slice.target());
+        let errors = self.errors.get_or_insert_with(|| MarginErrors::new(shared, slice));
+        let error = errors.of(shared, y, class) + shared.overflow_error;
         AttackMargin { class, margin: Approximate { value, error } }
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nodeproof::check::textbook::{Bounds, Textbook};
 use nodeproof::{
-    Activation, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Matrix, Network, NodeId, Obstacle, Slopes,
-    Source, Verdict,
+    Activation, Bound, Certificate, Certifier, ClassId, Engine, Evidence, Finish, Flip, Matrix, Network, NodeId,
+    Obstacle, Slopes, Source, Verdict,
 };
 use proptest::prelude::*;
 
@@ -249,6 +249,36 @@ proptest! {
 
 proptest! {
     #![proptest_config(config(1500))]
+
+    /// Also where a limit had left a class, or the whole node, open.
+    #[test]
+    fn raised_margins_hold_for_every_admissible_set(
+        problem in prop_oneof![problems(TINY), problems_of_terms(TINY, 5)],
+        microseconds in prop_oneof![Just(0u64), Just(1_000_000)],
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        let (graph, model) = (problem.graph(), problem.model());
+        let certifier = |time: u64| {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(problem.budget()).threads(1);
+            let certifier = certifier.target_class(problem.target_class()).engine(Engine::Complete);
+            certifier.time_limit(Duration::from_micros(time))
+        };
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let before = certifier(microseconds).certify(&nodes).unwrap();
+        let mut raised = before.clone();
+        for certificate in &mut raised {
+            let finish = certifier(1_000_000).raise_margins(certificate, || ControlFlow::Continue(()));
+            prop_assert_eq!(finish.unwrap(), Finish::Complete);
+        }
+        for (before, after) in before.iter().zip(&raised) {
+            let is_lower = |(before, after): (&Option<Bound>, &Option<Bound>)| {
+                before.zip(*after).is_some_and(|(before, after)| after.is_below(before))
+            };
+            prop_assert!(!before.margins.iter().zip(&after.margins).any(is_lower), "{:?}, {:?}", before, after);
+            prop_assert!(before.verdict() == after.verdict() || after.is_robust());
+        }
+        check_all(&problem, &sets, [raised]);
+    }
 
     #[test]
     fn the_smallest_margin_lies_within_every_gap(problem in problems(TINY)) {

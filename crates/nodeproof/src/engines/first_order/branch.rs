@@ -67,7 +67,7 @@ impl Search<'_, '_, '_, '_> {
             if let Some(obstacle) = self.patience.obstacle(self.held + of.bytes() + self.bounding.cones.bytes()) {
                 return Step::Ends(Outcome::Open(obstacle));
             }
-            let (mut base, k) = (Rc::clone(&of.base), of.pair.1);
+            let (base, k) = (Rc::clone(&of.base), of.pair.1);
             // NaN, too, is for exact arithmetic.
             let is_sure = base.margin(k) > bounded.error;
             if !is_sure && !self.attacks.holds(k, base.flips.iter().copied()) {
@@ -99,21 +99,10 @@ impl Search<'_, '_, '_, '_> {
                 break;
             }
             of.climbed = bounded.gains.len();
-            if let Possible::These(flips) = &of.possible {
-                match self.bounding.narrow(self.target, &base, flips, &mut of.lines, &self.patience) {
-                    Ok(true) => {}
-                    Ok(false) => return Step::Ends(Outcome::Closed),
-                    Err(obstacle) => return Step::Ends(Outcome::Open(obstacle)),
-                }
-                let narrowed = Base::clone(&base).narrowed(self.target, &of.lines);
-                of.base = Rc::new(self.bounding.tuned(self.target, &narrowed, &bounded.selected));
-                base = Rc::clone(&of.base);
-                self.around = Some(Rc::clone(&of.base));
-                bounded = self.bound(&mut of);
-                if let Some(outcome) = self.settled(&bounded) {
-                    return Step::Ends(outcome);
-                }
+            if let Some(outcome) = self.narrow(&mut of, &mut bounded) {
+                return Step::Ends(outcome);
             }
+            let base = Rc::clone(&of.base);
             if let Some(better) = self.climbed(&base, of.pair, &bounded, of.lines.clone()) {
                 of.lines = better;
                 bounded = self.bound(&mut of);
@@ -159,6 +148,21 @@ impl Search<'_, '_, '_, '_> {
             return self.settled(bounded);
         }
         None
+    }
+
+    /// Has lines and base point know what listed flips can do to units (Lemma 43), and bounds anew.
+    fn narrow(&mut self, of: &mut Subproblem, bounded: &mut Bounded) -> Option<Outcome> {
+        let Possible::These(flips) = &of.possible else { return None };
+        match self.bounding.narrow(self.target, &of.base, flips, &mut of.lines, &self.patience) {
+            Ok(true) => {}
+            Ok(false) => return Some(Outcome::Closed),
+            Err(obstacle) => return Some(Outcome::Open(obstacle)),
+        }
+        let narrowed = Base::clone(&of.base).narrowed(self.target, &of.lines);
+        of.base = Rc::new(self.bounding.tuned(self.target, &narrowed, &bounded.selected));
+        self.around = Some(Rc::clone(&of.base));
+        *bounded = self.bound(of);
+        self.settled(bounded)
     }
 
     /// Splits a subproblem in two, by a flip or by the sign of a unit: whichever leaves the better bounds.
