@@ -144,9 +144,10 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
             error.__cause__ or error,
         )
     else:
-        held = [_compared(what, own, network, x, tolerance) for x in inputs[::2]]
+        held = [_compared(what, own, network, x, tolerance) for x in inputs[2::2]]
     theirs = own.own_logits(what.module, what.data, inputs[0])
-    held.append(_comparison(theirs, network.output(inputs[0]), tolerance, own.dtype))
+    what.step()
+    held.insert(0, _comparison(theirs, network.output(inputs[0]), tolerance, own.dtype))
     model = network.model
     model.verification = Verification(
         held[0].largest,

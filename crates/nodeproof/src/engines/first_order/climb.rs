@@ -47,7 +47,10 @@ impl Bounding {
                 let least = target.shared.network.layers()[layer].activation().slope();
                 let alpha = self.linear.alpha[layer].values();
                 for ((line, direction), alpha) in lines.values_mut().iter_mut().zip(direction.values()).zip(alpha) {
-                    if *alpha > 0.0 {
+                    if line.phase.is_some() {
+                        let (least, most) = line.multipliers();
+                        line.multiplier = (line.multiplier + step * direction * alpha.abs()).clamp(least, most);
+                    } else if *alpha > 0.0 {
                         line.slope = (line.slope + step * direction).clamp(least, 1.0);
                     } else {
                         line.chord = (line.chord + step * direction).clamp(0.0, 1.0);
@@ -195,17 +198,17 @@ impl Moved {
         relaxed.value + relaxed.slope * self.change + relaxed.excess * self.excess
     }
 
-    /// The derivative of the bound by the line's parameter; 0 if that cannot follow.
+    /// The derivative of the bound by the line's parameter, a multiplier being counted in units of |α|; 0 if that cannot follow.
     fn derivative(&self) -> f64 {
-        let (derivative, now, range) = match self.line {
-            Line { phase: Some(_), .. } => return 0.0,
-            Line { slope, .. } if self.alpha > 0.0 => (self.z + self.change, slope, (self.activation.slope(), 1.0)),
-            line => {
-                let [whole, none] = [1.0, 0.0].map(|chord| self.relaxed(Line { chord, ..line }));
-                (whole - none, line.chord, (0.0, 1.0))
-            }
+        let (line, reached) = (self.line, self.z + self.change);
+        let (derivative, now, range) = if line.phase.is_some() {
+            (self.alpha.abs() * reached, line.multiplier, line.multipliers())
+        } else if self.alpha > 0.0 {
+            (self.alpha * reached, line.slope, (self.activation.slope(), 1.0))
+        } else {
+            let [whole, none] = [1.0, 0.0].map(|chord| self.relaxed(Line { chord, ..line }));
+            (self.alpha * (whole - none), line.chord, (0.0, 1.0))
         };
-        let derivative = self.alpha * derivative;
         let blocked = if derivative > 0.0 { now >= range.1 } else { now <= range.0 };
         if blocked { 0.0 } else { derivative }
     }

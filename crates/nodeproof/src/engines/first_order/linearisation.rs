@@ -9,10 +9,11 @@
 //! ```
 //!
 //! Where α ≤ 0 the slope is the tangent's; where α > 0 any slope between β and 1 will do, and the tangent's makes the constant the
-//! margin itself. Other [`Lines`] take the place of the tangent and the excess where α < 0.
+//! margin itself. Other [`Lines`] take the place of the tangent and the excess where α < 0. A unit whose sign is known has a multiplier ν,
+//! which adds ν to λ and ν z to the constant.
 //!
 //! *Rounding.* A flip moves no unit by more than its reach X, and all that is computed of a flip is a sum of products whose
-//! magnitudes add up to at most `Σ |α| X` over all units, so that a gain, and what rounding of α costs, is off by at most γ times
+//! magnitudes add up to at most `Σ (|α| + |ν|) X` over all units, so that a gain, and what rounding of α costs, is off by at most γ times
 //! that (Lemma 41).
 
 use super::base::Base;
@@ -26,7 +27,7 @@ use crate::model::{Activation, Source};
 use crate::rounding::{gamma_after, magnitude};
 use crate::slice::SlicedFlip;
 
-/// What the errors of gains, of what screening leaves out and of the steps of α add up to, in units of `γ Σ |α| X`.
+/// What the errors of gains, of what screening leaves out and of the steps of α add up to, in units of `γ Σ (|α| + |ν|) X`.
 const ERRORS: f64 = 16.0;
 
 /// The margin of one pair of classes around a base point.
@@ -72,8 +73,9 @@ impl Linearisation {
             let (below, above) = alphas.split_at_mut(layer);
             let (alpha, lambda) = (&above[0], &mut lambdas[layer]);
             if layer < last {
-                of_a_flip += magnitudes(alpha.values(), target.reach[layer].values());
-                error += self.bend((target, base, layer), lines, alpha, lambda, gamma);
+                let errors = self.bend((target, base, layer), lines, alpha, lambda, gamma);
+                error += errors.constant;
+                of_a_flip += magnitudes(alpha.values(), target.reach[layer].values()) + errors.multipliers;
             } else {
                 lambda.clone_from(alpha);
                 let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
@@ -92,7 +94,7 @@ impl Linearisation {
             1.01 * (error + ERRORS * gamma * base.left.max(1) as f64 * of_a_flip) + target.shared.overflow_error;
     }
 
-    /// From α to λ of a layer. Lines that are no tangents change the constant; the result is what that may be off by.
+    /// From α to λ of a layer. Lines that are no tangents, and multipliers, change the constant.
     fn bend(
         &mut self,
         (target, base, layer): (&Target, &Base, usize),
@@ -100,20 +102,20 @@ impl Linearisation {
         alpha: &Matrix,
         lambda: &mut Matrix,
         gamma: f64,
-    ) -> f64 {
+    ) -> Errors {
         let activation = target.shared.network.layers()[layer].activation();
         let against = &mut self.against[target.first_unit[layer]..target.first_unit[layer + 1]];
         if activation == Activation::None {
             lambda.clone_from(alpha);
             against.fill(0.0);
-            return 0.0;
+            return Errors::default();
         }
         let columns = alpha.columns();
         lambda.reshape(alpha.rows(), columns);
         let error_of = |unit: usize| target.error(layer, unit / columns, unit % columns);
-        let mut error = 0.0;
+        let mut errors = Errors::default();
         for &unit in &base.unsure[layer] {
-            error += magnitude(alpha.values()[unit as usize].max(0.0)) * error_of(unit as usize);
+            errors.constant += magnitude(alpha.values()[unit as usize].max(0.0)) * error_of(unit as usize);
         }
         let coefficients = alpha.values().iter().zip(lambda.values_mut()).zip(against);
         let units = coefficients.zip(base.tangents[layer].values());
@@ -123,9 +125,9 @@ impl Linearisation {
                     (*lambda, *against) = (alpha * tangent, (-alpha).max(0.0))
                 });
             });
-            return error;
+            return errors;
         };
-        let z = base.z[layer].values();
+        let (z, reach) = (base.z[layer].values(), target.reach[layer].values());
         let mut shift = 0.0;
         for (unit, ((((&alpha, lambda), against), &tangent), line)) in units.zip(lines[layer].values()).enumerate() {
             let relaxed = line.relaxed(activation, z[unit], tangent, alpha);
@@ -135,11 +137,17 @@ impl Linearisation {
                 shift += alpha * (relaxed.value - tangent * z[unit]);
                 let (lo, hi) = line.ends;
                 let size = if alpha < 0.0 { hi.abs() + lo.abs() } else { 0.0 };
-                error += gamma * magnitude(alpha) * (z[unit].abs() + size) + magnitude(alpha) * error_of(unit);
+                errors.constant += magnitude(alpha) * (gamma * (z[unit].abs() + size) + error_of(unit));
+            }
+            if line.multiplier != 0.0 {
+                *lambda += line.multiplier;
+                shift += line.multiplier * z[unit];
+                errors.constant += magnitude(line.multiplier) * (gamma * z[unit].abs() + error_of(unit));
+                errors.multipliers += magnitude(line.multiplier) * reach[unit];
             }
         }
         self.constant += shift;
-        error
+        errors
     }
 
     /// Writes `w = Pᵀ λ` of a node of level 0, for the terms that read the attributes side by side.
@@ -168,6 +176,15 @@ impl Linearisation {
     pub(super) fn excess_gain(&self, excess: &[(u32, f64)]) -> f64 {
         excess.iter().map(|&(unit, excess)| self.against[unit as usize] * excess).sum()
     }
+}
+
+/// What the lines of a layer add to errors.
+#[derive(Default)]
+struct Errors {
+    /// How far the constant may be off.
+    constant: f64,
+    /// `Σ |ν| X`.
+    multipliers: f64,
 }
 
 /// `Σ |α| X`, each term raised so that its underflow is covered.

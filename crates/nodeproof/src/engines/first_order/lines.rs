@@ -13,6 +13,8 @@ pub(super) struct Line {
     pub(super) chord: f64,
     /// Whether the pre-activation is at least 0, or at most, in all sets that are looked at: then the activation is linear.
     pub(super) phase: Option<bool>,
+    /// Where there is a phase: so many times the pre-activation is added to the margin, which raises it in no set that is looked at.
+    pub(super) multiplier: f64,
     /// What the pre-activation stays between in all sets that are looked at.
     pub(super) ends: (f64, f64),
 }
@@ -22,7 +24,7 @@ pub(super) type Lines = Vec<Matrix<Line>>;
 
 /// The tangents of a base point.
 pub(super) fn tangents(base: &Base) -> Lines {
-    let line = |(&slope, unit): (&f64, &Unit)| Line { slope, chord: 0.0, phase: None, ends: unit.ends };
+    let line = |(&slope, unit): (&f64, &Unit)| Line { slope, ends: unit.ends, ..Line::default() };
     let of_layer = |(tangents, units): (&Matrix, &Matrix<Unit>)| {
         let lines = tangents.values().iter().zip(units.values()).map(line).collect();
         Matrix::from_values(tangents.rows(), tangents.columns(), lines)
@@ -39,6 +41,15 @@ pub(super) struct Relaxed {
 }
 
 impl Line {
+    /// What the multiplier may be: at most 0 where the pre-activation is at least 0, and the other way round.
+    pub(super) fn multipliers(self) -> (f64, f64) {
+        match self.phase {
+            Some(true) => (f64::NEG_INFINITY, 0.0),
+            Some(false) => (0.0, f64::INFINITY),
+            None => (0.0, 0.0),
+        }
+    }
+
     /// The line of a unit with pre-activation z at the base point that lies on the side that a coefficient α of this sign asks for.
     #[inline]
     pub(super) fn relaxed(self, activation: Activation, z: f64, tangent: f64, alpha: f64) -> Relaxed {

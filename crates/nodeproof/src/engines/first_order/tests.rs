@@ -13,7 +13,7 @@ use super::bounded::Bounded;
 use super::branch::FEW;
 use super::cones::Cones;
 use super::linearisation::Linearisation;
-use super::lines::{Lines, tangents};
+use super::lines::{Line, Lines, tangents};
 use super::screening::Screening;
 use super::search::{Outcome, Search};
 use super::subproblem::Subproblem;
@@ -170,16 +170,23 @@ fn random_lines(
         let slope = target.shared.network.layers()[layer].activation().slope();
         for line in lines.values_mut() {
             (line.slope, line.chord) = (random.random_range(slope..=1.0), random.random_range(0.0..=1.0));
+            line.multiplier = random_multiplier(line, random);
         }
     }
     lines
+}
+
+/// A multiplier that suits the phase of a line; often 0.
+fn random_multiplier(line: &Line, random: &mut ChaCha8Rng) -> f64 {
+    let (least, most) = line.multipliers();
+    random.random_range(-2.0f64..2.0).clamp(least, most)
 }
 
 /// Lemmas 37 to 41 and 43: every set has the margin that its gains leave, whatever the lines, and whether or not the base point knows what
 /// they know; no flip moves a unit further than its reach, and none leaves the ends.
 #[test]
 fn gains_bound_the_margin_of_every_set() {
-    let (mut checked, mut bent, mut signed, mut narrowed) = (0, 0, 0, 0);
+    let (mut checked, mut bent, mut signed, mut multiplied, mut narrowed) = (0, 0, 0, 0, 0);
     each_target(150, |shared, slice, random| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
@@ -203,7 +210,10 @@ fn gains_bound_the_margin_of_every_set() {
             let signs = asked.into_iter().flat_map(|unit| [Some((unit, false)), Some((unit, true))]);
             for sign in [None].into_iter().chain(signs) {
                 if let Some(((layer, at), on)) = sign {
-                    lines[layer].values_mut()[at].phase = Some(on);
+                    let line = &mut lines[layer].values_mut()[at];
+                    line.phase = Some(on);
+                    line.multiplier = random_multiplier(line, random);
+                    multiplied += usize::from(line.multiplier != 0.0);
                 }
                 for lines in [None, Some(&lines)].into_iter().skip(usize::from(sign.is_some())) {
                     let base = match lines {
@@ -253,7 +263,7 @@ fn gains_bound_the_margin_of_every_set() {
         }
     });
     assert!(checked > 10_000 && bent > 500 && signed > 2_000, "{checked} {bent} {signed}");
-    assert!(narrowed > 50, "{narrowed}");
+    assert!(multiplied > 100 && narrowed > 50, "{multiplied} {narrowed}");
 }
 
 /// Lemmas 22 to 26: with hardly a flip listed, hardly a step made, and whatever is branched on, the search finds a counterexample
