@@ -78,6 +78,31 @@ impl Unit {
     }
 }
 
+/// The units of a layer that can get beyond 0, node by node.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    offsets: Vec<u32>,
+    columns: Vec<u32>,
+}
+
+impl Open {
+    fn new(units: &Matrix<Unit>) -> Self {
+        let (mut offsets, mut columns) = (Vec::with_capacity(units.rows() + 1), Vec::new());
+        offsets.push(0);
+        for row in 0..units.rows() {
+            columns.extend(units.row(row).iter().zip(0..).filter(|(unit, _)| unit.share > 0.0).map(|(_, j)| j));
+            offsets.push(columns.len() as u32);
+        }
+        Self { offsets, columns }
+    }
+
+    /// Those of a node.
+    #[inline]
+    pub(super) fn of(&self, row: usize) -> &[u32] {
+        &self.columns[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
 /// Far above what rounding can do to a few operations.
 const SLACK: f64 = 1e-12;
 
@@ -103,6 +128,8 @@ pub(super) struct Base {
     pub(super) bent: Vec<Matrix>,
     /// The units of each layer whose sign is not sure, numbered within it.
     pub(super) unsure: Vec<Vec<u32>>,
+    /// Those that can get beyond 0, by layer.
+    pub(super) open: Vec<Open>,
     y: ClassId,
 }
 
@@ -122,8 +149,8 @@ impl Base {
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
         let left = (target.most - flips.len()).min(still);
-        let (units, tangents, falls, bent, unsure) = Default::default();
-        let mut base = Self { flips, capacities, left, z, units, tangents, falls, bent, unsure, y };
+        let (units, tangents, falls, bent, unsure, open) = Default::default();
+        let mut base = Self { flips, capacities, left, z, units, tangents, falls, bent, unsure, open, y };
         (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
         base
     }
@@ -152,7 +179,9 @@ impl Base {
                 units.push(unit);
             }
         }
-        self.units.push(Matrix::from_values(rows, columns, units));
+        let units = Matrix::from_values(rows, columns, units);
+        self.open.push(Open::new(&units));
+        self.units.push(units);
         self.tangents.push(Matrix::from_values(rows, columns, tangents));
         self.falls.push(Matrix::from_values(rows, columns, falls));
         self.bent.push(Matrix::from_values(rows, columns, bent));
@@ -169,6 +198,7 @@ impl Base {
                 *unit = unit.narrowed(line);
                 *bent = unit.bent(activation, reach);
             }
+            self.open[layer] = Open::new(&self.units[layer]);
         }
         self
     }
@@ -198,10 +228,13 @@ impl Base {
         self.bent[layer].row_mut(row)[j] = unit.bent(activation, reach);
     }
 
+    /// Bytes that a base point takes for each unit.
+    pub(super) const BYTES_OF_UNIT: usize = 4 * size_of::<f64>() + size_of::<Unit>() + size_of::<u32>();
+
     /// Bytes that a base point takes, about.
     pub(super) fn bytes(target: &Target) -> usize {
         let units = target.first_unit[target.first_unit.len() - 1];
-        units * (4 * size_of::<f64>() + size_of::<Unit>()) + size_of_val(&target.capacities[..])
+        units * Self::BYTES_OF_UNIT + size_of_val(&target.capacities[..])
     }
 
     /// The margin of y over `k` as computed.

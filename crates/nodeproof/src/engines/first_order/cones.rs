@@ -1,17 +1,18 @@
 //! What one flip can do to the units above it, beyond what is linear.
 //!
-//! Under any r flips a pre-activation stays within `z + [Σ_f L_f, Σ_f U_f]` (Lemma 38 of `docs/maths.md`). A move is kept as
-//! `U = ℓ + u`, `L = ℓ − v` with ℓ what passes through linear units, and u, v ≥ 0, which are sparse:
+//! Under any r flips a pre-activation stays within `z + [Σ_f L_f, Σ_f U_f]` (Lemma 38 of `docs/maths.md`), and the same of the activation
+//! with L' and U':
 //!
 //! ```text
-//! activation    z ≤ 0:   ℓ' = β ℓ,   u' = β u + (1 − β) ς relu(U − θ),   v' = β v
-//!               z > 0:   ℓ' = ℓ,     u' = u + (1 − β) ς relu(−U − θ),    v' = v
-//!               not sure ℓ' = β ℓ,   u' = β u + (1 − β) relu(U),         v' = β v + (1 − β) relu(−L)
-//! next layer    ℓ = P ℓ' W,   u = P₊ (u' W₊ + v' W₋) + P₋ (v' W₊ + u' W₋),   v likewise
+//! activation    z ≤ 0:   U' = β U + (1 − β) ς relu(U − θ),   L' = β L
+//!               z > 0:   U' = U + (1 − β) ς relu(−U − θ),    L' = L
+//!               not sure U' = β U + (1 − β) relu(U),         L' = β L − (1 − β) relu(−L)
+//! next layer    C = P C' W,   R = |P| R' |W|                 with centres C and radii R: U = C + R, L = C − R
 //! ```
 //!
 //! with β the slope of the activation below 0, and θ and ς the unit's threshold and share (Lemma 36). The *excess* of the flip at a unit
-//! is `(1 − β) ς relu(U − θ)` where z ≤ 0, and `(1 − β) ς relu(−L − θ)` where z > 0.
+//! is `(1 − β) ς relu(U − θ)` where z ≤ 0, and `(1 − β) ς relu(−L − θ)` where z > 0. Units with a share of 0 stay on their side, and are
+//! linear.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +20,7 @@ use std::ops::Range;
 use super::base::Base;
 use super::target::{Readers, Target};
 use crate::dense::{add_scaled, relu};
-use crate::kernels::{Loops, add_rows, vectorised_loops};
+use crate::kernels::{Loops, add_activated_rows, add_rows, vectorised_loops};
 use crate::model::{Activation, Source, Weight};
 use crate::slice::SlicedFlip;
 
@@ -44,7 +45,14 @@ struct Cone {
 #[derive(Default)]
 struct Scratch {
     layers: Vec<Moves>,
-    sums: [Vec<f64>; 3],
+    sums: Sums,
+}
+
+/// `P C'` and `|P| R'` of a term, a row for each node that reads it.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) centre: Vec<f64>,
+    pub(super) radius: Vec<f64>,
 }
 
 /// Moves of the nodes of one level.
@@ -53,10 +61,11 @@ pub(super) struct Moves {
     /// For each node of the level 1 + its place among those that are moved, or 0.
     place: Vec<u32>,
     pub(super) moved: Vec<u32>,
-    /// ℓ, u and v, a row for each node that is moved.
-    pub(super) linear: Vec<f64>,
-    pub(super) up: Vec<f64>,
-    pub(super) down: Vec<f64>,
+    /// C and R, a row for each node that is moved.
+    pub(super) centre: Vec<f64>,
+    pub(super) radius: Vec<f64>,
+    /// Ends of the units of one node that bend.
+    bent: Vec<(f64, f64)>,
 }
 
 impl Moves {
@@ -68,7 +77,8 @@ impl Moves {
             self.moved.iter().for_each(|&row| self.place[row as usize] = 0);
         }
         self.moved.clear();
-        [&mut self.linear, &mut self.up, &mut self.down].into_iter().for_each(Vec::clear);
+        self.centre.clear();
+        self.radius.clear();
     }
 
     /// The place of a node that is moved among those that are.
@@ -168,13 +178,14 @@ impl Scratch {
 }
 
 /// Moves of a layer before its activation, given those of the layers below after theirs.
-pub(super) fn arrive(target: &Target, layer: usize, flip: SlicedFlip, layers: &mut [Moves], sums: &mut [Vec<f64>; 3]) {
+pub(super) fn arrive(target: &Target, layer: usize, flip: SlicedFlip, layers: &mut [Moves], sums: &mut Sums) {
     let (below, above) = layers.split_at_mut(layer);
     let moves = &mut above[0];
     moves.reset(target.slice.level(layer + 1).len());
     touch_all(target, layer, flip.0, below, moves);
     let size = target.shared.network.layers()[layer].units() * moves.moved.len();
-    [&mut moves.linear, &mut moves.up, &mut moves.down].into_iter().for_each(|m| m.resize(size, 0.0));
+    moves.centre.resize(size, 0.0);
+    moves.radius.resize(size, 0.0);
     add_flip(target, layer, flip, moves);
     add_layers(target, layer, below, moves, sums);
 }
@@ -199,41 +210,41 @@ fn add_flip(target: &Target, layer: usize, flip: SlicedFlip, moves: &mut Moves) 
     let units = target.shared.network.layers()[layer].units();
     target.each_reader(layer, flip, |m, p, weight| {
         let place = moves.place_of(m);
-        add_scaled(&mut moves.linear[place * units..][..units], p, weight);
+        add_scaled(&mut moves.centre[place * units..][..units], p, weight);
     });
 }
 
 /// Adds what it does through other layers.
-fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves, sums: &mut [Vec<f64>; 3]) {
+fn add_layers(target: &Target, layer: usize, below: &[Moves], moves: &mut Moves, sums: &mut Sums) {
     let network = target.shared.network;
     let units = network.layers()[layer].units();
     for (k, term) in network.layers()[layer].terms().iter().enumerate() {
         let Source::Layer(source) = term.source() else { continue };
         let width = network.layers()[source].units();
         gather(target, (layer, k), width, &below[source], moves, sums);
-        let [linear, up, down] = &*sums;
+        let Sums { centre: centres, radius: radii } = &*sums;
         for place in 0..moves.moved.len() {
             let (from, to) = (place * width..(place + 1) * width, place * units..(place + 1) * units);
-            let sums = [&linear[from.clone()], &up[from.clone()], &down[from]];
-            let out = [&mut moves.linear[to.clone()], &mut moves.up[to.clone()], &mut moves.down[to]];
+            let sums = [&centres[from.clone()], &radii[from]];
+            let out = [&mut moves.centre[to.clone()], &mut moves.radius[to]];
             vectorised_loops(AddProduct { weight: term.weight(), sums, out });
         }
     }
 }
 
-/// `P ℓ`, and u and v alike, of a term that reads a layer with moves `below`, a row for each node of `moves`.
+/// `P C'` and `|P| R'` of a term that reads a layer with moves `below`, a row for each node of `moves`.
 pub(super) fn gather(
     target: &Target,
     (layer, k): (usize, usize),
     width: usize,
     below: &Moves,
     moves: &Moves,
-    sums: &mut [Vec<f64>; 3],
+    sums: &mut Sums,
 ) {
-    sums.iter_mut().for_each(|sums| {
+    for sums in [&mut sums.centre, &mut sums.radius] {
         sums.clear();
         sums.resize(moves.moved.len() * width, 0.0);
-    });
+    }
     vectorised_loops(Gather { readers: &target.readers[layer][k], width, below, moves, sums });
 }
 
@@ -243,54 +254,47 @@ struct Gather<'g> {
     width: usize,
     below: &'g Moves,
     moves: &'g Moves,
-    sums: &'g mut [Vec<f64>; 3],
+    sums: &'g mut Sums,
 }
 
 impl Loops for Gather<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { readers, width, below, moves, sums: [linear, up, down] } = self;
+        let Self { readers, width, below, moves, sums } = self;
         for (place, &row) in below.moved.iter().enumerate() {
             let range = place * width..(place + 1) * width;
-            let (l, u, v) = (&below.linear[range.clone()], &below.up[range.clone()], &below.down[range]);
+            let (centre, radius) = (&below.centre[range.clone()], &below.radius[range]);
             for &(m, p) in readers.of(row as usize) {
                 let at = moves.place_of(m) * width..;
-                let (u, v) = if p > 0.0 { (u, v) } else { (v, u) };
-                add_scaled(&mut linear[at.clone()][..width], p, l);
-                add_scaled(&mut up[at.clone()][..width], p.abs(), u);
-                add_scaled(&mut down[at][..width], p.abs(), v);
+                add_scaled(&mut sums.centre[at.clone()][..width], p, centre);
+                add_scaled(&mut sums.radius[at][..width], p.abs(), radius);
             }
         }
     }
 }
 
-/// `ℓ += ℓ' W`, `u += u' W₊ + v' W₋`, `v += v' W₊ + u' W₋`.
+/// `C += C' W`, `R += R' |W|`.
 struct AddProduct<'p> {
     weight: &'p Weight,
-    sums: [&'p [f64]; 3],
-    out: [&'p mut [f64]; 3],
+    sums: [&'p [f64]; 2],
+    out: [&'p mut [f64]; 2],
 }
 
-impl Loops for AddProduct<'_> {
+impl<'p> Loops for AddProduct<'p> {
     #[inline(always)]
     fn run(self) {
-        let ([linear, up, down], [l, u, v]) = (self.sums, self.out);
+        let ([centres, radii], [centre, radius]) = (self.sums, self.out);
         match self.weight {
             Weight::Scalar(w) => {
-                add_scaled(l, *w, linear);
-                let (up, down) = if *w > 0.0 { (up, down) } else { (down, up) };
-                add_scaled(u, w.abs(), up);
-                add_scaled(v, w.abs(), down);
+                add_scaled(centre, *w, centres);
+                add_scaled(radius, w.abs(), radii);
             }
             Weight::Dense(weight) => {
-                add_rows(l, linear.iter().enumerate().map(|(input, &linear)| (linear, weight.row(input))));
-                for (input, (&up, &down)) in up.iter().zip(down).enumerate().filter(|(_, bent)| *bent != (&0.0, &0.0)) {
-                    for ((u, v), &w) in u.iter_mut().zip(v.iter_mut()).zip(weight.row(input)) {
-                        let positive = if w > 0.0 { w } else { 0.0 };
-                        let negative = positive - w;
-                        *u += up * positive + down * negative;
-                        *v += down * positive + up * negative;
-                    }
+                let rows = |of: &'p [f64]| of.iter().enumerate().map(move |(input, &x)| (x, weight.row(input)));
+                add_rows(centre, rows(centres));
+                // Few units bend, so that few have a radius.
+                if radii.iter().any(|&radius| radius != 0.0) {
+                    add_activated_rows(radius, rows(radii).filter(|(radius, _)| *radius != 0.0), f64::abs);
                 }
             }
         }
@@ -306,25 +310,45 @@ pub(super) fn bend(
     activation: Activation,
     mut visit: impl FnMut(u32, usize, (f64, f64), f64),
 ) {
+    let Moves { moved, centre, radius, bent, .. } = moves;
     let slope = activation.slope();
     let rest = 1.0 - slope;
-    for (place, &row) in moves.moved.iter().enumerate() {
+    for (place, &row) in moved.iter().enumerate() {
         let at = place * units..(place + 1) * units;
-        let moves = moves.linear[at.clone()].iter_mut().zip(&mut moves.up[at.clone()]).zip(&mut moves.down[at]);
-        for (j, (((l, u), v), &unit)) in moves.zip(base.units[layer].row(row as usize)).enumerate() {
-            let (upper, lower) = (*l + *u, *l - *v);
+        let (centre, radius) = (&mut centre[at.clone()], &mut radius[at]);
+        let of_row = base.units[layer].row(row as usize);
+        bent.clear();
+        for &j in base.open[layer].of(row as usize) {
+            let (j, unit) = (j as usize, of_row[j as usize]);
+            let (lower, upper) = (centre[j] - radius[j], centre[j] + radius[j]);
             let excess = rest * unit.excess(lower, upper);
-            if !unit.is_sure {
-                let (rise, fall) = (rest * relu(upper), rest * relu(-lower));
-                (*l, *u, *v) = (slope * *l, slope * *u + rise, slope * *v + fall);
+            bent.push(if !unit.is_sure {
+                (slope * lower - rest * relu(-lower), slope * upper + rest * relu(upper))
             } else if unit.on {
-                *u += rest * unit.share * relu(-upper - unit.threshold);
+                (lower, upper + rest * unit.share * relu(-upper - unit.threshold))
             } else {
-                (*l, *u, *v) = (slope * *l, slope * *u + excess, slope * *v);
-            }
-            if unit.share > 0.0 {
-                visit(row, j, (lower, upper), excess);
-            }
+                (slope * lower, slope * upper + excess)
+            });
+            visit(row, j, (lower, upper), excess);
+        }
+        vectorised_loops(Scale { by: base.tangents[layer].row(row as usize), values: [centre, radius] });
+        for (&j, &(lower, upper)) in base.open[layer].of(row as usize).iter().zip(&*bent) {
+            (centre[j as usize], radius[j as usize]) = (0.5 * (upper + lower), 0.5 * (upper - lower));
+        }
+    }
+}
+
+/// Multiplies each of two rows by a third.
+struct Scale<'s> {
+    by: &'s [f64],
+    values: [&'s mut [f64]; 2],
+}
+
+impl Loops for Scale<'_> {
+    #[inline(always)]
+    fn run(self) {
+        for values in self.values {
+            values.iter_mut().zip(self.by).for_each(|(value, by)| *value *= by);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::base::{Base, Unit};
 use super::bound::{At, Bounding};
-use super::cones::{self, Moves};
+use super::cones::{self, Moves, Sums};
 use super::target::Target;
 use crate::dense::{Matrix, add_scaled};
 use crate::engines::derivative::{TargetDerivative, Term, add_relaxed};
@@ -110,12 +110,12 @@ struct Walk {
     /// Moves of each layer, before and after the activation.
     before: Vec<Moves>,
     after: Vec<Moves>,
-    /// Derivatives by ℓ, u and v of each layer.
-    by: Vec<[Vec<f64>; 3]>,
-    sums: [Vec<f64>; 3],
-    by_sums: [Vec<f64>; 3],
+    /// Derivatives by C and R of each layer.
+    by: Vec<[Vec<f64>; 2]>,
+    sums: Sums,
+    by_sums: [Vec<f64>; 2],
     /// Units of a node with derivatives that are not 0.
-    bent: Vec<(usize, [f64; 3])>,
+    bent: Vec<(usize, [f64; 2])>,
 }
 
 impl Walk {
@@ -150,7 +150,7 @@ impl Walk {
         for (by, moves) in self.by.iter_mut().zip(&self.after) {
             for by in by {
                 by.clear();
-                by.resize(moves.linear.len(), 0.0);
+                by.resize(moves.centre.len(), 0.0);
             }
         }
         let start = by.by_attributes.len();
@@ -207,75 +207,66 @@ impl Walk {
         }
         for place in 0..places {
             let (from, to) = (place * width..(place + 1) * width, place * units..(place + 1) * units);
-            let [by_linear, by_up, by_down] = [0, 1, 2].map(|i| &above[i][to.clone()]);
-            let [linear, up, down] = [0, 1, 2].map(|i| &self.sums[i][from.clone()]);
-            let [out_linear, out_up, out_down] = &mut self.by_sums;
+            let [by_centre, by_radius] = [0, 1].map(|i| &above[i][to.clone()]);
+            let [centre, radius] = [&self.sums.centre, &self.sums.radius].map(|sums| &sums[from.clone()]);
+            let [out_centre, out_radius] = &mut self.by_sums;
             match weight {
                 Weight::Scalar(w) => {
-                    add_scaled(&mut out_linear[from.clone()], *w, by_linear);
-                    let (by_up, by_down) = if *w > 0.0 { (by_up, by_down) } else { (by_down, by_up) };
-                    add_scaled(&mut out_up[from.clone()], w.abs(), by_up);
-                    add_scaled(&mut out_down[from], w.abs(), by_down);
+                    add_scaled(&mut out_centre[from.clone()], *w, by_centre);
+                    add_scaled(&mut out_radius[from], w.abs(), by_radius);
                 }
                 Weight::Dense(weight) => {
                     // Few units have an excess.
-                    let all = by_linear.iter().zip(by_up).zip(by_down).enumerate();
+                    let all = by_centre.iter().zip(by_radius).enumerate();
                     self.bent.clear();
-                    self.bent.extend(all.map(|(j, ((&l, &u), &v))| (j, [l, u, v])).filter(|(_, by)| *by != [0.0; 3]));
+                    self.bent.extend(all.map(|(j, (&c, &r))| (j, [c, r])).filter(|(_, by)| *by != [0.0; 2]));
                     if self.bent.is_empty() {
                         continue;
                     }
                     for (input, at) in from.enumerate() {
                         let row = weight.row(input);
-                        [out_linear[at], out_up[at], out_down[at]] = by_input(row, &self.bent);
+                        [out_centre[at], out_radius[at]] = by_input(row, &self.bent);
                         if let Some(gradient) = gradient {
-                            let sums = [linear[input], up[input], down[input]];
-                            add_by_weight(gradient.row_mut(input), row, sums, &self.bent);
+                            add_by_weight(gradient.row_mut(input), row, [centre[input], radius[input]], &self.bent);
                         }
                     }
                 }
             }
         }
-        let [by_linear, by_up, by_down] = below;
+        let [by_centre, by_radius] = below;
         for (place, &row) in self.after[source].moved.iter().enumerate() {
             let to = place * width..(place + 1) * width;
             for &(m, p) in readers.of(row as usize) {
                 let from = self.before[layer].place_of(m) * width..;
-                let [linear, up, down] = [0, 1, 2].map(|i| &self.by_sums[i][from.clone()][..width]);
-                let (up, down) = if p > 0.0 { (up, down) } else { (down, up) };
-                add_scaled(&mut by_linear[to.clone()], p, linear);
-                add_scaled(&mut by_up[to.clone()], p.abs(), up);
-                add_scaled(&mut by_down[to.clone()], p.abs(), down);
+                let [centre, radius] = [0, 1].map(|i| &self.by_sums[i][from.clone()][..width]);
+                add_scaled(&mut by_centre[to.clone()], p, centre);
+                add_scaled(&mut by_radius[to.clone()], p.abs(), radius);
             }
         }
     }
 }
 
-/// The derivative by ℓ', u' and v' of one input, `row` of W being its weights and `by` the derivatives by ℓ, u and v of units.
-fn by_input(row: &[f64], by: &[(usize, [f64; 3])]) -> [f64; 3] {
-    let mut sums = [0.0; 3];
-    for &(j, [by_linear, by_up, by_down]) in by {
-        let positive = row[j].max(0.0);
-        let negative = positive - row[j];
-        sums[0] += by_linear * row[j];
-        sums[1] += by_up * positive + by_down * negative;
-        sums[2] += by_down * positive + by_up * negative;
+/// The derivative by C' and R' of one input, `row` of W being its weights and `by` the derivatives by C and R of units.
+fn by_input(row: &[f64], by: &[(usize, [f64; 2])]) -> [f64; 2] {
+    let mut sums = [0.0; 2];
+    for &(j, [by_centre, by_radius]) in by {
+        sums[0] += by_centre * row[j];
+        sums[1] += by_radius * row[j].abs();
     }
     sums
 }
 
-/// Adds the derivative by one input's weights, given its ℓ', u' and v'.
-fn add_by_weight(gradient: &mut [f64], row: &[f64], [linear, up, down]: [f64; 3], by: &[(usize, [f64; 3])]) {
-    for &(j, [by_linear, by_up, by_down]) in by {
-        let bent = if row[j] > 0.0 { up * by_up + down * by_down } else { -(down * by_up + up * by_down) };
-        gradient[j] += linear * by_linear + bent;
+/// Adds the derivative by one input's weights, given its C' and R'.
+fn add_by_weight(gradient: &mut [f64], row: &[f64], [centre, radius]: [f64; 2], by: &[(usize, [f64; 2])]) {
+    for &(j, [by_centre, by_radius]) in by {
+        gradient[j] += centre * by_centre + row[j].signum() * radius * by_radius;
     }
 }
 
 /// From derivatives by the moves after an activation to those by the moves before it; thresholds pass theirs on to the pre-activations.
 fn unbend(
     moves: &Moves,
-    by: &mut [Vec<f64>; 3],
+    by: &mut [Vec<f64>; 2],
     base: &Base,
     layer: usize,
     activation: Activation,
@@ -284,37 +275,34 @@ fn unbend(
 ) {
     let (units, slope) = (base.units[layer].columns(), activation.slope());
     let rest = 1.0 - slope;
-    let [by_linear, by_up, by_down] = by;
+    let [by_centre, by_radius] = by;
     for (place, &row) in moves.moved.iter().enumerate() {
         for (j, &unit) in base.units[layer].row(row as usize).iter().enumerate() {
             let at = place * units + j;
             let Unit { threshold, share, on, is_sure, .. } = unit;
-            let (upper, lower) = (moves.linear[at] + moves.up[at], moves.linear[at] - moves.down[at]);
-            let (by_rise, by_fall, by_excess) = (by_up[at], by_down[at], by_excess(row as usize, j));
-            if !on || !is_sure {
-                [&mut by_linear[at], &mut by_up[at], &mut by_down[at]].into_iter().for_each(|by| *by *= slope);
-            }
-            // By the largest move, by minus the least, and by the threshold.
-            let (mut by_upper, mut by_lower, mut by_threshold) = (0.0, 0.0, 0.0);
+            let (upper, lower) = (moves.centre[at] + moves.radius[at], moves.centre[at] - moves.radius[at]);
+            // By U' and L', then by U and L.
+            let (high, low) = (0.5 * (by_centre[at] + by_radius[at]), 0.5 * (by_centre[at] - by_radius[at]));
+            let excess = by_excess(row as usize, j);
+            let tangent = if on && is_sure { 1.0 } else { slope };
+            let (mut by_upper, mut by_lower, mut by_threshold) = (tangent * high, tangent * low, 0.0);
             if !is_sure {
-                by_upper = if upper > 0.0 { rest * (by_rise + if on { 0.0 } else { by_excess }) } else { 0.0 };
-                by_lower = if lower < 0.0 { rest * (by_fall + if on { by_excess } else { 0.0 }) } else { 0.0 };
+                by_upper += if upper > 0.0 { rest * (high + if on { 0.0 } else { excess }) } else { 0.0 };
+                by_lower += if lower < 0.0 { rest * (low - if on { excess } else { 0.0 }) } else { 0.0 };
             } else if on {
                 if -upper > threshold {
-                    by_upper = -rest * share * by_rise;
-                    by_threshold -= rest * share * by_rise;
+                    by_upper -= rest * share * high;
+                    by_threshold -= rest * share * high;
                 }
                 if -lower > threshold {
-                    by_lower = rest * share * by_excess;
-                    by_threshold -= by_lower;
+                    by_lower -= rest * share * excess;
+                    by_threshold -= rest * share * excess;
                 }
             } else if upper > threshold {
-                by_upper = rest * share * (by_rise + by_excess);
-                by_threshold = -by_upper;
+                by_upper += rest * share * (high + excess);
+                by_threshold -= rest * share * (high + excess);
             }
-            by_linear[at] += by_upper - by_lower;
-            by_up[at] += by_upper;
-            by_down[at] += by_lower;
+            (by_centre[at], by_radius[at]) = (by_upper + by_lower, by_upper - by_lower);
             if by_threshold != 0.0 {
                 let sign = if on { 1.0 } else { -1.0 };
                 by_clean.row_mut(row as usize)[j] += sign * by_threshold / base.left as f64;

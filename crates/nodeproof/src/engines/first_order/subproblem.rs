@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::base::{Base, Unit};
+use super::base::Base;
 use super::bounded::Bounded;
 use super::cones::Cones;
 use super::lines::{Line, Lines, tangents};
@@ -103,10 +103,9 @@ impl Subproblem {
             Possible::These(flips) | Possible::AllBut(flips, _) => flips.len(),
         };
         let units: usize = self.lines.iter().map(|lines| lines.values().len()).sum();
-        let of_base = size_of::<f64>() * 4 + size_of::<Unit>();
         let cones = self.cones.as_ref().map_or(0, Cones::bytes);
         cones
             + flips * (size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
-            + units * (size_of::<Line>() + of_base)
+            + units * (size_of::<Line>() + Base::BYTES_OF_UNIT)
     }
 }
