@@ -70,7 +70,7 @@ pub(crate) struct BudgetArguments {
 #[command(next_help_heading = "Budget")]
 pub(crate) struct MaxBudgetArguments {
     /// Largest global budget (flips in total) that is tried
-    #[arg(long, value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
+    #[arg(long, alias = "global-budget", value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) max_budget: u32,
     #[command(flatten)]
     pub(crate) flips: FlipArguments,

@@ -19,6 +19,14 @@ fn papers(fixture: &Fixture, more: &str) -> Run {
 }
 
 #[test]
+fn the_largest_budget_may_be_called_global_budget_as_elsewhere() {
+    let fixture = Fixture::new();
+    radius(&fixture, "--max-budget 3 --out max.jsonl").succeeded();
+    radius(&fixture, "--global-budget 3 --out global.jsonl").succeeded();
+    assert_eq!(fixture.read("global.jsonl"), fixture.read("max.jsonl"));
+}
+
+#[test]
 fn radii_have_a_header_and_a_line_a_node() {
     let fixture = Fixture::new();
     let run = radius(&fixture, "--max-budget 9 --out out.jsonl").succeeded();
