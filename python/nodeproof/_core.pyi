@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, TypedDict, final
+from typing import Any, Literal, TypedDict, final
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,8 @@ class Model:
     def propagation(self) -> str: ...
     @property
     def hidden_layers(self) -> int: ...
+    @property
+    def first_engine(self) -> Literal["fast", "tight", "complete"]: ...
     @property
     def attributes(self) -> int: ...
     @property

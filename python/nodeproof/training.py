@@ -13,7 +13,7 @@ from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Progress, observer
 from .budget import Budget
-from .certification import Engine, certify
+from .certification import certify
 from .errors import InputError
 from .graph import Graph
 from .model import Model, given_propagation
@@ -206,9 +206,8 @@ def train(
     labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
     certificates = None
     if flag("evaluate", evaluate):
-        engine: Engine = "fast" if made.hidden_layers < 2 else "tight"
         certificates = certify(
-            graph, model, engine=engine, time_limit=None, threads=threads, progress=progress, **vars(budget)
+            graph, model, engine=made.first_engine, time_limit=None, threads=threads, progress=progress, **vars(budget)
         )
     result = Training(
         graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled

@@ -235,7 +235,7 @@ impl Certificate {
     }
 
     /// Takes over those of other bounds on the same margins that say more. An undecided node gets the smallest of them as its lower
-    /// bound, or is robust after all.
+    /// bound, or is robust after all, which takes [`Engine::Tight`].
     pub fn raise(&mut self, margins: &[Option<Bound>]) {
         for (known, other) in self.margins.iter_mut().zip(margins) {
             if let (Some(known), Some(other)) = (known, other) {
@@ -245,7 +245,9 @@ impl Certificate {
         let worst;
         (self.worst_class, worst) = smallest(&self.margins);
         match &mut self.evidence {
-            Evidence::Open { .. } if worst.is_positive() => self.evidence = Evidence::Robust,
+            Evidence::Open { .. } if worst.is_positive() => {
+                (self.evidence, self.engine) = (Evidence::Robust, self.engine.max(Engine::Tight));
+            }
             Evidence::Open { lower, .. } => *lower = lower.max(worst),
             Evidence::Robust | Evidence::Witness(_) => {}
         }

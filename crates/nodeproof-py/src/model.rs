@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodeproof::model::{Activation, Source, Term, Weight};
-use nodeproof::{AttributeId, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
+use nodeproof::{AttributeId, Engine, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -208,6 +208,11 @@ impl PyModel {
     #[getter]
     fn hidden_layers(&self) -> usize {
         self.0.hidden_layers()
+    }
+
+    #[getter]
+    fn first_engine(&self) -> &'static str {
+        Engine::to_begin_with(&self.0).name()
     }
 
     #[getter]

@@ -17,7 +17,7 @@
 
 use crate::budget::Limits;
 use crate::certificate::Bound;
-use crate::model::{Source, Term};
+use crate::model::{Layer, Source, Term};
 use crate::network::Network;
 use crate::sparse::SparseMatrix;
 
@@ -43,6 +43,21 @@ pub(crate) fn magnitude(x: f64) -> f64 {
 #[inline]
 pub(crate) fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| magnitude(a * b)).sum()
+}
+
+/// What magnitudes are raised by where any number of layers may multiply what underflow has cost: [`FLOOR`] times `Π_i (1 + 2 κ_i)`, κ_i
+/// being the most that layer i makes of an error in what it reads, or in the coefficients that it hands back (Lemma 41).
+pub(crate) fn floor_through_layers(network: &Network) -> f64 {
+    let sums: Vec<LargestSums> = network.matrices().iter().map(LargestSums::of).collect();
+    let of_layer = |layer: &Layer| {
+        let of_term = |term: &Term| {
+            let sums = sums[term.propagation()];
+            let width = network.model().width(term.source()).max(layer.units()) as f64;
+            sums.row.max(sums.column) * (width * largest(term.weight().values())).max(1.0)
+        };
+        1.0 + 2.0 * layer.terms().iter().map(of_term).sum::<f64>()
+    };
+    1.01 * FLOOR * network.layers().iter().map(of_layer).product::<f64>()
 }
 
 /// Results above this are too close to overflow; what is computed from a few of them still fits.

@@ -204,6 +204,11 @@ def _check_logits(output: Any, nodes: int) -> None:
     shape = tuple(output.shape) if isinstance(output, torch.Tensor) else f"a {type(output).__name__}"
     if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != nodes:
         raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; {_EXAMPLE}")
+    if output.shape[1] == 1:
+        raise InputError(
+            "the module returns one number a node, and there must be a logit for each class: return "
+            "torch.cat([0 * z, z], dim=1) for a number z, which is positive for the second class"
+        )
 
 
 def _check_state(before: dict[str, str], after: dict[str, str]) -> None:

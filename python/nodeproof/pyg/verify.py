@@ -78,7 +78,7 @@ def from_pyg(
     torch = optional("torch", "pyg", "from_pyg()")
     geometric = optional("torch_geometric.data", "pyg", "from_pyg()")
     if not isinstance(module, torch.nn.Module):
-        raise InputError(f"from_pyg() takes a torch.nn.Module, then its data; a {type(module).__name__} is none")
+        raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
         raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
     x = attributes_of(data, binarise)

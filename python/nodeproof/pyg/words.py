@@ -14,6 +14,8 @@ _ACTIVATIONS = "ReLU, LeakyReLU and PReLU with slopes in [0, 1) can be imported"
 _NORMS = "BatchNorm in evaluation, which divides by constants, can be imported; or leave normalisation out"
 _SUMS = "sums and means (aggr='sum', aggr='mean', jk='cat', jk='last') can be imported"
 _BRANCHES = "certificates need a module that does the same whatever the attributes are"
+_CHOICES = f"{_BRANCHES}; where a ReLU is meant, call torch.relu(h), not torch.where(h > 0, h, 0)"
+_LOGITS = "at the end, return logits; one number z a node is torch.cat([0 * z, z], dim=1)"
 _ENDS = "softmax and log_softmax can stand at the very end, over the classes; return logits, or one of these"
 
 #: By operation: what is done, and what could be done instead.
@@ -26,7 +28,6 @@ _BOUNDED = (
     "hardshrink",
     "clamp",
     "clamp_max",
-    "abs",
     "threshold",
     "round",
     "floor",
@@ -77,26 +78,30 @@ _REASONS: dict[str, tuple[str, str]] = {
         ("sigmoid", "log_sigmoid_forward"),
         (
             "applies a curved function to values that depend on the attributes",
-            f"{_ACTIVATIONS}; at the end, return logits",
+            f"{_ACTIVATIONS}; {_LOGITS}",
         ),
+    ),
+    "abs": (
+        "takes magnitudes of values that depend on the attributes",
+        "torch.relu(h) + torch.relu(-h), which is the same, can be imported",
     ),
     **dict.fromkeys(_BOUNDED, ("cuts values off or bends them in other places than a ReLU does", _ACTIVATIONS)),
     **dict.fromkeys(_NORMED, ("divides by a number that depends on the attributes", _NORMS)),
     **dict.fromkeys(_POWERS, ("takes a power or a root of values that depend on the attributes", _NORMS)),
     **dict.fromkeys(_EXTREME, ("takes a maximum, minimum or product of values that depend on the attributes", _SUMS)),
-    **dict.fromkeys(_ORDERED, ("orders values that depend on the attributes, or chooses by their order", _BRANCHES)),
-    **dict.fromkeys(_COMPARED, ("looks at values that depend on the attributes, and decides by them", _BRANCHES)),
+    **dict.fromkeys(_ORDERED, ("orders values that depend on the attributes, or chooses by their order", f"{_BRANCHES}; {_SUMS}")),
+    **dict.fromkeys(_COMPARED, ("looks at values that depend on the attributes, and decides by them", _CHOICES)),
     **dict.fromkeys(("_softmax", "_log_softmax"), ("takes a softmax of values that depend on the attributes", _ENDS)),
 }
 #: By the beginning of what was done: what could be done instead.
 _INSTEAD = {
-    "applies an activation to values of edges": _EDGES,
+    "applies an activation to values of edges": f"apply it to the nodes before propagating, which is the same; {_EDGES}",
     "multiplies two values": _EDGES,
     "multiplies values that depend": _SUMS,
     "divides by": _NORMS,
     "takes the maximum": _SUMS,
     "takes the minimum": _SUMS,
-    "cuts values off": _ACTIVATIONS,
+    "cuts values off": f"{_ACTIVATIONS}; values cannot be divided by sums of attributes, cut off or not",
     "jumps": _ACTIVATIONS,
     "chooses entries by": _BRANCHES,
     "draws random numbers": "dropout must be off in evaluation: F.dropout(x, p, training=self.training)",
@@ -143,5 +148,5 @@ _GATED = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
 def of_module(kind: str) -> str | None:
     """What is wrong with a module of this class, if that is better said at once."""
     if kind in _GATED:
-        return f"passes values that depend on the attributes through gates, which are curved; {_SUMS}"
+        return f"passes values that depend on the attributes through gates, which are curved; {_ACTIVATIONS}, and sums of layers"
     return None

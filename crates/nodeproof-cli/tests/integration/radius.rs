@@ -213,7 +213,6 @@ fn bad_input_is_refused_with_a_remedy_and_no_output() {
         ("--timings", "--out <FILE>"),
         ("--time-limit never", "number of seconds"),
         ("--engine exact", "fast, tight, complete"),
-        ("--global-budget 3", "--global-budget"),
         ("--nodes 30", "node 30 does not exist"),
         ("--nodes test", "--split FILE"),
         ("--local-budget 13", "at most 12"),

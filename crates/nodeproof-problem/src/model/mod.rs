@@ -186,8 +186,7 @@ impl Model {
         self.layers.iter().enumerate().map(layer).collect()
     }
 
-    /// Whether it is a [chain](Model::as_chain) whose propagations have no negative entries: what the paper has, and what the
-    /// `tight` and `complete` engines know.
+    /// Whether it is a [chain](Model::as_chain) whose propagations have no negative entries: what the paper has.
     pub fn is_plain(&self) -> bool {
         self.as_chain().is_some() && self.propagations.iter().all(Propagation::is_nonnegative)
     }

@@ -9,6 +9,7 @@ use super::SettingsError;
 use crate::budget::{Budget, LocalBudget};
 use crate::graph::Graph;
 use crate::ids::NodeId;
+use crate::model::Model;
 
 /// How a verdict is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -35,6 +36,13 @@ impl Engine {
             Self::Tight => "tight",
             Self::Complete => "complete",
         }
+    }
+
+    /// The engine to begin with: [`Engine::Fast`] without hidden layers, where it is exact, and for chains with one; for other networks
+    /// [`Engine::Tight`], which proves far more there.
+    pub fn to_begin_with(model: &Model) -> Self {
+        let is_shallow = model.as_chain().filter(|_| model.is_plain()).is_some_and(|layers| layers.len() == 2);
+        if is_shallow || model.hidden_layers() == 0 { Self::Fast } else { Self::Tight }
     }
 }
 

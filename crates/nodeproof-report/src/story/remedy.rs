@@ -22,7 +22,9 @@ pub fn remedy(
     obstacles.sort_unstable();
     obstacles.dedup();
     if obstacles.is_empty() {
-        obstacles.push(if settings.engine == Engine::Complete { Obstacle::Time } else { Obstacle::Engine });
+        let likely: &[_] =
+            if settings.engine == Engine::Complete { &[Obstacle::Time, Obstacle::Memory] } else { &[Obstacle::Engine] };
+        obstacles.extend(likely);
     }
     let words: Vec<String> = obstacles.into_iter().filter_map(|obstacle| one(settings, obstacle, options)).collect();
     (!words.is_empty()).then(|| words.join(" or "))
@@ -69,10 +71,11 @@ mod tests {
         assert_eq!(words(&settings, &[Obstacle::Engine]), "--engine complete");
         assert_eq!(words(&settings, &[]), "--engine complete", "likely");
         settings.engine = Engine::Complete;
-        assert_eq!(words(&settings, &[]), "", "no limit is set");
+        assert_eq!(words(&settings, &[]), "a larger --memory-limit (now 1G)", "time has no limit");
         settings.time_limit = Some(Duration::from_millis(500));
         assert_eq!(words(&settings, &[Obstacle::Time]), "a longer --time-limit (now 0.5 s)");
-        assert_eq!(words(&settings, &[]), "a longer --time-limit (now 0.5 s)", "likely");
+        let likely = "a longer --time-limit (now 0.5 s) or a larger --memory-limit (now 1G)";
+        assert_eq!(words(&settings, &[]), likely);
         assert_eq!(words(&settings, &[Obstacle::Overflow]), "", "nothing helps");
         settings.total_time_limit = Some(Duration::from_secs(60));
         let both = "a longer --time-limit (now 0.5 s) or --total-time-limit (now 60 s)";

@@ -83,6 +83,12 @@ impl Attacks<'_, '_> {
         self.best.succeeds()
     }
 
+    /// The margin of y over k under the best flips so far, as computed.
+    pub(super) fn margin_under_best(&mut self, k: ClassId) -> f64 {
+        let _ = self.attack.margin(self.slice, self.y, self.best.flips.iter().copied());
+        self.attack.margin_of(self.y, k)
+    }
+
     /// Whether the margin of y over k under flips is positive, in exact arithmetic; otherwise remembers them, without
     /// those that it does not take.
     pub(super) fn holds(&mut self, k: ClassId, flips: impl Iterator<Item = SlicedFlip>) -> bool {

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::certifier::{Certifier, Progress};
 use super::{CertifyError, Finish};
 use crate::certificate::{Bound, Certificate};
+use crate::engines::first_order::Raised;
 use crate::ids::NodeId;
 use crate::settings::Engine;
 
@@ -57,7 +58,7 @@ impl Certifier<'_> {
 
     /// Raises the margins of a certificate as far as they go without branching. Engines beyond [`Engine::Fast`]
     /// stop once a verdict is known, and leave margins that are positive, but say little, or none at all; these tell how close the
-    /// node is to falling. The verdict stays what it is.
+    /// node is to falling. A verdict stays what it is, but an undecided node may turn out to be robust.
     ///
     /// The observer hears that it goes on; it may break off, and the certificate stays as it is.
     ///
@@ -73,7 +74,7 @@ impl Certifier<'_> {
         }
         self.each(
             &[certificate.node],
-            |worker, node| worker.without_branching(node).0,
+            |worker, node| worker.without_branching(node, Raised::Each).0,
             |progress| {
                 if let Progress::Done(margins) = progress {
                     certificate.raise(&margins);

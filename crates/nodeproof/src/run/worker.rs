@@ -9,7 +9,7 @@ use crate::certificate::{Bound, Certificate, Evidence, Obstacle, smallest};
 use crate::engines::attack::Attack;
 use crate::engines::best::{Attacks, BestAttack};
 use crate::engines::fast::Dual;
-use crate::engines::first_order;
+use crate::engines::first_order::{self, Raised};
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::network::{Network, largest};
@@ -56,8 +56,7 @@ impl Effort {
     /// and says more.
     fn starts_with_dual(&self, network: &Network) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let is_linear = network.model().hidden_layers() == 0;
-        self.engine == Engine::Fast || is_linear || network.has_one_hidden_layer() || is_late
+        self.engine == Engine::Fast || Engine::to_begin_with(network.model()) == Engine::Fast || is_late
     }
 
     /// When to give up a target that was begun at `start`.
@@ -91,12 +90,12 @@ impl<'a> Worker<'a> {
 
     /// Bound and best attack, both as good as they get without branching.
     pub(super) fn gap(&mut self, node: NodeId) -> Gap {
-        let (margins, best) = self.without_branching(node);
+        let (margins, best) = self.without_branching(node, Raised::Smallest);
         Gap { node, lower: smallest(&margins).1, upper: finite(best) }
     }
 
-    /// The bounds of all margins and the smallest margin of an attack, as good as they get without branching, whatever the verdict.
-    pub(super) fn without_branching(&mut self, node: NodeId) -> (Vec<Option<Bound>>, f64) {
+    /// The bounds of margins and the smallest margin of an attack, as good as they get without branching, whatever the verdict.
+    pub(super) fn without_branching(&mut self, node: NodeId, of: Raised) -> (Vec<Option<Bound>>, f64) {
         let patience = self.effort.patience(Instant::now(), self.stopped);
         let (classes, class) = (self.shard.logits(node).len(), self.class(node));
         let slice = self.slicer.slice(node);
@@ -112,7 +111,7 @@ impl<'a> Worker<'a> {
         if self.effort.engine != Engine::Fast {
             let mut attacks =
                 Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
-            first_order::tighten(&mut margins, &mut attacks, patience);
+            first_order::tighten(&mut margins, &mut attacks, of, patience);
         }
         (margins, best.margin())
     }

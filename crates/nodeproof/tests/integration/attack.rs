@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Radius};
+use nodeproof::{
+    Activation, Bound, Budget, Certificate, Certifier, ClassId, Engine, Evidence, Flip, Graph, Layer, LocalBudget,
+    Matrix, Model, NodeId, Propagation, Radius, Source, SparseMatrix, Term, Verdict,
+};
 use proptest::prelude::*;
 
 use crate::common::exact::{Dyadic, Number};
@@ -308,6 +311,44 @@ fn factors_whose_product_underflows_count() {
         check(&problem);
         let between = dense(1, 1, &[1e170], &[0.0]);
         check(&Problem { layers: vec![first, between, output], ..problem });
+    }
+}
+
+/// Magnitudes of two propagations and two layers of weights whose products underflow in one order or another, though what a flip does to
+/// the margin does not: attribute 1 takes the class its lead.
+#[test]
+fn products_that_underflow_in_any_order_are_not_lost() {
+    let power = |exponent: i32| 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+    let graph = Graph::new(1, 2, &[], &[]).unwrap();
+    let mut cases = vec![(183, -208, -587, -948), (-500, 0, 0, -590), (-500, -100, 0, -700), (-60, 0, 0, -1020)];
+    cases.extend([(-250, 0, 0, -850), (300, -300, -300, -900), (0, 0, 0, 0), (0, -900, 0, -900)]);
+    for (first, unit, second, logit) in cases {
+        for is_chain in [true, false] {
+            let weight = [-3.0, 0.0, 0.0, 2.0].map(|w| w * power(unit - first)).to_vec();
+            let mut terms = vec![Term::new(Source::Attributes, 0, Matrix::from_values(2, 2, weight))];
+            if !is_chain {
+                terms.push(Term::new(Source::Ones, 1, Matrix::zeros(1, 2)));
+            }
+            let identity = [1.0, 0.0, 0.0, 1.0].map(|w| w * power(logit - unit - second)).to_vec();
+            let layers = vec![
+                Layer::new(terms, vec![power(unit); 2], Activation::Relu),
+                Layer::new(
+                    vec![Term::new(Source::Layer(0), 1, Matrix::from_values(2, 2, identity))],
+                    vec![1.5 * power(logit), 0.0],
+                    Activation::None,
+                ),
+            ];
+            let propagation = |p| Propagation::Custom(SparseMatrix::from_triplets(1, 1, &[(0, 0, power(p))]));
+            let model = Model::new(2, vec![propagation(first), propagation(second)], layers).unwrap();
+            for engine in Engine::ALL {
+                let certifier = Certifier::new(&graph, &model).unwrap();
+                let certifier = certifier.budget(Budget::new(1, LocalBudget::Count(1))).engine(engine);
+                let verdict = certifier.certify(&[NodeId(0)]).unwrap()[0].verdict();
+                let case = (first, unit, second, logit, is_chain, engine.name());
+                assert_ne!(verdict, Verdict::Robust, "{case:?}");
+                assert!(engine != Engine::Complete || verdict == Verdict::Nonrobust, "{case:?}");
+            }
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::words;
 
 /// What is known of a network.
 pub(in crate::commands) struct Evaluation {
+    /// What it is certified with.
+    pub(super) engine: Engine,
     pub(super) summary: Summary,
     pub(super) radius: Option<AverageRadius>,
 }
@@ -48,16 +50,10 @@ fn mean(values: impl Iterator<Item = u32>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// What the network of `plan` is certified with: the `fast` engine, but `tight` from two hidden layers on, where `fast` proves little.
-pub(super) fn engine(plan: &Plan) -> Engine {
-    if plan.settings.hidden_layers() < 2 { Engine::Fast } else { Engine::Tight }
-}
-
 /// How the network of `plan` is certified under the budget that it was trained for.
 pub(super) fn settings(plan: &Plan, threads: usize) -> CertifySettings {
     let mut settings = CertifySettings::new(plan.settings.budget.clone());
     settings.threads = threads;
-    settings.engine = engine(plan);
     settings
 }
 
@@ -73,7 +69,8 @@ pub(super) fn evaluate(
     interrupt: Interrupt,
 ) -> anyhow::Result<Option<Evaluation>> {
     let nodes: Vec<NodeId> = graph.node_ids().collect();
-    let certifier = Certifier::new(graph, model)?.settings(settings(plan, job.threads));
+    let engine = Engine::to_begin_with(model);
+    let certifier = Certifier::new(graph, model)?.settings(settings(plan, job.threads)).engine(engine);
     let mut summary = Summary::new(Some(plan.split.clone()));
     let progress = Progress::new(nodes.len(), job.quiet);
     let go_on = || if interrupt.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -92,7 +89,7 @@ pub(super) fn evaluate(
     if finish.map_err(words::certifying)? == Finish::Cancelled {
         return Ok(None);
     }
-    let Some(most) = job.average_radius else { return Ok(Some(Evaluation { summary, radius: None })) };
+    let Some(most) = job.average_radius else { return Ok(Some(Evaluation { engine, summary, radius: None })) };
     let progress = Progress::new(most as usize, job.quiet);
     let certifier = certifier.engine(Engine::Fast);
     let mut search = certifier.scan_radii(&nodes, most);
@@ -105,5 +102,5 @@ pub(super) fn evaluate(
         return Ok(None);
     }
     let radius = Some(AverageRadius::new(&search.radii(), &plan.split, most));
-    Ok(Some(Evaluation { summary, radius }))
+    Ok(Some(Evaluation { engine, summary, radius }))
 }

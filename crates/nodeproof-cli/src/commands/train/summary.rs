@@ -1,13 +1,13 @@
 //! The end of `train`, as tables for people and as JSON for programs.
 
 use nodeproof::results::{BudgetFields, SplitFields};
-use nodeproof::{Graph, Model};
+use nodeproof::{Engine, Graph, Model};
 use nodeproof_report::tally::{Figures, Parts};
 use nodeproof_report::text;
 use serde::Serialize;
 
 use super::Job;
-use super::evaluate::{self, AverageRadius, Evaluation};
+use super::evaluate::{AverageRadius, Evaluation};
 use super::plan::{Plan, split_in_words};
 use crate::run::Time;
 use crate::terminal;
@@ -102,7 +102,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
         ("method", method),
         ("budget", plan.settings.budget.in_words(graph.attribute_count())),
         ("split", split_in_words(&plan.split_fields)),
-        ("engine", engine_in_words(plan)),
+        ("engine", engine_in_words(evaluation.engine, evaluation.summary.all().undecided)),
     ];
     facts.extend(evaluation.radius.map(|radius| ("average radius", radius_in_words(&radius))));
     facts.push(("time", time_in_words(run.time)));
@@ -111,8 +111,9 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
 }
 
 /// What the verdicts are by.
-fn engine_in_words(plan: &Plan) -> String {
-    format!("{}; nodeproof certify may decide more nodes", evaluate::engine(plan).name())
+fn engine_in_words(engine: Engine, undecided: usize) -> String {
+    let more = if undecided > 0 { "; nodeproof certify may decide more nodes" } else { "" };
+    format!("{}{more}", engine.name())
 }
 
 fn steps_in_words(run: &Run) -> String {
@@ -177,7 +178,10 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
         facts.push(("architecture", plan.settings.architecture.to_string()));
         facts.push(("method", plan.settings.method.to_string()));
         facts.push(("budget", plan.settings.budget.in_words(graph.attribute_count())));
-        facts.push(("engine", engine_in_words(plan)));
+    }
+    if let Some(first) = finished.first() {
+        let undecided = finished.iter().map(|finished| finished.evaluation.summary.all().undecided).sum();
+        facts.push(("engine", engine_in_words(first.evaluation.engine, undecided)));
     }
     if finished.iter().filter_map(|finished| finished.evaluation.radius).any(|radius| radius.cut_off) {
         facts.push(("average radius", CUT_OFF.to_owned()));
@@ -212,7 +216,7 @@ impl Figure {
     ];
 
     fn of(self, finished: &Finished) -> Option<f64> {
-        let Evaluation { summary, radius } = &finished.evaluation;
+        let Evaluation { summary, radius, .. } = &finished.evaluation;
         let parts = summary.figures();
         match self {
             Self::AccuracyLabelled => parts.labelled?.accuracy,

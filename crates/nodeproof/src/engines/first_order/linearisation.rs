@@ -13,8 +13,8 @@
 //! which adds ν to λ and ν z to the constant.
 //!
 //! *Rounding.* A flip moves no unit by more than its reach X, and all that is computed of a flip is a sum of products whose
-//! magnitudes add up to at most `Σ (|α| + |ν|) X` over all units, so that a gain, and what rounding of α costs, is off by at most γ times
-//! that (Lemma 41).
+//! magnitudes add up to at most `Σ (|α| + |ν|) X` over all units, so that a gain, and what rounding of α costs, is off by at most a few γ
+//! times that (Lemma 41). What underflows is multiplied on by later factors, so that α and X are raised by what covers that.
 
 use super::base::Base;
 use super::bound::At;
@@ -66,7 +66,8 @@ impl Linearisation {
         self.constant = base.margin(pair.1) - self.level;
         // What the clean margin, lines that are no tangents and the flips may be off by.
         let mut error = target.margin_error(pair) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
-        let mut of_a_flip = 0.0;
+        let floor = target.tables.reach.floor;
+        let mut of_a_flip = floor;
         let mut lambdas = std::mem::take(&mut self.lambda);
         lambdas.resize_with(layers.len(), Matrix::default);
         for layer in (0..layers.len()).rev() {
@@ -75,7 +76,7 @@ impl Linearisation {
             if layer < last {
                 let errors = self.bend((target, base, layer), lines, alpha, lambda, gamma);
                 error += errors.constant;
-                of_a_flip += magnitudes(alpha.values(), target.reach[layer].values()) + errors.multipliers;
+                of_a_flip += magnitudes(alpha.values(), target.reach[layer].values(), floor) + errors.multipliers;
             } else {
                 lambda.clone_from(alpha);
                 let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
@@ -187,17 +188,17 @@ struct Errors {
     multipliers: f64,
 }
 
-/// `Σ |α| X`, each term raised so that its underflow is covered.
-fn magnitudes(alpha: &[f64], reach: &[f64]) -> f64 {
+/// `Σ (|α| + floor) X`.
+fn magnitudes(alpha: &[f64], reach: &[f64], floor: f64) -> f64 {
     let mut lanes = [0.0; 8];
     let ((alpha8, alpha), (reach8, reach)) = (alpha.as_chunks::<8>(), reach.as_chunks::<8>());
     vectorised(|| {
         for (alpha, reach) in alpha8.iter().zip(reach8) {
             for lane in 0..8 {
-                lanes[lane] += magnitude(alpha[lane]) * reach[lane];
+                lanes[lane] += (alpha[lane].abs() + floor) * reach[lane];
             }
         }
     });
-    let rest: f64 = alpha.iter().zip(reach).map(|(alpha, reach)| magnitude(*alpha) * reach).sum();
+    let rest: f64 = alpha.iter().zip(reach).map(|(alpha, reach)| (alpha.abs() + floor) * reach).sum();
     lanes.iter().sum::<f64>() + rest
 }

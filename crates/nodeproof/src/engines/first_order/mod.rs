@@ -27,7 +27,7 @@ use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
 pub(crate) use derivative::{CleanTarget, Margins};
-pub(crate) use search::{decide, tighten};
+pub(crate) use search::{Raised, decide, tighten};
 pub(crate) use tables::Tables;
 
 /// What norms, reaches and other sums of non-negative products are raised by where they must not be too small, and thresholds lowered by:

@@ -4,24 +4,26 @@ use super::RAISE;
 use crate::dense::Matrix;
 use crate::model::{Source, Weight};
 use crate::network::Network;
-use crate::rounding::{FLOOR, magnitude};
+use crate::rounding::{floor_through_layers, magnitude};
 
 /// One flip moves unit j of layer i at node m by at most `nodes[i][m] · units[i][j]` (Lemma 37 of `docs/maths.md`).
 ///
-/// With `A⁰ = Σ |W|` over the terms that read the attributes, and `Aⁱ = Σ Aˢ |W|` over those that read layer s, attributes × units,
+/// With `Aⁱ = Σ |W|` over the terms that read the attributes, plus `Σ Aˢ |W|` over those that read layer s, attributes × units,
 /// `units` are the largest entries of the columns of Aⁱ. `nodes` are, for the term for which that is most, the largest `|P_mn|` of
 /// the row, or `Σ_n |P_mn| nodesˢ_n`.
 #[derive(Debug)]
 pub(crate) struct Reach {
     nodes: Vec<Vec<f64>>,
     units: Vec<Vec<f64>>,
+    /// What underflow on the way may cost, raised as [`floor_through_layers`] says.
+    pub(super) floor: f64,
 }
 
 impl Reach {
     pub(crate) fn of(network: &Network) -> Self {
         let count = network.graph().nodes();
         let mut effects: Vec<Matrix> = Vec::new();
-        let mut all = Self { nodes: Vec::new(), units: Vec::new() };
+        let mut all = Self { nodes: Vec::new(), units: Vec::new(), floor: floor_through_layers(network) };
         for (i, layer) in network.layers().iter().enumerate() {
             let (mut nodes, mut effect) =
                 (vec![0.0; count], Matrix::zeros(network.model().attributes(), layer.units()));
@@ -59,7 +61,7 @@ impl Reach {
     /// That of a unit of a node.
     #[inline]
     pub(super) fn unit(&self, layer: usize, node: u32, unit: usize) -> f64 {
-        self.nodes[layer][node as usize] * self.units[layer][unit] * RAISE + FLOOR
+        self.nodes[layer][node as usize] * self.units[layer][unit] * RAISE + self.floor
     }
 }
 

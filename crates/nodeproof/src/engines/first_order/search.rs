@@ -63,7 +63,8 @@ pub(crate) fn decide(
             Outcome::Open(_) => open.push((ClassId(k as u32), root)),
         }
     }
-    if let Some(dual) = dual {
+    if let Some(dual) = dual.filter(|_| !open.is_empty()) {
+        dual.begin(search.attacks.slice, search.attacks.y);
         for &(k, _) in &open {
             let attacks = &mut *search.attacks;
             let lower = dual.lower_bound(attacks.slice, attacks.y, k).lower();
@@ -94,9 +95,18 @@ pub(crate) fn decide(
     decision
 }
 
-/// Raises every lower bound in `margins` that is below the best attack as far as it goes without branching. Nothing happens where
-/// numbers may overflow.
-pub(crate) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, patience: Patience) {
+/// How far lower bounds are raised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Raised {
+    /// Up to the margin of the best attack, beyond which the smallest one cannot be.
+    Smallest,
+    /// Each up to the margin that its own class has under the best attack, or without one.
+    Each,
+}
+
+/// Raises the lower bounds in `margins` as far as they go without branching. Nothing happens where numbers may overflow, or to what is
+/// left at a limit.
+pub(crate) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, of: Raised, patience: Patience) {
     if !attacks.shared.overflow_error.is_finite() {
         return;
     }
@@ -104,11 +114,16 @@ pub(crate) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, pati
     let base = Base::clean(&target, attacks.y);
     let mut search = Search::new(&target, attacks, patience);
     for (k, margin) in margins.iter_mut().enumerate() {
-        let best = search.attacks.best.margin();
-        if let Some(known) = margin.as_mut().filter(|known| known.value() < best) {
+        let k = ClassId(k as u32);
+        let level = match of {
+            Raised::Smallest => search.attacks.best.margin(),
+            Raised::Each => base.margin(k).min(search.attacks.margin_under_best(k)),
+        };
+        let Some(known) = margin.as_mut().filter(|known| known.value() < level) else { continue };
+        if patience.obstacle(search.held).is_none() {
             search.aim = Aim::Highest;
-            search.bounding.linear.level = best;
-            *known = known.max(search.root(&base, ClassId(k as u32)).lower);
+            search.bounding.linear.level = level;
+            *known = known.max(search.root(&base, k).lower);
         }
     }
 }
@@ -237,7 +252,8 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
 
     /// What a bound says.
     fn lower(&self, bounded: &Bounded) -> Bound {
-        let lower = bounded.lower() + self.bounding.linear.level;
+        let level = self.bounding.linear.level;
+        let lower = if level == 0.0 { bounded.lower() } else { (bounded.lower() + level).next_down() };
         if bounded.value == f64::NEG_INFINITY { Bound::Unknown } else { Bound::AtLeast(lower) }
     }
 
