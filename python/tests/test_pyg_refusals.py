@@ -22,7 +22,7 @@ F = torch.nn.functional
 
 from networks import Network, Odd, clamp, data, gcn, hooked, is_the_module, unhelped  # noqa: E402
 from torch_geometric.data import Data  # noqa: E402
-from torch_geometric.nn import GCNConv  # noqa: E402
+from torch_geometric.nn import GCN, GCNConv  # noqa: E402
 
 
 def test_a_module_that_looks_right_on_the_graph_alone_is_refused() -> None:
@@ -49,7 +49,7 @@ HIDDEN = {
     "elu": (F.elu, "curved function"),
     "hardtanh": (lambda x: F.hardtanh(x, 0.0, 1e9), "cuts values off"),
     "a threshold": (lambda x: F.threshold(x, 1e-6, 0.0), "jumps at a threshold"),
-    "absolute values": (torch.abs, "bends them"),
+    "absolute values": (torch.abs, r"takes magnitudes .*; torch.relu\(h\) \+ torch.relu\(-h\)"),
     "a steep slope": (lambda x: F.leaky_relu(x, 1.0), "slope 1 below 0"),
     "a falling slope": (lambda x: F.leaky_relu(x, -0.1), "slope -0.1 below 0"),
     "maximum of two": (lambda x: torch.maximum(x, x.flip(1)), "takes a maximum"),
@@ -416,7 +416,7 @@ ODD = {
     "seen by numpy": (through_numpy, "kept outside of the run"),
     "kept in a parameter": (through_a_buffer, "kept outside of the run|changes its own 'conv1.bias'"),
     "gradients": (gradients, "multiplies two values|cannot follow"),
-    "an autograd function": (behind(Squared.apply), "bends them"),
+    "an autograd function": (behind(Squared.apply), "takes magnitudes"),
     "an operator of one's own": (behind(steps), "cannot follow|cannot be run"),
     "without its class": (without_a_class, "cannot be run|storage"),
     "squared": (behind(lambda h: h * h), "multiplies two values"),
@@ -493,6 +493,12 @@ ODD = {
     "data dependent": (lambda m, x, h, e: m.conv2(h.relu() if h.sum() > 0 else h, e), "decides by them"),
     "loops": (lambda m, x, h, e: m.conv2(sum(h for _ in range(int(x.sum()))), e), "out of PyTorch"),
 }
+
+
+def test_one_number_a_node_is_no_classifier() -> None:
+    of = data()
+    with pytest.raises(nodeproof.InputError, match=r"return torch.cat\(\[0 \* z, z\], dim=1\)"):
+        from_pyg(GCN(of.num_features, 4, 2, 1), of)
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -14,8 +14,6 @@ _ACTIVATIONS = "ReLU, LeakyReLU and PReLU with slopes in [0, 1) can be imported"
 _NORMS = "BatchNorm in evaluation, which divides by constants, can be imported; or leave normalisation out"
 _SUMS = "sums and means (aggr='sum', aggr='mean', jk='cat', jk='last') can be imported"
 _BRANCHES = "certificates need a module that does the same whatever the attributes are"
-_CHOICES = f"{_BRANCHES}; where a ReLU is meant, call torch.relu(h), not torch.where(h > 0, h, 0)"
-_LOGITS = "at the end, return logits; one number z a node is torch.cat([0 * z, z], dim=1)"
 _ENDS = "softmax and log_softmax can stand at the very end, over the classes; return logits, or one of these"
 
 #: By operation: what is done, and what could be done instead.
@@ -78,7 +76,7 @@ _REASONS: dict[str, tuple[str, str]] = {
         ("sigmoid", "log_sigmoid_forward"),
         (
             "applies a curved function to values that depend on the attributes",
-            f"{_ACTIVATIONS}; {_LOGITS}",
+            f"{_ACTIVATIONS}; at the end, return logits",
         ),
     ),
     "abs": (
@@ -89,19 +87,19 @@ _REASONS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(_NORMED, ("divides by a number that depends on the attributes", _NORMS)),
     **dict.fromkeys(_POWERS, ("takes a power or a root of values that depend on the attributes", _NORMS)),
     **dict.fromkeys(_EXTREME, ("takes a maximum, minimum or product of values that depend on the attributes", _SUMS)),
-    **dict.fromkeys(_ORDERED, ("orders values that depend on the attributes, or chooses by their order", f"{_BRANCHES}; {_SUMS}")),
-    **dict.fromkeys(_COMPARED, ("looks at values that depend on the attributes, and decides by them", _CHOICES)),
+    **dict.fromkeys(_ORDERED, ("orders values that depend on the attributes, or chooses by their order", _BRANCHES)),
+    **dict.fromkeys(_COMPARED, ("looks at values that depend on the attributes, and decides by them", _BRANCHES)),
     **dict.fromkeys(("_softmax", "_log_softmax"), ("takes a softmax of values that depend on the attributes", _ENDS)),
 }
 #: By the beginning of what was done: what could be done instead.
 _INSTEAD = {
-    "applies an activation to values of edges": f"apply it to the nodes before propagating, which is the same; {_EDGES}",
+    "applies an activation to values of edges": _EDGES,
     "multiplies two values": _EDGES,
     "multiplies values that depend": _SUMS,
     "divides by": _NORMS,
     "takes the maximum": _SUMS,
     "takes the minimum": _SUMS,
-    "cuts values off": f"{_ACTIVATIONS}; values cannot be divided by sums of attributes, cut off or not",
+    "cuts values off": _ACTIVATIONS,
     "jumps": _ACTIVATIONS,
     "chooses entries by": _BRANCHES,
     "draws random numbers": "dropout must be off in evaluation: F.dropout(x, p, training=self.training)",
@@ -148,5 +146,8 @@ _GATED = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
 def of_module(kind: str) -> str | None:
     """What is wrong with a module of this class, if that is better said at once."""
     if kind in _GATED:
-        return f"passes values that depend on the attributes through gates, which are curved; {_ACTIVATIONS}, and sums of layers"
+        return (
+            "passes values that depend on the attributes through gates, which are curved; "
+            f"{_ACTIVATIONS}, and so can sums of layers (jk='cat')"
+        )
     return None
