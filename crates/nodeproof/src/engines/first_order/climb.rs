@@ -13,8 +13,9 @@ use crate::forward::{self, Link, Values};
 use crate::model::{Activation, Source};
 use crate::slice::SlicedFlip;
 
-/// So many flips are looked at in a climb, and so many times those that may be made.
-const LOOKED_AT: (usize, usize) = (32, 4);
+/// So many flips are looked at in a climb, and so many times those that may be made: with half of that, others overtake them at large
+/// budgets, and the bound falls.
+const LOOKED_AT: (usize, usize) = (64, 8);
 
 impl Bounding {
     /// Raises the bound by other lines than the tangents, for the first of the flips that are listed in `bounded`; the rest is taken to
