@@ -12,7 +12,7 @@ use crate::engines::fast::Dual;
 use crate::engines::first_order::{self, Raised};
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
-use crate::network::{Network, largest};
+use crate::network::largest;
 use crate::prepare::Shard;
 use crate::settings::{CertifySettings, Engine, TargetClass};
 use crate::slice::Slicer;
@@ -23,6 +23,8 @@ pub(super) struct Worker<'a> {
     slicer: Slicer<'a>,
     dual: Dual<'a>,
     attack: Attack<'a>,
+    /// The engine to begin with.
+    first: Engine,
     effort: Effort,
     stopped: &'a AtomicBool,
 }
@@ -52,11 +54,10 @@ impl Effort {
         }
     }
 
-    /// Whether the dual is the bound to begin with: without hidden layers it is exact; at depth that of first order costs less,
-    /// and says more.
-    fn starts_with_dual(&self, network: &Network) -> bool {
+    /// Whether the dual is the bound to begin with, given the engine that is for the network.
+    fn starts_with_dual(&self, first: Engine) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.engine == Engine::Fast || Engine::to_begin_with(network.model()) == Engine::Fast || is_late
+        self.engine == Engine::Fast || first == Engine::Fast || is_late
     }
 
     /// When to give up a target that was begun at `start`.
@@ -75,6 +76,7 @@ impl<'a> Worker<'a> {
             slicer: shard.network.slicer(),
             dual: Dual::new(shard),
             attack: Attack::new(shard),
+            first: Engine::to_begin_with(shard.network.model()),
             effort,
             stopped,
         }
@@ -124,7 +126,7 @@ impl<'a> Worker<'a> {
         let mut margins = vec![None; logits.len()];
         let others = (0..logits.len()).filter(|&k| k != class.index());
         let mut best: Option<BestAttack> = None;
-        let starts_with_dual = self.effort.starts_with_dual(self.shard.network);
+        let starts_with_dual = self.effort.starts_with_dual(self.first);
         if starts_with_dual {
             self.dual.begin(slice, class);
             for k in others {
