@@ -42,7 +42,7 @@ pub(super) struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { steps: 12, many: (256, 8), signs: 2 }
+        Self { steps: 12, many: (256, 8), signs: 3 }
     }
 }
 
