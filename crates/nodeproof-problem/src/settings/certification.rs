@@ -41,7 +41,7 @@ impl Engine {
     /// The engine to begin with: [`Engine::Fast`] without hidden layers, where it is exact, and for chains with one; for other networks
     /// [`Engine::Tight`], which proves far more there.
     pub fn to_begin_with(model: &Model) -> Self {
-        let is_shallow = model.as_chain().filter(|_| model.is_plain()).is_some_and(|layers| layers.len() == 2);
+        let is_shallow = model.is_plain() && model.layers().len() == 2;
         if is_shallow || model.hidden_layers() == 0 { Self::Fast } else { Self::Tight }
     }
 }
@@ -206,6 +206,21 @@ pub fn memory_limit(option: &'static str, text: &str) -> Result<usize, SettingsE
 mod tests {
     use super::*;
     use crate::ids::ClassId;
+    use crate::matrix::Matrix;
+    use crate::model::Propagation;
+    use crate::sparse::SparseMatrix;
+
+    #[test]
+    fn plain_networks_with_one_hidden_layer_begin_with_the_fast_engine() {
+        let first = |hidden: usize, p: f64| {
+            let layer = || (Matrix::zeros(2, 2), vec![0.0; 2]);
+            let propagation = Propagation::Custom(SparseMatrix::from_triplets(1, 1, &[(0, 0, p)]));
+            let model = Model::gcn((0..=hidden).map(|_| layer()).collect(), propagation).unwrap();
+            Engine::to_begin_with(&model)
+        };
+        assert_eq!([first(0, 1.0), first(1, 1.0), first(2, 1.0)], [Engine::Fast, Engine::Fast, Engine::Tight]);
+        assert_eq!([first(0, -1.0), first(1, -1.0)], [Engine::Fast, Engine::Tight]);
+    }
 
     #[test]
     fn memory_has_units() {
