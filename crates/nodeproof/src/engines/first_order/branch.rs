@@ -266,15 +266,21 @@ fn score(bounds: [f64; 2], enough: f64) -> [f64; 2] {
     [a.min(b), a.max(b)]
 }
 
-/// Whether to try signs: ever more rarely while flips win.
-#[derive(Default)]
+/// Whether to try signs: not at once, since a few flips often end the search, and ever more rarely while flips win.
 pub(super) struct Signs {
     /// Splits without, after they last lost and that are still to come.
     pause: u32,
     left: u32,
 }
 
+impl Default for Signs {
+    fn default() -> Self {
+        Self { pause: 0, left: Self::FIRST }
+    }
+}
+
 impl Signs {
+    const FIRST: u32 = 7;
     const LONGEST: u32 = 31;
 
     /// How many of `most` units to try.
@@ -287,7 +293,7 @@ impl Signs {
     }
 
     fn won(&mut self) {
-        *self = Self::default();
+        (self.pause, self.left) = (0, 0);
     }
 
     fn lost(&mut self) {
