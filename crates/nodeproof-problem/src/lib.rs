@@ -22,6 +22,7 @@
 //!
 //! No engine is in here: the crate `nodeproof` has them.
 
+pub mod attributes;
 pub mod budget;
 pub mod certificate;
 pub mod checkpoint;
@@ -41,6 +42,7 @@ pub mod sparse;
 mod npz;
 mod tensors;
 
+pub use attributes::AttributeKind;
 pub use budget::{Budget, BudgetError, Direction, Limits, LocalBudget, Percent};
 pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};
 pub use flip::Flip;

@@ -375,6 +375,11 @@ impl<W: Write + Seek> ArchiveWriter<W> {
         self.zip.write_all(&1.0f32.to_le_bytes().repeat(count))
     }
 
+    pub(crate) fn floats(&mut self, name: &str, items: &[f64]) -> io::Result<()> {
+        self.start(name, "<f8", &format!("({},)", items.len()))?;
+        self.zip.write_all(&items.iter().flat_map(|item| item.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
     pub(crate) fn strings(&mut self, name: &str, items: &[String]) -> io::Result<()> {
         let width = items.iter().map(|item| item.chars().count()).max().unwrap_or(0).max(1);
         self.start(name, &format!("<U{width}"), &format!("({},)", items.len()))?;

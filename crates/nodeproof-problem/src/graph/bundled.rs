@@ -61,7 +61,13 @@ mod tests {
 
     #[test]
     fn nothing_in_it_needs_cleaning() {
-        let all = GraphOptions { binarise: true, largest_component: true, keep_self_loops: true, directed: true };
+        let all = GraphOptions {
+            binarise: true,
+            largest_component: true,
+            keep_self_loops: true,
+            directed: true,
+            ..GraphOptions::default()
+        };
         for options in [GraphOptions::new(), all] {
             let (graph, cleaning) = Graph::read_bundled(options).unwrap();
             assert_eq!(cleaning, Cleaning { edges_on_file: 2 * graph.edges(), ..Cleaning::default() });

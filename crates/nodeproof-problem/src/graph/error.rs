@@ -75,10 +75,10 @@ pub enum GraphError {
         /// Number of columns.
         columns: usize,
     },
-    /// An attribute that is neither 0 nor 1.
+    /// An attribute that is neither 0 nor 1, nor such a one divided by the number of ones in its row.
     #[error(
-        "attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes — binarise them \
-         to count every value > 0 as 1"
+        "attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by the number of ones \
+         in their row — binarise them to count every value > 0 as 1, and train on that"
     )]
     NotBinary {
         /// The node.

@@ -1,4 +1,4 @@
-//! Attributed graphs: who is connected to whom, and which binary attributes each node has.
+//! Attributed graphs: who is connected to whom, and which attributes each node has.
 
 mod bundled;
 mod error;
@@ -9,6 +9,7 @@ mod statistics;
 
 use sha2::{Digest, Sha256};
 
+use crate::attributes::AttributeKind;
 use crate::fingerprint::hex;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::sparse::Pattern;
@@ -23,6 +24,7 @@ pub use statistics::{GraphStatistics, Spread};
 pub struct Graph {
     adjacency: Pattern,
     attributes: Pattern,
+    kind: AttributeKind,
     labels: Option<Vec<Option<ClassId>>>,
     classes: usize,
     names: Names,
@@ -93,6 +95,7 @@ impl Graph {
         let graph = Self {
             adjacency: Pattern::from_pairs(nodes, nodes, &pairs),
             attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
+            kind: if options.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits },
             labels: None,
             classes: 0,
             names: Names::default(),
@@ -143,10 +146,16 @@ impl Graph {
         Ok(self)
     }
 
+    /// The same graph, of whose bits networks read this.
+    pub fn with_kind(mut self, kind: AttributeKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Nodes with these attributes, and neither edges nor labels nor names.
     pub fn of_attributes(attributes: Pattern) -> Self {
         let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
-        Self { adjacency, attributes, labels: None, classes: 0, names: Names::default() }
+        Self { adjacency, attributes, kind: AttributeKind::Bits, labels: None, classes: 0, names: Names::default() }
     }
 
     /// Number of nodes, N.
@@ -181,7 +190,12 @@ impl Graph {
         &self.adjacency
     }
 
-    /// The attributes, N × D.
+    /// What networks read of the attributes.
+    pub fn kind(&self) -> AttributeKind {
+        self.kind
+    }
+
+    /// The bits of the attributes, N × D.
     pub fn attributes(&self) -> &Pattern {
         &self.attributes
     }
@@ -221,11 +235,14 @@ impl Graph {
         (0..self.nodes() as u32).map(NodeId)
     }
 
-    /// SHA-256 of sizes, edges, attributes and labels as they are here, after cleaning: two graphs with the same
+    /// SHA-256 of sizes, edges, attributes with their kind, and labels as they are here, after cleaning: two graphs with the same
     /// fingerprint have the same certificates.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"nodeproof graph 1\n");
+        if !self.kind.is_bits() {
+            hash.update(self.kind.name());
+        }
         for pattern in [&self.adjacency, &self.attributes] {
             hash.update((pattern.rows() as u64).to_le_bytes());
             hash.update((pattern.columns() as u64).to_le_bytes());
@@ -312,6 +329,7 @@ impl Graph {
         Self {
             adjacency: Pattern::from_pairs(kept.len(), kept.len(), &edges),
             attributes: Pattern::from_pairs(kept.len(), self.attribute_count(), &pairs),
+            kind: self.kind,
             labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node]).collect()),
             classes: self.classes,
             names: Names {
@@ -417,12 +435,31 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_attributes_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.npz");
+        for pairs in [&[(0, 1), (0, 0), (2, 1)][..], &[(0, 1), (1, 0)], &[]] {
+            for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows] {
+                let graph = Graph::new(3, 2, &[(0, 1)], pairs).unwrap().with_kind(kind);
+                graph.write(&path).unwrap();
+                let (back, _) = Graph::read(&path, GraphOptions::new()).unwrap();
+                assert_eq!((back.kind(), back.fingerprint()), (kind, graph.fingerprint()));
+                let (bits, _) = Graph::read(&path, GraphOptions::new().binarise(true)).unwrap();
+                assert_eq!((bits.kind(), bits.attributes()), (AttributeKind::Bits, graph.attributes()));
+                let (normalised, _) = Graph::read(&path, GraphOptions::new().normalise_rows(true)).unwrap();
+                assert_eq!(normalised.kind(), AttributeKind::NormalisedRows);
+            }
+        }
+    }
+
+    #[test]
     fn fingerprint_sees_edges_attributes_and_labels() {
         let plain = Graph::new(2, 2, &[(0, 1)], &[(0, 0)]).unwrap();
         let other = Graph::new(2, 2, &[(0, 1)], &[(0, 1)]).unwrap();
         let labelled = plain.clone().with_labels(vec![Some(ClassId(0)), None]).unwrap();
         assert_ne!(plain.fingerprint(), other.fingerprint());
         assert_ne!(plain.fingerprint(), labelled.fingerprint());
+        assert_ne!(plain.fingerprint(), plain.clone().with_kind(AttributeKind::NormalisedRows).fingerprint());
         assert_eq!(plain.fingerprint(), plain.clone().fingerprint());
     }
 }

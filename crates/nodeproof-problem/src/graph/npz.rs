@@ -6,6 +6,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use super::{Cleaning, Graph, GraphError, GraphOptions, Names, check_length};
+use crate::attributes::AttributeKind;
 use crate::ids::ClassId;
 use crate::npz::{Archive, ArchiveWriter, NpzError};
 use crate::sparse::Pattern;
@@ -15,13 +16,15 @@ const LAYOUT: &str = "a graph needs adj_data, adj_indices, adj_indptr, adj_shape
 
 /// A member of files whose edges are read as they are, self-loops and directions included.
 const EDGES_AS_THEY_ARE: &str = "edges_as_they_are";
+/// A member of files whose attributes are divided by the number of ones in their row, even if no row has two.
+const NORMALISED_ROWS: &str = "normalised_rows";
 
 impl Graph {
     /// Reads a graph from an `.npz` file in the sparse-graph layout, and says what was cleaned.
     ///
     /// # Errors
-    /// If the file is unreadable, damaged or not in that layout, or if it holds non-binary attributes and
-    /// [`GraphOptions::binarise`] is off.
+    /// If the file is unreadable, damaged or not in that layout, or if it holds attributes that are neither bits nor bits divided by the
+    /// number of ones in their row, and [`GraphOptions::binarise`] is off.
     pub fn read(path: impl AsRef<Path>, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
         Self::from_archive(Archive::open(path.as_ref())?, options)
     }
@@ -33,6 +36,7 @@ impl Graph {
         if archive.contains(EDGES_AS_THEY_ARE) {
             (options.directed, options.keep_self_loops) = (true, true);
         }
+        options.normalise_rows |= archive.contains(NORMALISED_ROWS) && !options.binarise;
         let mut cleaning = Cleaning::default();
 
         let adjacency = read_csr(&mut archive, "adj", "adjacency")?;
@@ -42,9 +46,10 @@ impl Graph {
         let edges = clean_edges(&adjacency, options, &mut cleaning)?;
         let attributes = read_csr(&mut archive, "attr", "attributes")?;
         check_length("the attribute matrix", attributes.rows, adjacency.rows, "nodes")?;
-        let pairs = clean_attributes(&attributes, options, &mut cleaning)?;
+        let (pairs, kind) = clean_attributes(&attributes, options, &mut cleaning)?;
 
-        let on_edges = GraphOptions { largest_component: false, ..options };
+        let normalise_rows = kind == AttributeKind::NormalisedRows;
+        let on_edges = GraphOptions { largest_component: false, normalise_rows, ..options };
         let mut graph = Self::with_options(adjacency.rows, attributes.columns, &edges, &pairs, on_edges)?;
         if let Some(labels) = read_labels(&mut archive)? {
             graph = graph.with_labels(labels)?;
@@ -77,10 +82,13 @@ impl Graph {
 
     fn write_members(&self, file: &mut File) -> std::io::Result<()> {
         let mut archive = ArchiveWriter::new(BufWriter::new(file));
-        write_csr(&mut archive, "adj", &self.adjacency)?;
-        write_csr(&mut archive, "attr", &self.attributes)?;
+        write_csr(&mut archive, "adj", &self.adjacency, AttributeKind::Bits)?;
+        write_csr(&mut archive, "attr", &self.attributes, self.kind)?;
         if self.has_unusual_edges() {
             archive.integers(EDGES_AS_THEY_ARE, &[1i64])?;
+        }
+        if !self.kind.is_bits() {
+            archive.integers(NORMALISED_ROWS, &[1i64])?;
         }
         if let Some(labels) = &self.labels {
             let labels: Vec<i64> = labels.iter().map(|label| label.map_or(-1, |class| class.0.into())).collect();
@@ -235,9 +243,10 @@ fn clean_attributes(
     attributes: &CsrOnFile,
     options: GraphOptions,
     cleaning: &mut Cleaning,
-) -> Result<Vec<(u32, u32)>, GraphError> {
+) -> Result<(Vec<(u32, u32)>, AttributeKind), GraphError> {
     let (entries, repeats) = attributes.summed_entries();
     cleaning.duplicate_attributes = repeats;
+    let normalised = !options.binarise && AttributeKind::are_normalised_rows(&entries);
     let mut pairs = Vec::with_capacity(entries.len());
     for (node, attribute, value) in entries {
         attributes.check_finite(node, attribute, value)?;
@@ -245,7 +254,7 @@ fn clean_attributes(
             cleaning.attribute_zeros += 1;
             continue;
         }
-        if value != 1.0 {
+        if value != 1.0 && !normalised {
             if !options.binarise {
                 return Err(GraphError::NotBinary { node: node as usize, attribute, value });
             }
@@ -255,7 +264,8 @@ fn clean_attributes(
             pairs.push((node, attribute));
         }
     }
-    Ok(pairs)
+    let kind = if normalised || options.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits };
+    Ok((pairs, kind))
 }
 
 /// Labels of any integer type; negative ones mean that a node has none.
@@ -296,7 +306,7 @@ fn skipped_members(archive: &Archive, names: &Names) -> Vec<String> {
         "node_names" => names.nodes.is_some(),
         "attr_names" => names.attributes.is_some(),
         "class_names" => names.classes.is_some(),
-        "labels" | EDGES_AS_THEY_ARE => true,
+        "labels" | EDGES_AS_THEY_ARE | NORMALISED_ROWS => true,
         _ => ["adj_", "attr_"].iter().any(|prefix| {
             member.strip_prefix(prefix).is_some_and(|rest| matches!(rest, "data" | "indices" | "indptr" | "shape"))
         }),
@@ -308,9 +318,16 @@ fn write_csr<W: std::io::Write + std::io::Seek>(
     archive: &mut ArchiveWriter<W>,
     prefix: &str,
     pattern: &Pattern,
+    kind: AttributeKind,
 ) -> std::io::Result<()> {
     let offsets: Vec<i64> = pattern.offsets().iter().map(|&offset| offset as i64).collect();
-    archive.ones(&format!("{prefix}_data"), pattern.entries())?;
+    if kind.is_bits() {
+        archive.ones(&format!("{prefix}_data"), pattern.entries())?;
+    } else {
+        let rows = (0..pattern.rows()).map(|row| pattern.row(row).len());
+        let values: Vec<f64> = rows.flat_map(|ones| std::iter::repeat_n(1.0 / kind.divisor(ones), ones)).collect();
+        archive.floats(&format!("{prefix}_data"), &values)?;
+    }
     if pattern.columns() <= i32::MAX as usize {
         let indices: Vec<i32> = pattern.indices().iter().map(|&index| index as i32).collect();
         archive.integers(&format!("{prefix}_indices"), &indices)?;

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct GraphOptions {
     /// Count every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
     pub binarise: bool,
+    /// Let networks read the bits divided by the number of ones in their row ([`AttributeKind::NormalisedRows`](crate::AttributeKind)).
+    #[serde(default)]
+    pub normalise_rows: bool,
     /// Keep only the largest connected component; nodes are then renumbered.
     pub largest_component: bool,
     /// Keep self-loops that are on file (the symmetric GCN propagation then sees a 2 on their diagonal).
@@ -25,6 +28,12 @@ impl GraphOptions {
     /// Sets [`GraphOptions::binarise`].
     pub fn binarise(mut self, yes: bool) -> Self {
         self.binarise = yes;
+        self
+    }
+
+    /// Sets [`GraphOptions::normalise_rows`].
+    pub fn normalise_rows(mut self, yes: bool) -> Self {
+        self.normalise_rows = yes;
         self
     }
 

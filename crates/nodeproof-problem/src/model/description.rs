@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
+use crate::attributes::AttributeKind;
 use crate::matrix::Matrix;
 use crate::sparse::SparseMatrix;
 
@@ -10,6 +11,8 @@ use crate::sparse::SparseMatrix;
 #[serde(deny_unknown_fields)]
 struct ModelFields {
     attributes: usize,
+    #[serde(default, skip_serializing_if = "AttributeKind::is_bits")]
+    kind: AttributeKind,
     propagations: Vec<PropagationFields>,
     layers: Vec<LayerFields>,
 }
@@ -75,6 +78,7 @@ impl Model {
             |layer: &Layer| LayerFields { terms: layer.terms.iter().map(term).collect(), activation: layer.activation };
         let fields = ModelFields {
             attributes: self.attributes,
+            kind: self.kind,
             propagations: self.propagations.iter().map(propagation_fields).collect(),
             layers: self.layers.iter().map(layer).collect(),
         };
@@ -102,7 +106,8 @@ impl Model {
             }
             layers.push(Layer::new(terms, tensors.vector(&format!("b{i}"))?, fields.activation));
         }
-        Self::new(fields.attributes, propagations, layers).map_err(Problem::Model)
+        let model = Self::new(fields.attributes, propagations, layers).map_err(Problem::Model)?;
+        Ok(model.with_kind(fields.kind))
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
+use crate::attributes::AttributeKind;
 use crate::fingerprint::hex;
 use crate::matrix::Matrix;
 use crate::npz::NpzError;
@@ -59,6 +60,17 @@ pub enum ModelError {
         /// What does not fit, and what to do.
         problem: String,
     },
+    /// The model reads something else of the attributes than the graph has.
+    #[error(
+        "the model does not fit the graph: it reads attributes that are {}, but those of the graph are {}; {} the rows of the graph",
+        model.in_words(), graph.in_words(), if model.is_bits() { "do not normalise" } else { "normalise" }
+    )]
+    Kind {
+        /// What the model reads.
+        model: AttributeKind,
+        /// What the graph has.
+        graph: AttributeKind,
+    },
     /// A propagation value that is NaN or infinite.
     #[error("the propagation is {value} at row {row}, column {column}; every value must be a finite number")]
     Propagation {
@@ -100,6 +112,7 @@ pub enum ModelError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     attributes: usize,
+    kind: AttributeKind,
     propagations: Vec<Propagation>,
     layers: Vec<Layer>,
 }
@@ -108,7 +121,7 @@ pub struct Model {
 pub type Chain<'m> = Vec<(&'m Matrix, &'m [f64])>;
 
 impl Model {
-    /// A model that reads so many attributes; terms name the propagations by their place in the list.
+    /// A model that reads so many attributes, plain bits unless [`Model::with_kind`] says otherwise; terms name the propagations by their place in the list.
     ///
     /// # Errors
     /// If there are no layers, shapes do not chain, a term reads a later layer or nothing reads the attributes, the last
@@ -132,7 +145,7 @@ impl Model {
     /// # Ok::<(), nodeproof_problem::ModelError>(())
     /// ```
     pub fn new(attributes: usize, propagations: Vec<Propagation>, layers: Vec<Layer>) -> Result<Self, ModelError> {
-        let model = Self { attributes, propagations, layers };
+        let model = Self { attributes, kind: AttributeKind::Bits, propagations, layers };
         model.check()?;
         Ok(model)
     }
@@ -214,7 +227,7 @@ impl Model {
     /// # Errors
     /// If there are fewer.
     pub fn with_propagations(self, propagations: Vec<Propagation>) -> Result<Self, ModelError> {
-        Self::new(self.attributes, propagations, self.layers)
+        Ok(Self::new(self.attributes, propagations, self.layers)?.with_kind(self.kind))
     }
 
     /// All weights and biases, tensor by tensor: the weights of layer 0, b0, those of layer 1, b1, … Multiples of the identity
@@ -245,6 +258,17 @@ impl Model {
     /// Number of attributes it reads, D.
     pub fn attributes(&self) -> usize {
         self.attributes
+    }
+
+    /// What it reads of the attributes: that of the graph it was trained on.
+    pub fn kind(&self) -> AttributeKind {
+        self.kind
+    }
+
+    /// The same model, which reads this of the attributes.
+    pub fn with_kind(mut self, kind: AttributeKind) -> Self {
+        self.kind = kind;
+        self
     }
 
     /// Number of classes, K.
@@ -363,11 +387,13 @@ impl Model {
         check_finite(name, weight.values())
     }
 
-    /// SHA-256 of propagations, weights and biases.
+    /// SHA-256 of propagations, weights and biases, and of what is read of the attributes.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         // Models that the first version of the format knew keep their fingerprints.
-        match self.as_gcn().filter(|(_, propagation)| !matches!(propagation, Propagation::Polynomial { .. })) {
+        let is_old =
+            |propagation: &Propagation| self.kind.is_bits() && !matches!(propagation, Propagation::Polynomial { .. });
+        match self.as_gcn().filter(|(_, propagation)| is_old(propagation)) {
             Some((_, propagation)) => {
                 hash.update(b"nodeproof model 1\n");
                 hash.update(propagation.name().as_bytes());

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lines::VERSION;
+use crate::attributes::AttributeKind;
 use crate::budget::Budget;
 use crate::certificate::Witness;
 use crate::graph::{Graph, Part, Split};
@@ -23,13 +24,16 @@ pub struct GraphHeader {
     pub edges: usize,
     /// Number of attributes.
     pub attributes: usize,
+    /// What networks read of them.
+    #[serde(default, skip_serializing_if = "AttributeKind::is_bits")]
+    pub kind: AttributeKind,
 }
 
 impl GraphHeader {
     /// Names `graph`.
     pub fn new(graph: &Graph) -> Self {
         let (nodes, edges, attributes) = (graph.nodes(), graph.edges(), graph.attribute_count());
-        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes }
+        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes, kind: graph.kind() }
     }
 }
 

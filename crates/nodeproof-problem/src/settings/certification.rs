@@ -38,10 +38,10 @@ impl Engine {
         }
     }
 
-    /// The engine to begin with: [`Engine::Fast`] without hidden layers, where it is exact, and for chains with one; for other networks
-    /// [`Engine::Tight`], which proves far more there.
+    /// The engine to begin with: [`Engine::Fast`] without hidden layers, where it is exact, and for chains with one that read plain
+    /// bits; for other networks [`Engine::Tight`], which proves far more there.
     pub fn to_begin_with(model: &Model) -> Self {
-        let is_shallow = model.is_plain() && model.layers().len() == 2;
+        let is_shallow = model.is_plain() && model.layers().len() == 2 && model.kind().is_bits();
         if is_shallow || model.hidden_layers() == 0 { Self::Fast } else { Self::Tight }
     }
 }
@@ -205,6 +205,7 @@ pub fn memory_limit(option: &'static str, text: &str) -> Result<usize, SettingsE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::AttributeKind;
     use crate::ids::ClassId;
     use crate::matrix::Matrix;
     use crate::model::Propagation;
@@ -212,12 +213,14 @@ mod tests {
 
     #[test]
     fn plain_networks_with_one_hidden_layer_begin_with_the_fast_engine() {
-        let first = |hidden: usize, p: f64| {
+        let network = |hidden: usize, p: f64| {
             let layer = || (Matrix::zeros(2, 2), vec![0.0; 2]);
             let propagation = Propagation::Custom(SparseMatrix::from_triplets(1, 1, &[(0, 0, p)]));
-            let model = Model::gcn((0..=hidden).map(|_| layer()).collect(), propagation).unwrap();
-            Engine::to_begin_with(&model)
+            Model::gcn((0..=hidden).map(|_| layer()).collect(), propagation).unwrap()
         };
+        let divided = network(1, 1.0).with_kind(AttributeKind::NormalisedRows);
+        assert_eq!(Engine::to_begin_with(&divided), Engine::Tight);
+        let first = |hidden: usize, p: f64| Engine::to_begin_with(&network(hidden, p));
         assert_eq!([first(0, 1.0), first(1, 1.0), first(2, 1.0)], [Engine::Fast, Engine::Fast, Engine::Tight]);
         assert_eq!([first(0, -1.0), first(1, -1.0)], [Engine::Fast, Engine::Tight]);
     }

@@ -270,7 +270,7 @@ impl TrainSettings {
     ///
     /// | method | weight decay | weight of the worst-case loss | attribute dropout |
     /// |---|---|---|---|
-    /// | CE | 0.01 | | |
+    /// | CE | 0.01, and 0.0001 where rows are normalised | | |
     /// | RCE | 0.01 few | 1 | 0.35 few |
     /// | RH | 0.03 few | 0.2 | 0.35 few |
     /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few, of first order times the number of hidden layers | 0 |
@@ -285,7 +285,7 @@ impl TrainSettings {
         let suited = if self.hidden_layers() < DEEP { WorstCase::Dual } else { WorstCase::FirstOrder };
         let worst_case = *self.worst_case.get_or_insert(suited);
         let (weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
-            (Method::CrossEntropy, _) => (0.01, 1.0, 0.0),
+            (Method::CrossEntropy, _) => (if graph.kind().is_bits() { 0.01 } else { 1e-4 }, 1.0, 0.0),
             (Method::RobustCrossEntropy, _) => (0.01 * few, 1.0, 0.35 * few),
             (Method::RobustHinge, _) => (0.03 * few, 0.2, 0.35 * few),
             (Method::RobustHingeUnlabelled, WorstCase::Dual) => (0.1 * density, 0.6 * few, 0.0),
@@ -392,6 +392,10 @@ impl TrainSettings {
             return Err(SettingsError::Split { split: split.nodes(), nodes: graph.nodes() });
         }
         check_labels(graph, &split.part(Part::Train))?;
+        if self.method.is_robust() && !graph.kind().is_bits() {
+            let remedy = "on attributes divided by the number of ones in their row only ce can train so far";
+            return Err(SettingsError::value("method", self.method, remedy));
+        }
         self.check_size(graph)?;
         Ok(self.budget.limits(graph).map(drop)?)
     }
