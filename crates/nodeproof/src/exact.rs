@@ -1,6 +1,7 @@
 //! The network in exact arithmetic, for the rare margin that rounding leaves open (Lemma 24 of `docs/maths.md`).
 //!
-//! Every finite `f64` is a whole number times a power of two, and sums and products of such numbers are again.
+//! Every finite `f64` is a whole number times a power of two, and sums and products of such numbers are again. Where rows are divided by the
+//! number of their ones, all numbers are carried times a common multiple of these divisors, which no activation minds.
 
 use std::cmp::Ordering;
 
@@ -113,10 +114,19 @@ pub(crate) fn compare_margin(
     with: f64,
 ) -> Ordering {
     let region = network.region(&[node]);
-    let logits = network.last::<Exact>(&region, &attribute_sums(network, &region, flips));
-    let mut difference = logits.get(0, y.index());
-    difference.add(&logits.get(0, k.index()).minus());
-    difference.add(&Dyadic::of(-with));
+    let (sums, scale) = attribute_sums(network, &region, flips);
+    let rest = Dyadic { mantissa: &scale.mantissa - 1, exponent: 0 };
+    let layers = network.walk::<Exact>(&region, &sums, scale.clone(), |layers| {
+        let made = layers.len() - 1;
+        let biases: Vec<Dyadic> = network.layers()[made].bias().iter().map(|&b| rest.times(&Dyadic::of(b))).collect();
+        for row in 0..layers[made].rows() {
+            layers[made].row_mut(row).iter_mut().zip(&biases).for_each(|(z, bias)| z.add(bias));
+        }
+    });
+    let logits = layers[layers.len() - 1].row(0);
+    let mut difference = logits[y.index()].clone();
+    difference.add(&logits[k.index()].clone().minus());
+    difference.add(&scale.times(&Dyadic::of(-with)));
     match difference.mantissa.sign() {
         Sign::Minus => Ordering::Less,
         Sign::NoSign => Ordering::Equal,
@@ -124,9 +134,15 @@ pub(crate) fn compare_margin(
     }
 }
 
-/// `X_n W` under the flips for each node of level 0, W being the attributes' weights side by side.
-fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> Matrix<Dyadic> {
+/// `scale · X_n W` under the flips for each node of level 0, W being the attributes' weights side by side; and the scale, a whole number.
+fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> (Matrix<Dyadic>, Dyadic) {
     let (weight, nodes) = (network.attribute_weight(), region.level(0).nodes());
+    let divisor = |&n: &u32| {
+        let adds = flips.iter().filter(|flip| flip.node.0 == n).map(|flip| flip.adds());
+        network.divisors(NodeId(n), adds).1 as u64
+    };
+    let divisors: Vec<u64> = nodes.iter().map(divisor).collect();
+    let scale = common_multiple(&divisors);
     let mut all: Matrix<Dyadic> = Matrix::zeros(nodes.len(), weight.columns());
     for (row, &n) in nodes.iter().enumerate() {
         let mut add = |attribute: usize, sign: f64| {
@@ -138,8 +154,24 @@ fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> Matrix<
         for flip in flips.iter().filter(|flip| flip.node.0 == n) {
             add(flip.attribute.index(), if flip.adds() { 1.0 } else { -1.0 });
         }
+        let factor = &scale / divisors[row];
+        all.row_mut(row).iter_mut().for_each(|sum| sum.mantissa *= &factor);
     }
-    all
+    (all, Dyadic { mantissa: scale, exponent: 0 })
+}
+
+/// The smallest number that all of these divide.
+fn common_multiple(numbers: &[u64]) -> BigInt {
+    let gcd = |mut a: u64, mut b: u64| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    numbers.iter().fold(BigInt::from(1), |multiple, &number| {
+        let rest = (&multiple % number).to_u64_digits().1.first().copied().unwrap_or(0);
+        multiple * (number / gcd(number, rest))
+    })
 }
 
 #[cfg(test)]

@@ -58,15 +58,15 @@ mod seed;
 
 pub use network::Network;
 pub use nodeproof_problem::{
-    Activation, Architecture, AttributeId, Bound, Budget, BudgetError, Certificate, CertifySettings, ClassId, Cleaning,
-    Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits,
-    LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent,
-    Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass,
-    Term, TrainSettings, Verdict, Weight, Witness, WorstCase,
+    Activation, Architecture, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate, CertifySettings,
+    ClassId, Cleaning, Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics,
+    Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern,
+    Percent, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize,
+    TargetClass, Term, TrainSettings, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{
-    budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results, settings,
-    sparse,
+    attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results,
+    settings, sparse,
 };
 pub use relax::Slopes;
 pub use run::{Certifier, CertifyError, Event, Finish, Gap, RadiusSearch, Recheck, SearchEvent};

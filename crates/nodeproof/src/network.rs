@@ -65,6 +65,9 @@ impl<'a> Network<'a> {
             );
             return Err(ModelError::Mismatch { problem });
         }
+        if model.kind() != graph.kind() {
+            return Err(ModelError::Kind { model: model.kind(), graph: graph.kind() });
+        }
         if model.classes() < graph.classes() {
             let problem = format!(
                 "it has {} classes, but the graph's labels or class names make {}; use the model that was trained \
@@ -210,10 +213,22 @@ impl<'a> Network<'a> {
         let region = self.region(&[node]);
         let inputs = region.level(0);
         let mut sums = self.attribute_sums(inputs.nodes());
-        for &flip in flips.iter().filter(|flip| inputs.contains(flip.node.0)) {
-            let sign = if flip.adds() { 1.0 } else { -1.0 };
-            let row = sums.row_mut(inputs.place(flip.node.0));
-            add_scaled(row, sign, self.attribute_weight().row(flip.attribute.index()));
+        let mut seen: Vec<&Flip> = flips.iter().filter(|flip| inputs.contains(flip.node.0)).collect();
+        seen.sort_by_key(|flip| flip.node);
+        for flips in seen.chunk_by(|a, b| a.node == b.node) {
+            let node = flips[0].node;
+            let row = sums.row_mut(inputs.place(node.0));
+            let (before, after) = self.divisors(node, flips.iter().map(|flip| flip.adds()));
+            if before != after {
+                row.iter_mut().for_each(|sum| *sum *= before);
+            }
+            for flip in flips {
+                let sign = if flip.adds() { 1.0 } else { -1.0 };
+                add_scaled(row, sign, self.attribute_weight().row(flip.attribute.index()));
+            }
+            if before != after {
+                row.iter_mut().for_each(|sum| *sum /= after);
+            }
         }
         self.outputs(&region, &sums).row(0).to_vec()
     }
@@ -231,7 +246,7 @@ impl<'a> Network<'a> {
 
     /// `Z⁰, …, Zᴸ` for every node of the region, from the [`Network::attribute_sums`] of its level 0; the last are logits.
     pub(crate) fn pre_activations(&self, region: &Region, sums: &Matrix) -> Vec<Matrix> {
-        self.walk::<Values>(region, sums, |_| ())
+        self.walk::<Values>(region, sums, 1.0, |_| ())
     }
 
     /// The last of the [`Network::pre_activations`], without keeping the others for longer than they are read.
@@ -241,7 +256,7 @@ impl<'a> Network<'a> {
 
     /// The logits of the region, whatever numbers are carried.
     pub(crate) fn last<C: Carried>(&self, region: &Region, sums: &Matrix<C::Number>) -> Matrix<C::Number> {
-        let mut layers = self.walk::<C>(region, sums, |layers| {
+        let mut layers = self.walk::<C>(region, sums, C::constant(1.0, 0.0), |layers| {
             let done = layers.len();
             let read = |i: usize| self.readers(i).any(|reader| reader >= done);
             let idle = (0..done - 1).filter(|&i| !read(i)).collect::<Vec<_>>();
@@ -256,14 +271,15 @@ impl<'a> Network<'a> {
         (layer + 1..self.layers().len()).filter(reads)
     }
 
-    /// All layers of a region, one after the other; `visit` sees those so far after each.
-    fn walk<C: Carried>(
+    /// All layers of a region, one after the other, with a number to stand for the constant 1; `visit` sees those so far after each.
+    pub(crate) fn walk<C: Carried>(
         &self,
         region: &Region,
         sums: &Matrix<C::Number>,
+        one: C::Number,
         mut visit: impl FnMut(&mut Vec<Matrix<C::Number>>),
     ) -> Vec<Matrix<C::Number>> {
-        let one = Matrix::from_values(1, 1, vec![C::constant(1.0, 0.0)]);
+        let one = Matrix::from_values(1, 1, vec![one]);
         let mut all = Vec::with_capacity(self.layers().len());
         for (i, layer) in self.layers().iter().enumerate() {
             let inputs = Inputs { sums, one: &one, layers: &all };
@@ -309,12 +325,24 @@ impl<'a> Network<'a> {
         of.map_or(0..0, |of| of.columns.clone())
     }
 
-    /// `X_n W` for each of `nodes`: the sum of the weights of the attributes that n has.
+    /// What the ones of a node's row are divided by before and after flips, of which is told whether each adds an attribute.
+    pub(crate) fn divisors(&self, node: NodeId, adds: impl Iterator<Item = bool>) -> (f64, f64) {
+        let ones = self.graph.attributes().row(node.index()).len();
+        let (added, removed) = adds.fold((0, 0), |(a, r), adds| if adds { (a + 1, r) } else { (a, r + 1) });
+        let kind = self.graph.kind();
+        (kind.divisor(ones), kind.divisor((ones + added).saturating_sub(removed)))
+    }
+
+    /// `X_n W` for each of `nodes`: the sum of the weights of the attributes that n has, divided as their kind says.
     pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
         let weight = self.attribute_weight();
         par_fill(nodes.len(), weight.columns(), |row, sums| {
             let attributes = self.graph.attributes().row(nodes[row] as usize);
             add_rows(sums, attributes.iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
+            let divisor = self.graph.kind().divisor(attributes.len());
+            if divisor != 1.0 {
+                sums.iter_mut().for_each(|sum| *sum /= divisor);
+            }
         })
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Clean {
     /// What a layer makes of the attributes and of constants alone, biases included, where it reads the attributes and other
     /// layers as well.
     pub(crate) parts: Vec<Option<Matrix>>,
+    /// μ = X W for each node of level 0, where rows are divided by the number of their ones.
+    pub(crate) means: Option<Matrix>,
 }
 
 impl Clean {
@@ -28,7 +30,8 @@ impl Clean {
             mixed.then(|| network.attribute_part(region, layer, &sums))
         };
         let parts = (0..network.layers().len()).map(part).collect();
-        Self { layers: network.pre_activations(region, &sums), parts }
+        let layers = network.pre_activations(region, &sums);
+        Self { layers, parts, means: (!network.graph().kind().is_bits()).then_some(sums) }
     }
 
     /// What a layer that reads the attributes makes of them and of constants alone, biases included.
@@ -124,9 +127,21 @@ pub(super) fn add_part_gradient(
         let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_part.columns());
         let hop = network.hop(region, term.layer, term.term);
         backward::spread(&Coefficients, &hop, by_part, 0..by_part.columns(), &mut by_sums);
+        divide_rows(network, region, &mut by_sums);
         for attribute in 0..places_with.rows() {
             let places = places_with.row(attribute).iter();
             add_rows(gradient.row_mut(attribute), places.map(|&place| (1.0, by_sums.row(place as usize))));
+        }
+    }
+}
+
+/// Divides what belongs to each node of level 0 by what its ones are divided by.
+fn divide_rows(network: &Network, region: &Region, rows: &mut Matrix) {
+    let graph = network.graph();
+    for (row, &node) in region.level(0).nodes().iter().enumerate() {
+        let divisor = graph.kind().divisor(graph.attributes().row(node as usize).len());
+        if divisor != 1.0 {
+            rows.row_mut(row).iter_mut().for_each(|value| *value /= divisor);
         }
     }
 }

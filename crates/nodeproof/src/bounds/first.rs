@@ -16,6 +16,8 @@
 //! A neighbour that several terms gather from, as the node itself behind a skip connection, has a column of its own,
 //! `Σ_k P_k,mn W_k,j`, which is made and searched unless none of its gains can enter.
 
+mod normalised;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -45,6 +47,8 @@ pub(super) struct Asked<'a> {
     pub(super) layer: usize,
     /// What the layer makes of the attributes as they are, biases included.
     pub(super) clean: &'a Matrix,
+    /// μ = X W for each node of level 0, where rows are divided by the number of their ones.
+    pub(super) means: Option<&'a Matrix>,
     /// Whether nothing but the sign of stable units matters, so that their bounds may be wider.
     pub(super) only_signs_matter: bool,
 }
@@ -61,7 +65,11 @@ pub(super) fn bounds(
     let units = lo.columns();
     for first in (0..units).step_by(BATCH) {
         let batch = first..(first + BATCH).min(units);
-        let moves: Vec<UnitMoves> = pool.install(|| batch.clone().into_par_iter().map(|j| problem.moves(j)).collect());
+        let moves = |j: usize| match &problem.asked.means {
+            None => problem.moves(j),
+            Some(means) => normalised::moves(&problem, means, j),
+        };
+        let moves: Vec<UnitMoves> = pool.install(|| batch.clone().into_par_iter().map(moves).collect());
         for (unit, moves) in batch.clone().zip(moves) {
             moves.apply(unit, &mut lo, &mut hi);
         }

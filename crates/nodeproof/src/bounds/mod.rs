@@ -85,7 +85,8 @@ impl LayerError {
 /// Magnitudes behind what a layer makes of the attributes, in a form that costs one number a node:
 /// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where, summed over the terms,
 /// `reach_m = Σ_n |P_mn| |X_n| + Q max_n |P_mn|`, `weight_j` is the largest `|W_dj|`, and `bias_j = |b_j|` plus what terms of
-/// the constant 1 can add.
+/// the constant 1 can add. Where rows are divided by the number of their ones, |X_n| is at most 1, and k flips that leave m' ≥ 1 ones
+/// change `X_n W` by `(Σ ± (W_d − μ)) / m'`, so by at most 2 k weights: Q counts twice.
 ///
 /// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that (Lemma 32a).
 #[derive(Debug, Clone)]
@@ -99,7 +100,7 @@ pub(crate) struct AttributeError {
 
 impl AttributeError {
     fn new(network: &Network, limits: &Limits, region: &Region, layer: usize) -> Self {
-        let attributes = network.graph().attributes();
+        let (attributes, kind) = (network.graph().attributes(), network.graph().kind());
         let row_length = |n: u32| attributes.row(n as usize).len();
         let mut weight = vec![0.0f64; network.layers()[layer].units()];
         for term in network.attribute_terms_of(layer) {
@@ -110,6 +111,7 @@ impl AttributeError {
         }
         let (constants, constants_length) = constants(network, region, layer);
         let (mut gammas, mut reach) = (Vec::new(), Vec::new());
+        let changes = if kind.is_bits() { 1.0 } else { 2.0 };
         for &m in region.level(layer + 1).nodes() {
             let (mut longest, mut roundings, mut reach_m) = (0, constants_length, 0.0);
             for term in network.attribute_terms_of(layer) {
@@ -118,8 +120,9 @@ impl AttributeError {
                 let flips = limits.flips_within(neighbours);
                 roundings += neighbours.len() + flips;
                 let largest = weights.iter().fold(0.0f64, |largest, p| largest.max(p.abs()));
-                let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p.abs() * row_length(n) as f64).sum();
-                reach_m += clean + flips as f64 * largest;
+                let of_row = |n: u32| row_length(n) as f64 / kind.divisor(row_length(n));
+                let clean: f64 = neighbours.iter().zip(weights).map(|(&n, p)| p.abs() * of_row(n)).sum();
+                reach_m += clean + changes * flips as f64 * largest;
             }
             // A row's sum, its place in the neighbourhood's sum, the flips' sum, the chord's division and product.
             gammas.push(gamma_after(longest + roundings + 16));
@@ -231,8 +234,17 @@ impl Bounds {
                 // Lines depend on nothing but the sign of a stable unit, bounds of other layers on its bounds.
                 let only_signs_matter = !network.reads_layers(layer)
                     && network.readers(layer).all(|reader| reader == network.layers().len() - 1);
-                let clean = clean.part(layer);
-                let asked = first::Asked { network, limits, region, places_with, layer, clean, only_signs_matter };
+                let (of_layer, means) = (clean.part(layer), clean.means.as_ref());
+                let asked = first::Asked {
+                    network,
+                    limits,
+                    region,
+                    places_with,
+                    layer,
+                    clean: of_layer,
+                    means,
+                    only_signs_matter,
+                };
                 let (lo, hi) = first(asked)?;
                 of_attributes = Some(LayerBounds { lo, hi, error: LayerError::OfAttributes(error.clone()) });
             }

@@ -89,6 +89,25 @@ impl<'a> Attack<'a> {
             let row = self.moves.row_mut(self.moved[position as usize] as usize);
             add_scaled(row, sign, weight.row(attribute as usize));
         }
+        if let Some(means) = &self.shared.bounds.clean.means {
+            self.divide(slice, means);
+        }
+    }
+
+    /// From `Σ σ W_d` to the change of `X_n W`, where rows are divided by the number of their ones: with m and m' of them, but at least 1,
+    /// `(Σ σ W_d + (m − m') μ_n) / m'`.
+    fn divide(&mut self, slice: &Slice, means: &Matrix) {
+        let Shard { network, region, .. } = self.shared;
+        let rows = self.moved.iter().zip(0u32..).filter(|&(&row, _)| row != u32::MAX);
+        for (&row, position) in rows {
+            let node = slice.level(0)[position as usize];
+            let adds = self.flips.iter().filter(|flip| flip.0 == position);
+            let adds = adds.map(|&flip| self.shared.sign(slice, flip) > 0.0);
+            let (before, after) = network.divisors(NodeId(node), adds);
+            let mean = means.row(region.level(0).place(node));
+            let row = self.moves.row_mut(row as usize);
+            row.iter_mut().zip(mean).for_each(|(change, mean)| *change = (*change + (before - after) * mean) / after);
+        }
     }
 
     /// `Z` of a layer under the flips, a row for each node of its level.

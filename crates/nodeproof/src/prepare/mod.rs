@@ -35,7 +35,7 @@ pub(crate) struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     pub(crate) fn new(network: &'a Network<'a>, targets: &[NodeId], slopes: &'a Slopes, pool: &ThreadPool) -> Self {
         let region = Arc::new(network.region(targets));
-        let pairs = network.has_one_hidden_layer() && *slopes == Slopes::Default;
+        let pairs = network.has_one_hidden_layer() && *slopes == Slopes::Default && network.graph().kind().is_bits();
         let (clean, tables) = pool.install(|| (Clean::new(network, &region), AttributeTables::new(network, pairs)));
         Self { network, slopes, clean: Arc::new(clean), tables, region }
     }
@@ -68,6 +68,11 @@ impl<'a> Prepared<'a> {
         let layers = self.clean.layers.iter().enumerate().map(|(i, clean)| rows(i, clean)).collect();
         let parts = self.clean.parts.iter().enumerate();
         let parts = parts.map(|(i, part)| part.as_ref().map(|part| rows(i, part))).collect();
-        (Arc::new(region), Arc::new(Clean { layers, parts }))
+        let means = self.clean.means.as_ref().map(|means| {
+            let (nodes, all) = (region.level(0).nodes(), self.region.level(0));
+            let rows = nodes.iter().flat_map(|&node| means.row(all.place(node)).iter().copied());
+            Matrix::from_values(nodes.len(), means.columns(), rows.collect())
+        });
+        (Arc::new(region), Arc::new(Clean { layers, parts, means }))
     }
 }

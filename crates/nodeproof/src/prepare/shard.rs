@@ -1,10 +1,12 @@
 //! What all targets share under one budget.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::step_error::StepError;
 use crate::bounds::Bounds;
 use crate::budget::Limits;
+use crate::engines::first_order::Reach;
+use crate::ids::NodeId;
 use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
@@ -23,6 +25,8 @@ pub(crate) struct Shard<'a> {
     /// What rounding costs on the way back through each layer; nothing where [`Order::Pairs`] makes that way superfluous.
     pub(crate) step_errors: Vec<StepError>,
     pub(crate) tables: &'a AttributeTables,
+    /// How far flips move units, where that depends on the budget.
+    reach: OnceLock<Reach>,
     /// Added to every error: infinite where numbers may overflow.
     pub(crate) overflow_error: f64,
 }
@@ -68,7 +72,8 @@ impl<'a> Shard<'a> {
             Order::Norms(_) => StepError::of_layers(network, &region, &bounds.layers),
         };
         let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
-        Self { network, limits, region, bounds, lines, order, step_errors, tables, overflow_error }
+        let reach = OnceLock::new();
+        Self { network, limits, region, bounds, lines, order, step_errors, tables, reach, overflow_error }
     }
 
     /// The logits of a target on the graph as it is.
@@ -89,6 +94,18 @@ impl<'a> Shard<'a> {
     pub(crate) fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
         let node = slice.level(0)[position as usize] as usize;
         if self.network.graph().attributes().contains(node, attribute) { -1.0 } else { 1.0 }
+    }
+
+    /// How far a flip can move units where the ones of rows are divided by their number, of which the budget leaves at least some.
+    pub(crate) fn normalised_reach(&self) -> Option<&Reach> {
+        let Self { network, limits, .. } = self;
+        let graph = network.graph();
+        let fewest = |n: u32| {
+            let removed = if limits.deletions() { limits.local(NodeId(n)).min(limits.global()) } else { 0 };
+            graph.attributes().row(n as usize).len().saturating_sub(removed).max(1) as f64
+        };
+        let made = || self.reach.get_or_init(|| Reach::of_normalised(network, fewest));
+        (!graph.kind().is_bits()).then(made)
     }
 
     /// Searches flips with the largest gains.

@@ -22,6 +22,8 @@ pub(super) struct CrossEntropy {
     /// The attributes of level 0, and for each attribute the places that have it.
     rows: Pattern,
     columns: Pattern,
+    /// What the ones of each row of level 0 are divided by.
+    divisors: Vec<f64>,
     /// The label of each place of the last level.
     labels: Vec<ClassId>,
 }
@@ -80,6 +82,7 @@ impl CrossEntropy {
             hops: model.layers().iter().enumerate().map(layer).collect(),
             rows: Pattern::from_pairs(inputs.len(), graph.attribute_count(), &attribute_pairs),
             columns: graph.attributes().turned(inputs),
+            divisors: inputs.iter().map(|&n| graph.kind().divisor(graph.attributes().row(n as usize).len())).collect(),
             labels,
         }
     }
@@ -190,7 +193,10 @@ impl CrossEntropy {
 
     /// The derivative by the weight of a term that reads the attributes, `Xᵀ Pᵀ errors`.
     fn by_attribute_weight(&self, hop: &BothWays, errors: &Matrix) -> Matrix {
-        let by_sums = forward::gathered(&hop.back, errors);
+        let mut by_sums = forward::gathered(&hop.back, errors);
+        for (place, divisor) in self.divisors.iter().enumerate() {
+            divide(by_sums.row_mut(place), *divisor);
+        }
         par_fill(self.columns.rows(), by_sums.columns(), |attribute, values| {
             add_rows(values, self.columns.row(attribute).iter().map(|&place| (1.0, by_sums.row(place as usize))));
         })
@@ -198,14 +204,21 @@ impl CrossEntropy {
 
     /// `X W` for each place of level 0.
     fn attribute_sums(&self, weight: &Weight, units: usize) -> Matrix {
-        par_fill(self.rows.rows(), units, |place, sums| match weight {
-            Weight::Dense(weight) => {
-                add_rows(sums, self.rows.row(place).iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
+        par_fill(self.rows.rows(), units, |place, sums| {
+            let attributes = self.rows.row(place).iter();
+            match weight {
+                Weight::Dense(weight) => add_rows(sums, attributes.map(|&d| (1.0, weight.row(d as usize)))),
+                Weight::Scalar(factor) => attributes.for_each(|&d| sums[d as usize] = *factor),
             }
-            Weight::Scalar(factor) => {
-                self.rows.row(place).iter().for_each(|&attribute| sums[attribute as usize] = *factor);
-            }
+            divide(sums, self.divisors[place]);
         })
+    }
+}
+
+/// Divides by what the ones of a row are divided by.
+fn divide(values: &mut [f64], divisor: f64) {
+    if divisor != 1.0 {
+        values.iter_mut().for_each(|value| *value /= divisor);
     }
 }
 

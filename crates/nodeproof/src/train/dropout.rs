@@ -35,7 +35,7 @@ impl Dropout {
             let attributes = graph.attributes().row(node as usize).iter();
             ones.extend(attributes.filter(|_| random.random::<f64>() >= self.rate).map(|&attribute| (node, attribute)));
         }
-        Graph::of_attributes(Pattern::from_pairs(graph.nodes(), graph.attribute_count(), &ones))
+        Graph::of_attributes(Pattern::from_pairs(graph.nodes(), graph.attribute_count(), &ones)).with_kind(graph.kind())
     }
 
     fn stream(self, place: u64) -> ChaCha8Rng {

@@ -115,7 +115,7 @@ impl<'a> Trainer<'a> {
         let train = labelled(graph, &split.part(Part::Train));
         let settings = settings.suited_to(graph, train.len());
         let limits = settings.budget.limits(graph)?;
-        let model = architecture::initial(&settings, graph.attribute_count(), graph.classes())?;
+        let model = architecture::initial(&settings, graph.attribute_count(), graph.classes())?.with_kind(graph.kind());
         let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));
         let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
 
@@ -202,6 +202,9 @@ impl<'a> Trainer<'a> {
             return fail(format!(
                 "its layers have sizes {found:?}, but the settings ask for {expected:?}; change `hidden`"
             ));
+        }
+        if model.kind() != asked.kind() {
+            return Err(ModelError::Kind { model: model.kind(), graph: asked.kind() });
         }
         if !have_one_plan(&model, asked) {
             let architecture = self.settings.architecture;

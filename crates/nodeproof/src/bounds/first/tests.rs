@@ -147,6 +147,7 @@ fn check(case: &Case) {
         places_with: &places_with,
         layer: 0,
         clean,
+        means: None,
         only_signs_matter,
     };
     let (lo, hi) = bounds(asked(), &pool, &mut |_| ControlFlow::Continue(())).expect("it is not broken off");

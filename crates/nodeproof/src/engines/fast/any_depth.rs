@@ -24,7 +24,7 @@ use crate::ids::ClassId;
 use crate::model::Source;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{ByNorm, NormTable, Row, Search, sort_rows};
+use crate::search::{ByNorm, DividedRows, NormTable, Row, Search, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
@@ -42,9 +42,16 @@ pub(crate) struct AnyDepth<'a> {
     reaches: Vec<f64>,
     /// For each column of the attributes' weights the largest `|W_dj|` of that unit, over all terms of its layer.
     largest_weights: Vec<f64>,
+    /// At least the norm of the weights of every attribute.
+    longest: f64,
     back: Vec<f64>,
     rows: Vec<Row>,
     z: Vec<f64>,
+}
+
+/// At least the norm of every row.
+fn longest(weight: &Matrix) -> f64 {
+    (0..weight.rows()).map(|row| norm_above(weight.row(row))).fold(0.0, f64::max)
 }
 
 /// The constant so far, its error, and the sum of the magnitudes of all its terms.
@@ -90,6 +97,7 @@ impl<'a> AnyDepth<'a> {
             queries: Matrix::default(),
             reaches: Vec::new(),
             largest_weights,
+            longest: longest(network.attribute_weight()),
             back: Vec::new(),
             rows: Vec::new(),
             z: vec![0.0; width],
@@ -249,13 +257,22 @@ impl<'a> AnyDepth<'a> {
         }
     }
 
+    /// Numbers that are added up for μ of a row, at most; 0 where there is none.
+    fn longest_mean(&self, slice: &Slice) -> usize {
+        let attributes = self.shared.network.graph().attributes();
+        let lengths = slice.level(0).iter().map(|&n| attributes.row(n as usize).len());
+        self.shared.bounds.clean.means.as_ref().and_then(|_| lengths.max()).unwrap_or(0)
+    }
+
     /// Charges the best flips.
     fn charge_flips(&mut self, slice: &Slice, constant: &mut Constant) {
         let Shard { network, limits, .. } = self.shared;
         let flips = limits.flips_within(slice.level(0));
         let aggregators: usize = network.attribute_terms().iter().map(|term| slice.level(term.layer + 1).len()).sum();
-        let gamma = gamma_after(aggregators + self.z.len() + flips + 32);
-        let largest_gain = self.reaches.iter().copied().fold(0.0, f64::max);
+        let gamma = gamma_after(aggregators + self.z.len() + flips + self.longest_mean(slice) + 32);
+        // Where the ones of a row are divided by their number, a flip gains at most `σ (W_d − μ) · z`.
+        let differences = if self.shared.bounds.clean.means.is_some() { 2.0 } else { 1.0 };
+        let largest_gain = differences * self.reaches.iter().copied().fold(0.0, f64::max);
         self.rows.clear();
         let row = |position: usize| Row::without_mean(position as u32, self.queries.row(position));
         self.rows.extend((0..self.queries.rows()).map(row));
@@ -266,7 +283,17 @@ impl<'a> AnyDepth<'a> {
                 *z = -w;
             }
         };
-        self.search.run(ByNorm::new(self.table), slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+        match &self.shared.bounds.clean.means {
+            None => {
+                let order = ByNorm::new(self.table);
+                self.search.run(order, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+            }
+            Some(means) => {
+                let (shared, nodes) = (self.shared, slice.level(0));
+                let rows = DividedRows { shared, nodes, means, longest: self.longest };
+                rows.search(&self.rows, query, &mut self.z, &mut self.selection);
+            }
+        }
         let gains = flips as f64 * largest_gain;
         let floor = flips as f64 * FLOOR * (1.0 + self.largest_weights.iter().sum::<f64>());
         constant.add(-self.selection.total(), gains, 3.0 * gamma * gains + floor);

@@ -1,6 +1,7 @@
 //! A base point: the attributes with some flips made, around which the network is linearised.
 
 use super::lines::{Line, Lines};
+use super::rows::Rows;
 use super::target::Target;
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
@@ -116,6 +117,8 @@ pub(super) struct Base {
     /// Most flips at each node of level 0 that are left, and in total.
     pub(super) capacities: Vec<u32>,
     pub(super) left: usize,
+    /// Where the ones of rows are divided by their number, what that makes of them.
+    pub(super) rows: Option<Rows>,
     /// Pre-activations of all layers.
     pub(super) z: Vec<Matrix>,
     /// The units of all layers but the last, and the slopes of their tangents.
@@ -150,7 +153,8 @@ impl Base {
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
         let left = (target.most - flips.len()).min(still);
         let (units, tangents, falls, bent, unsure, open) = Default::default();
-        let mut base = Self { flips, capacities, left, z, units, tangents, falls, bent, unsure, open, y };
+        let rows = Rows::new(target, &flips);
+        let mut base = Self { flips, capacities, left, rows, z, units, tangents, falls, bent, unsure, open, y };
         (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
         base
     }

@@ -1,13 +1,14 @@
 //! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::base::Base;
 use super::bounded::{Bounded, select};
 use super::cones::Cones;
 use super::linearisation::Linearisation;
 use super::lines::Lines;
-use super::screening::Screening;
+use super::rows::{self, ALL, Needs, Rest, Rows};
+use super::screening::{Above, Screening};
 use super::target::Target;
 use super::{LOWER, RAISE};
 use crate::certificate::Obstacle;
@@ -28,6 +29,9 @@ const FALL: f64 = 0.75;
 const FIRST_SHARE: f64 = 0.98;
 /// The last threshold is this part of the largest bound of a gain.
 const SMALLEST_SHARE: f64 = 1e-9;
+
+/// So often the flips of rows that are divided are listed anew until none can be missing.
+const LOOKS: usize = 3;
 
 /// What costs time and what saves it; results are right whatever the numbers.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +83,7 @@ impl Bounding {
         let At { target, base, .. } = at;
         self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
-        let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
+        let mut bounded = Bounded { value: constant, error, constant, filled: base.left, ..Bounded::default() };
         if base.left == 0 {
             return bounded;
         }
@@ -93,7 +97,7 @@ impl Bounding {
             return bounded.unknown(None);
         }
         self.screening.compute(target, base, &self.linear);
-        let largest = self.screening.largest(base, target.tables.by_length.longest());
+        let largest = self.screening.largest(target, base);
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * LOWER);
         let first = share.max(if least > 0.0 { least } else { 0.5 * largest });
@@ -103,14 +107,13 @@ impl Bounding {
             bounded.threshold = largest;
             bounded.last = largest;
             bounded.value = constant - base.left as f64 * largest;
+            (bounded.filled, bounded.rest.others) = (base.left, largest);
             return bounded;
         }
         loop {
             let listed = self.screening.above(target, base, &self.linear, threshold, patience);
             let known = listed.and_then(|mut listed| {
-                if !excluded.is_empty() {
-                    listed.retain(|(_, flip)| excluded.binary_search(flip).is_err());
-                }
+                listed.exclude(target, base, excluded);
                 self.largest_gains(at, listed, threshold, &mut bounded, patience)
             });
             if let Err(obstacle) = known {
@@ -122,7 +125,7 @@ impl Bounding {
             if !bounded.selected.is_empty() && try_flips(&bounded.selected) {
                 return bounded;
             }
-            if bounded.selected.len() == base.left {
+            if bounded.filled == 0 {
                 return bounded;
             }
             threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
@@ -148,12 +151,18 @@ impl Bounding {
         let threshold = bounded.needed() * LOWER;
         self.linear.compute(at, Some(lines));
         self.screening.compute(target, base, &self.linear);
+        if let Some(rows) = &base.rows {
+            return match self.list_needed_of_rows(at, rows, excluded, bounded, patience) {
+                Ok(listed) => listed.unwrap_or(all),
+                Err(obstacle) => all.unknown(Some(obstacle)),
+            };
+        }
         let listed = self.screening.above(target, base, &self.linear, threshold, patience).and_then(|mut listed| {
-            listed.retain(|(_, flip)| excluded.binary_search(flip).is_err());
-            if listed.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
+            listed.exclude(target, base, excluded);
+            if listed.flips.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
                 return Ok(None);
             }
-            self.gains(target, base, listed.iter().map(|&(_, flip)| flip), patience).map(Some)
+            self.gains(target, base, listed.flips.iter().map(|&(_, flip)| flip), patience).map(Some)
         });
         match listed {
             Ok(Some(gains)) => all.gains = gains,
@@ -161,13 +170,17 @@ impl Bounding {
             Err(obstacle) => return all.unknown(Some(obstacle)),
         }
         (all.threshold, all.asked) = (threshold, threshold);
-        select(base, &mut all, threshold);
+        select(target, base, &mut all, threshold);
         all
     }
 
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
     pub(super) fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
         let Order::Norms(table) = &target.shared.order else { return None };
+        // What a flip gains depends on others of its row where that is divided.
+        if target.shared.bounds.clean.means.is_some() {
+            return None;
+        }
         let linear = &self.linear;
         let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
         let mut rows: Vec<Row> =
@@ -197,13 +210,17 @@ impl Bounding {
         let At { target, base, .. } = at;
         self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
-        let mut bounded = Bounded { value: constant, error, constant, ..Bounded::default() };
+        let mut bounded = Bounded { value: constant, error, constant, filled: base.left, ..Bounded::default() };
         match self.gains(target, base, listed.iter().copied(), patience) {
             Ok(gains) => bounded.gains = gains,
             Err(obstacle) => return bounded.unknown(Some(obstacle)),
         }
+        if let Some(rows) = &base.rows {
+            let emptied = rows.emptied_by(target, base, listed);
+            bounded.emptied = self.emptied(target, base, emptied.into_iter());
+        }
         bounded.threshold = f64::NEG_INFINITY;
-        select(base, &mut bounded, 0.0);
+        select(target, base, &mut bounded, 0.0);
         bounded
     }
 
@@ -212,11 +229,15 @@ impl Bounding {
     fn largest_gains(
         &mut self,
         At { target, base, .. }: At,
-        mut listed: Vec<(f64, SlicedFlip)>,
+        above: Above,
         threshold: f64,
         bounded: &mut Bounded,
         patience: &Patience,
     ) -> Result<(), Obstacle> {
+        if base.rows.is_some() {
+            return self.largest_of_rows(target, base, above, threshold, bounded, patience);
+        }
+        let mut listed = above.flips;
         listed.iter_mut().filter(|(bound, _)| bound.is_nan()).for_each(|(bound, _)| *bound = f64::INFINITY);
         sort_falling(&mut listed);
         bounded.gains.clear();
@@ -231,11 +252,98 @@ impl Bounding {
             bounded.gains.extend(self.gains(target, base, next.iter().map(|&(_, flip)| flip), patience)?);
             sort_falling(&mut bounded.gains);
             bounded.threshold = rest.first().map_or(threshold, |&(bound, _)| bound.max(threshold));
-            select(base, bounded, bounded.threshold);
-            if rest.is_empty() || bounded.selected.len() == base.left || bounded.is_positive() {
+            select(target, base, bounded, bounded.threshold);
+            if rest.is_empty() || bounded.filled == 0 || bounded.is_positive() {
                 return Ok(());
             }
         }
+    }
+
+    /// The same where the ones of rows are divided by their number: gains are computed of flips that would be selected, as long as that
+    /// changes the bound.
+    fn largest_of_rows(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        above: Above,
+        threshold: f64,
+        bounded: &mut Bounded,
+        patience: &Patience,
+    ) -> Result<(), Obstacle> {
+        bounded.gains.clear();
+        (bounded.asked, bounded.threshold) = (threshold, threshold);
+        self.take_over(target, base, above, threshold, bounded);
+        loop {
+            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + bounded.rest.bytes()) {
+                return Err(obstacle);
+            }
+            select(target, base, bounded, threshold);
+            let known: HashSet<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
+            let unknown: HashSet<SlicedFlip> =
+                bounded.selected.iter().copied().filter(|flip| !known.contains(flip)).collect();
+            if unknown.is_empty() || bounded.is_positive() {
+                return Ok(());
+            }
+            bounded.rest.additions.retain(|(_, flip)| !unknown.contains(flip));
+            bounded.rest.removals.retain(|(_, flip)| !unknown.contains(flip));
+            let mut next: Vec<SlicedFlip> = unknown.into_iter().collect();
+            next.sort_unstable();
+            bounded.gains.extend(self.gains(target, base, next.into_iter(), patience)?);
+            sort_falling(&mut bounded.gains);
+        }
+    }
+
+    /// Has a bound know what screening says of flips, and what rows gain that lose all of their ones.
+    fn take_over(&mut self, target: &Target, base: &Base, above: Above, others: f64, bounded: &mut Bounded) {
+        let Above { flips: additions, removals, floors, emptied } = above;
+        bounded.emptied = self.emptied(target, base, emptied.into_iter());
+        bounded.rest = Rest { additions, removals, floors, others };
+    }
+
+    /// `bounded` with every flip that a counterexample may have listed, where the ones of rows are divided by their number; `None` if these
+    /// are too many, or cannot be told.
+    fn list_needed_of_rows(
+        &mut self,
+        At { target, base, .. }: At,
+        rows: &Rows,
+        excluded: &[SlicedFlip],
+        bounded: &Bounded,
+        patience: &Patience,
+    ) -> Result<Option<Bounded>, Obstacle> {
+        let (threshold, mut all) = (bounded.needed() * LOWER, bounded.clone());
+        let mut known = rows::needs(target, base, rows, bounded);
+        for _ in 0..LOOKS {
+            let floor = |position: u32| {
+                let before = bounded.rest.floors.get(&position).copied().unwrap_or(f64::INFINITY);
+                let floor = known.get(&position).map_or(f64::INFINITY, |needs: &Needs| needs.addition).min(before);
+                floor.is_finite().then_some(floor)
+            };
+            let mut above = self.screening.above_floors(target, base, &self.linear, (threshold, &floor), patience)?;
+            above.exclude(target, base, excluded);
+            all.gains.clear();
+            self.take_over(target, base, above, threshold, &mut all);
+            let needs = rows::needs(target, base, rows, &all);
+            let is_listed =
+                |(position, floor): (&u32, &f64)| needs.get(position).is_none_or(|of| of.addition >= *floor);
+            if all.rest.floors.iter().all(is_listed) {
+                let Rest { additions, removals, .. } = std::mem::take(&mut all.rest);
+                let is_met = |&(score, flip): &(f64, SlicedFlip), adds: bool| {
+                    needs.get(&flip.0).is_none_or(|of| of.is_met(score, adds)).then_some(flip)
+                };
+                let added = additions.iter().filter_map(|flip| is_met(flip, true));
+                let removed = removals.iter().filter_map(|flip| is_met(flip, false));
+                let flips: Vec<SlicedFlip> = added.chain(removed).collect();
+                if flips.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
+                    return Ok(None);
+                }
+                all.gains = self.gains(target, base, flips.into_iter(), patience)?;
+                (all.threshold, all.asked, all.is_complete) = (threshold, threshold, true);
+                select(target, base, &mut all, 0.0);
+                return Ok(Some(all));
+            }
+            known = needs;
+        }
+        Ok(None)
     }
 
     /// The gains of flips, the largest first.
@@ -263,8 +371,18 @@ impl Bounding {
     /// The gain of a flip.
     pub(super) fn gain(&mut self, target: &Target, base: &Base, flip: SlicedFlip) -> f64 {
         let excess = self.linear.excess_gain(self.cones.of(target, base, flip));
-        let gain = self.linear.linear_gain(target, flip) + excess;
+        let gain = self.linear.linear_gain(target, base, flip) + excess;
         if gain.is_nan() { f64::INFINITY } else { gain }
+    }
+
+    /// What rows gain that lose all of their ones.
+    pub(super) fn emptied(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        positions: impl Iterator<Item = u32>,
+    ) -> Vec<(u32, f64)> {
+        positions.map(|position| (position, self.gain(target, base, (position, ALL)))).collect()
     }
 
     /// `base` with the shares of units that suit the selected flips best; what is known of its flips is forgotten.
@@ -307,8 +425,10 @@ impl Bounding {
         lines: &mut Lines,
         patience: &Patience,
     ) -> Result<bool, Obstacle> {
+        let emptied = base.rows.as_ref().map_or_else(Vec::new, |rows| rows.emptied_by(target, base, listed));
+        let all = || listed.iter().copied().chain(emptied.iter().map(|&position| (position, ALL)));
         let mut counts = vec![0u32; self.linear.against.len() + 1];
-        for &flip in listed {
+        for flip in all() {
             let moves = self.cones.moves(target, base, flip);
             moves.iter().for_each(|&(unit, _)| counts[unit as usize + 1] += 1);
             if let Some(obstacle) = patience.obstacle(self.cones.bytes()) {
@@ -324,7 +444,7 @@ impl Bounding {
         }
         let mut sorted = vec![(0.0, 0.0); total];
         let mut next = counts.clone();
-        for &flip in listed {
+        for flip in all() {
             for &(unit, range) in self.cones.moves(target, base, flip) {
                 sorted[next[unit as usize] as usize] = range;
                 next[unit as usize] += 1;

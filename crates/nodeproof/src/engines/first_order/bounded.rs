@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::base::Base;
+use super::rows::{self, Rest};
 use super::subproblem::Possible;
+use super::target::Target;
 use crate::certificate::Obstacle;
 use crate::slice::SlicedFlip;
 
@@ -23,6 +25,14 @@ pub(super) struct Bounded {
     pub(super) selected: Vec<SlicedFlip>,
     /// The gain of the last of the flips that are left.
     pub(super) last: f64,
+    /// How many of the flips that are left are none of those that are listed.
+    pub(super) filled: usize,
+    /// Rows that can lose all of their ones, where these are divided by their number, and what that gains.
+    pub(super) emptied: Vec<(u32, f64)>,
+    /// There, too, what is known of flips that have no gain yet.
+    pub(super) rest: Rest,
+    /// Whether all flips that a counterexample may have are among these, where the threshold does not tell.
+    pub(super) is_complete: bool,
     /// What kept it from being computed.
     pub(super) cut: Option<Obstacle>,
 }
@@ -33,9 +43,26 @@ impl Bounded {
         self.last + self.value - self.error
     }
 
+    /// Whether all flips that a counterexample may have have gains.
+    pub(super) fn lists_needed(&self, base: &Base) -> bool {
+        if base.rows.is_some() { self.is_complete } else { self.threshold < self.needed() }
+    }
+
     /// Drops flips that no counterexample has, and tells which flips all of them have (Lemma 22); nothing but listed flips matters.
-    pub(super) fn reduce(&mut self, base: &Base, possible: &mut Possible) -> Vec<SlicedFlip> {
+    pub(super) fn reduce(&mut self, target: &Target, base: &Base, possible: &mut Possible) -> Vec<SlicedFlip> {
         let lists_all = matches!(possible, Possible::These(_));
+        let needed = match &base.rows {
+            None => self.reduce_flips(base, lists_all),
+            Some(rows) => rows::reduce(target, base, rows, self, lists_all),
+        };
+        if let Possible::These(flips) = possible {
+            self.threshold = f64::NEG_INFINITY;
+            *flips = self.gains.iter().map(|&(_, flip)| flip).collect();
+        }
+        needed
+    }
+
+    fn reduce_flips(&mut self, base: &Base, lists_all: bool) -> Vec<SlicedFlip> {
         let mut at_node: HashMap<u32, (u32, f64)> = HashMap::new();
         let selected: HashSet<SlicedFlip> = self.selected.iter().copied().collect();
         for &(gain, flip) in self.gains.iter().filter(|(_, flip)| selected.contains(flip)) {
@@ -62,11 +89,17 @@ impl Bounded {
         };
         let needed = kept.iter().filter_map(all_have).collect();
         self.gains = kept;
-        if let Possible::These(flips) = possible {
-            self.threshold = f64::NEG_INFINITY;
-            *flips = self.gains.iter().map(|&(_, flip)| flip).collect();
-        }
         needed
+    }
+
+    /// Has sets without a flip alone; the bound is to be computed anew.
+    pub(super) fn drop_flip(&mut self, target: &Target, flip: SlicedFlip) {
+        self.gains.retain(|&(_, other)| other != flip);
+        self.rest.additions.retain(|&(_, other)| other != flip);
+        self.rest.removals.retain(|&(_, other)| other != flip);
+        if target.shared.sign(target.slice, flip) < 0.0 {
+            self.emptied.retain(|&(position, _)| position != flip.0);
+        }
     }
 
     /// What the margin is at least, whatever rounding did.
@@ -86,7 +119,14 @@ impl Bounded {
 }
 
 /// Selects the admissible flips that gain most; whatever is not listed gains at most `threshold`.
-pub(super) fn select(base: &Base, bounded: &mut Bounded, threshold: f64) {
+pub(super) fn select(target: &Target, base: &Base, bounded: &mut Bounded, threshold: f64) {
+    match &base.rows {
+        None => select_flips(base, bounded, threshold),
+        Some(rows) => rows::select(target, base, rows, bounded),
+    }
+}
+
+fn select_flips(base: &Base, bounded: &mut Bounded, threshold: f64) {
     let mut capacities = base.capacities.clone();
     bounded.selected.clear();
     let mut total = 0.0;
@@ -106,5 +146,6 @@ pub(super) fn select(base: &Base, bounded: &mut Bounded, threshold: f64) {
     if others > 0 {
         bounded.last = threshold;
     }
+    bounded.filled = others;
     bounded.value = bounded.constant - total - others as f64 * threshold;
 }

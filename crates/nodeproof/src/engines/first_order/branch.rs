@@ -84,7 +84,7 @@ impl Search<'_, '_, '_, '_> {
                 return Step::Ends(outcome);
             }
             let before = bounded.gains.len();
-            let needed = bounded.reduce(&base, &mut of.possible);
+            let needed = bounded.reduce(self.target, &base, &mut of.possible);
             if bounded.gains.is_empty() {
                 return Step::Ends(Outcome::Closed);
             }
@@ -119,7 +119,7 @@ impl Search<'_, '_, '_, '_> {
 
     /// Lists all flips that a counterexample may have, if that can be told, or nothing else is left to do.
     fn list(&mut self, of: &mut Subproblem, bounded: &mut Bounded) -> Option<Outcome> {
-        if matches!(of.possible, Possible::AllBut(..)) && bounded.selected.len() < of.base.left {
+        if matches!(of.possible, Possible::AllBut(..)) && bounded.filled > 0 {
             *bounded = self.bound(of);
             if let Some(outcome) = self.settled(bounded) {
                 return Some(outcome);
@@ -127,16 +127,16 @@ impl Search<'_, '_, '_, '_> {
         }
         let Possible::AllBut(excluded, threshold) = &mut of.possible else { return None };
         let at = At { target: self.target, base: &of.base, pair: of.pair };
-        if bounded.threshold >= bounded.needed() && bounded.needed() > f64::MIN_POSITIVE {
+        if !bounded.lists_needed(&of.base) && bounded.needed() > f64::MIN_POSITIVE {
             *bounded = self.bounding.list_needed(at, &of.lines, excluded, bounded, &self.patience);
         }
         if let Some(obstacle) = bounded.cut {
             return Some(Outcome::Open(obstacle));
         }
         *threshold = bounded.threshold;
-        if bounded.threshold < bounded.needed() {
+        if bounded.lists_needed(&of.base) {
             of.possible = Possible::These(bounded.gains.iter().map(|&(_, flip)| flip).collect());
-        } else if bounded.selected.len() < of.base.left {
+        } else if bounded.filled > 0 {
             // Too little is gained for screening to tell.
             if let Some(obstacle) = self.patience.obstacle(self.held + self.target.bytes_of_all_flips()) {
                 return Some(Outcome::Open(obstacle));
@@ -170,8 +170,8 @@ impl Search<'_, '_, '_, '_> {
         let Some(&(_, flip)) = bounded.gains.first() else { return Step::Ends(Outcome::Open(Obstacle::Overflow)) };
         self.branches += 1;
         let mut without = bounded.clone();
-        without.gains.remove(0);
-        select(&of.base, &mut without, bounded.threshold.max(0.0));
+        without.drop_flip(self.target, flip);
+        select(self.target, &of.base, &mut without, bounded.threshold.max(0.0));
         // Where few sets are left, flips come to an end sooner than units.
         let few = of.base.left == 1 || bounded.gains.len() <= FEW;
         let tried = if few || without.is_positive() { 0 } else { self.signs.tries(self.bounding.tuning.signs) };

@@ -63,7 +63,8 @@ impl Bounding {
             now.error = self.linear.error;
             let Ok(gains) = self.gains(target, base, listed.iter().copied(), patience) else { break };
             now.gains = gains;
-            select(base, &mut now, threshold);
+            now.emptied = self.emptied(target, base, bounded.emptied.iter().map(|row| row.0));
+            select(target, base, &mut now, threshold);
             if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {
                 best = Some((now.value, lines.clone()));
             } else {
@@ -131,6 +132,7 @@ impl Bounding {
             self.cones.of(target, base, flip).iter().for_each(|&(unit, e)| excess[unit as usize] += e);
         }
         self.changes.clear();
+        let mut buffer = Vec::new();
         for layer in 0..target.hidden() {
             let mut change = Matrix::default();
             let rows = target.slice.level(layer + 1).len();
@@ -152,7 +154,8 @@ impl Bounding {
             let units = network.layers()[layer].units();
             forward::layer_into::<Values>(rows, &vec![0.0; units], &links, &mut self.sums, &mut change);
             for &flip in selected {
-                target.each_reader(layer, flip, |m, p, weight| add_scaled(change.row_mut(m as usize), p, weight));
+                let effect = target.effect(base, flip, &mut buffer);
+                target.each_reader(layer, &effect, |m, p, weight| add_scaled(change.row_mut(m as usize), p, weight));
             }
             let activation = network.layers()[layer].activation();
             if activation != Activation::None {

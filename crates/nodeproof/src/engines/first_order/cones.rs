@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::base::Base;
-use super::target::{Readers, Target};
+use super::target::{Effect, Readers, Target};
 use crate::dense::{add_scaled, relu};
 use crate::kernels::{Loops, add_activated_rows, add_rows, vectorised_loops};
 use crate::model::{Activation, Source, Weight};
@@ -164,8 +164,10 @@ impl Scratch {
     fn walk(&mut self, target: &Target, base: &Base, flip: SlicedFlip, mut visit: impl FnMut(u32, (f64, f64), f64)) {
         let layers = target.shared.network.layers();
         self.layers.resize_with(target.hidden(), Moves::default);
+        let mut buffer = Vec::new();
+        let effect = target.effect(base, flip, &mut buffer);
         for (layer, of) in layers.iter().enumerate().take(target.hidden()) {
-            arrive(target, layer, flip, &mut self.layers, &mut self.sums);
+            arrive(target, layer, &effect, &mut self.layers, &mut self.sums);
             let (moves, units) = (&mut self.layers[layer], of.units());
             let activation = of.activation();
             if activation != Activation::None {
@@ -178,15 +180,15 @@ impl Scratch {
 }
 
 /// Moves of a layer before its activation, given those of the layers below after theirs.
-pub(super) fn arrive(target: &Target, layer: usize, flip: SlicedFlip, layers: &mut [Moves], sums: &mut Sums) {
+pub(super) fn arrive(target: &Target, layer: usize, effect: &Effect, layers: &mut [Moves], sums: &mut Sums) {
     let (below, above) = layers.split_at_mut(layer);
     let moves = &mut above[0];
     moves.reset(target.slice.level(layer + 1).len());
-    touch_all(target, layer, flip.0, below, moves);
+    touch_all(target, layer, effect.position, below, moves);
     let size = target.shared.network.layers()[layer].units() * moves.moved.len();
     moves.centre.resize(size, 0.0);
     moves.radius.resize(size, 0.0);
-    add_flip(target, layer, flip, moves);
+    add_effect(target, layer, effect, moves);
     add_layers(target, layer, below, moves, sums);
 }
 
@@ -206,9 +208,9 @@ fn touch_all(target: &Target, layer: usize, position: u32, below: &[Moves], move
 }
 
 /// Adds what the flip itself does: `P_mn σ W_d`.
-fn add_flip(target: &Target, layer: usize, flip: SlicedFlip, moves: &mut Moves) {
+fn add_effect(target: &Target, layer: usize, effect: &Effect, moves: &mut Moves) {
     let units = target.shared.network.layers()[layer].units();
-    target.each_reader(layer, flip, |m, p, weight| {
+    target.each_reader(layer, effect, |m, p, weight| {
         let place = moves.place_of(m);
         add_scaled(&mut moves.centre[place * units..][..units], p, weight);
     });

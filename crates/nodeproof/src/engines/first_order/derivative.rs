@@ -123,8 +123,10 @@ impl Walk {
     fn forth(&mut self, target: &Target, base: &Base, flip: SlicedFlip, excesses: &mut [Matrix]) {
         self.after.resize_with(target.hidden(), Moves::default);
         self.before.resize_with(target.hidden(), Moves::default);
+        let mut buffer = Vec::new();
+        let effect = target.effect(base, flip, &mut buffer);
         for (layer, excesses) in excesses.iter_mut().enumerate() {
-            cones::arrive(target, layer, flip, &mut self.after, &mut self.sums);
+            cones::arrive(target, layer, &effect, &mut self.after, &mut self.sums);
             let (moves, of) = (&mut self.after[layer], &target.shared.network.layers()[layer]);
             self.before[layer].clone_from(moves);
             if of.activation() != Activation::None {

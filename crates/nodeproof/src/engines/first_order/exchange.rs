@@ -68,7 +68,7 @@ fn best_pairs(
     base: &Base,
     candidates: &[SlicedFlip],
 ) -> Vec<(f64, Option<usize>, SlicedFlip)> {
-    let gain = |&flip: &SlicedFlip| linear.linear_gain(target, flip);
+    let gain = |&flip: &SlicedFlip| linear.linear_gain(target, base, flip);
     let mut going: Vec<(f64, usize)> = base.flips.iter().map(gain).zip(0..).collect();
     going.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut pairs = Vec::new();

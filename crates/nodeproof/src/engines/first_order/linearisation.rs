@@ -66,7 +66,7 @@ impl Linearisation {
         self.constant = base.margin(pair.1) - self.level;
         // What the clean margin, lines that are no tangents and the flips may be off by.
         let mut error = target.margin_error(pair) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
-        let floor = target.tables.reach.floor;
+        let floor = target.reaches.floor;
         let mut of_a_flip = floor;
         let mut lambdas = std::mem::take(&mut self.lambda);
         lambdas.resize_with(layers.len(), Matrix::default);
@@ -79,7 +79,7 @@ impl Linearisation {
                 of_a_flip += magnitudes(alpha.values(), target.reach[layer].values(), floor) + errors.multipliers;
             } else {
                 lambda.clone_from(alpha);
-                let most = (0..lambda.columns()).map(|j| target.tables.reach.unit(layer, slice.level(layer + 1)[0], j));
+                let most = (0..lambda.columns()).map(|j| target.reaches.unit(layer, slice.level(layer + 1)[0], j));
                 of_a_flip += 2.0 * most.fold(0.0, f64::max);
             }
             for (k, term) in layers[layer].terms().iter().enumerate() {
@@ -164,10 +164,11 @@ impl Linearisation {
 
     /// The gain of a flip without its excess.
     #[inline]
-    pub(super) fn linear_gain(&self, target: &Target, flip: SlicedFlip) -> f64 {
-        let mut gain = 0.0;
+    pub(super) fn linear_gain(&self, target: &Target, base: &Base, flip: SlicedFlip) -> f64 {
+        let (mut gain, mut buffer) = (0.0, Vec::new());
+        let effect = target.effect(base, flip, &mut buffer);
         for (layer, lambda) in self.lambda.iter().enumerate() {
-            target.each_reader(layer, flip, |m, p, weight| gain -= p * dot(lambda.row(m as usize), weight));
+            target.each_reader(layer, &effect, |m, p, weight| gain -= p * dot(lambda.row(m as usize), weight));
         }
         gain
     }

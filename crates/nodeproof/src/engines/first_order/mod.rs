@@ -15,6 +15,7 @@ mod exchange;
 mod linearisation;
 mod lines;
 mod reach;
+mod rows;
 mod screening;
 mod search;
 mod subproblem;
@@ -27,6 +28,7 @@ use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
 pub(crate) use derivative::{CleanTarget, Margins};
+pub(crate) use reach::Reach;
 pub(crate) use search::{Raised, decide, tighten};
 pub(crate) use tables::Tables;
 

@@ -1,5 +1,7 @@
 //! How far one flip can move a unit, whatever the target and the budget.
 
+use std::ops::Range;
+
 use super::RAISE;
 use crate::dense::Matrix;
 use crate::model::{Source, Weight};
@@ -21,6 +23,17 @@ pub(crate) struct Reach {
 
 impl Reach {
     pub(crate) fn of(network: &Network) -> Self {
+        Self::with_factors(network, |_| 1.0)
+    }
+
+    /// That of a network whose rows are divided by the number of their ones, given the fewest, but at least 1, that a row can have: a flip
+    /// does `σ (W_d − μ) / m'`, and no entry of μ is larger than the largest weight.
+    pub(crate) fn of_normalised(network: &Network, fewest: impl Fn(u32) -> f64) -> Self {
+        Self::with_factors(network, |n| 1.0 / fewest(n))
+    }
+
+    /// With what each node sends multiplied by a factor.
+    fn with_factors(network: &Network, factor: impl Fn(u32) -> f64) -> Self {
         let count = network.graph().nodes();
         let mut effects: Vec<Matrix> = Vec::new();
         let mut all = Self { nodes: Vec::new(), units: Vec::new(), floor: floor_through_layers(network) };
@@ -33,7 +46,12 @@ impl Reach {
                     Source::Ones => continue,
                     Source::Attributes => {
                         add_magnitudes(&mut effect, network, i, k);
-                        rows.map(|m| matrix.row(m).1.iter().fold(0.0, |most: f64, p| most.max(p.abs()))).collect()
+                        let largest = |m: usize| {
+                            let (columns, weights) = matrix.row(m);
+                            let sizes = columns.iter().zip(weights).map(|(&n, p)| p.abs() * factor(n));
+                            sizes.fold(0.0, f64::max)
+                        };
+                        rows.map(largest).collect()
                     }
                     Source::Layer(source) => {
                         add_product(&mut effect, &effects[source], term.weight());
@@ -71,6 +89,19 @@ fn add_magnitudes(effect: &mut Matrix, network: &Network, layer: usize, term: us
     for d in 0..effect.rows() {
         let weights = &network.attribute_weight().row(d)[columns.clone()];
         effect.row_mut(d).iter_mut().zip(weights).for_each(|(effect, w)| *effect += magnitude(*w));
+    }
+    if !network.graph().kind().is_bits() {
+        add_largest(effect, network, columns);
+    }
+}
+
+/// Adds the largest |W| of each unit, which no entry of μ exceeds.
+fn add_largest(effect: &mut Matrix, network: &Network, columns: Range<usize>) {
+    let weight = network.attribute_weight();
+    let size = |unit: usize| (0..weight.rows()).map(|d| magnitude(weight.get(d, unit))).fold(0.0, f64::max);
+    let largest: Vec<f64> = columns.map(size).collect();
+    for d in 0..effect.rows() {
+        effect.row_mut(d).iter_mut().zip(&largest).for_each(|(effect, largest)| *effect += largest);
     }
 }
 

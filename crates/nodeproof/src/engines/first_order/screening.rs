@@ -11,10 +11,13 @@
 //!
 //! with c what the excess of a flip costs at the unit (`Linearisation::against`).
 
-use super::RAISE;
+use std::collections::BTreeMap;
+
 use super::base::Base;
 use super::linearisation::Linearisation;
+use super::rows::Rows;
 use super::target::Target;
+use super::{LOWER, RAISE};
 use crate::backward::transposed_term;
 use crate::certificate::Obstacle;
 use crate::dense::{Matrix, add_scaled};
@@ -103,10 +106,10 @@ impl Screening {
     }
 
     /// A bound on the gain of every flip that is left.
-    pub(super) fn largest(&self, base: &Base, longest: f64) -> f64 {
-        let rows = self.norms.iter().zip(&base.capacities).filter(|&(_, &capacity)| capacity > 0);
+    pub(super) fn largest(&self, target: &Target, base: &Base) -> f64 {
+        let rows = self.norms.iter().zip(0u32..).zip(&base.capacities).filter(|&(_, &capacity)| capacity > 0);
         let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
-        rows.map(|(norm, _)| norm * longest).fold(0.0, larger)
+        rows.map(|((norm, position), _)| norm * longest_effect(target, base, position)).fold(0.0, larger)
     }
 
     /// Every flip that may gain at least `threshold`, which is positive, with the bound that says so.
@@ -117,8 +120,21 @@ impl Screening {
         linear: &Linearisation,
         threshold: f64,
         patience: &Patience,
-    ) -> Result<Vec<(f64, SlicedFlip)>, Obstacle> {
-        let mut listed = Vec::new();
+    ) -> Result<Above, Obstacle> {
+        self.above_floors(target, base, linear, (threshold, &|_| None), patience)
+    }
+
+    /// The same; where the ones of rows are divided by their number, additions are listed that may score more than a floor.
+    pub(super) fn above_floors(
+        &self,
+        target: &Target,
+        base: &Base,
+        linear: &Linearisation,
+        (threshold, floor): (f64, &dyn Fn(u32) -> Option<f64>),
+        patience: &Patience,
+    ) -> Result<Above, Obstacle> {
+        let (mut listed, mut removals) = (Vec::new(), Vec::new());
+        let (mut floors, mut emptied) = (BTreeMap::new(), Vec::new());
         let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
         let attributes = target.shared.network.graph().attributes();
         let by_length = &target.tables.by_length;
@@ -126,7 +142,8 @@ impl Screening {
         let mut bounds = Vec::new();
         for (position, &node) in target.slice.level(0).iter().enumerate() {
             let norm = self.norms[position];
-            if base.capacities[position] == 0 || norm * by_length.longest() < threshold {
+            let longest = longest_effect(target, base, position as u32);
+            if base.capacities[position] == 0 || norm * longest < threshold {
                 continue;
             }
             if let Some(obstacle) = patience.obstacle(size_of_val(&listed[..])) {
@@ -135,7 +152,16 @@ impl Screening {
             self.write_row(target, linear, position, &mut h, &mut k);
             let (h, k, own) = (&h, &k, attributes.row(node as usize));
             let norm = norm_of(h.iter().zip(k).map(|(h, k)| h.abs() + k)).min(norm);
-            if norm * by_length.longest() < threshold {
+            if norm * longest < threshold {
+                continue;
+            }
+            if let Some(rows) = &base.rows {
+                let row = DividedRow { target, base, rows, position: position as u32, own, query: (h, k, norm) };
+                let usual = || threshold * (rows.ones(position as u32) + 1) as f64;
+                let floor = floor(position as u32).unwrap_or_else(usual);
+                row.list(floor, &mut bounds, [&mut listed, &mut removals]);
+                floors.insert(position as u32, floor);
+                emptied.extend(rows.can_be_emptied(target, base, position as u32).then_some(position as u32));
                 continue;
             }
             if limits.deletions() {
@@ -157,7 +183,89 @@ impl Screening {
                 }
             }
         }
-        Ok(listed)
+        Ok(Above { flips: listed, removals, floors, emptied })
+    }
+}
+
+/// Flips that may gain much.
+pub(super) struct Above {
+    /// With the bounds that say so: of gains, or where the ones of rows are divided by their number, of scores.
+    pub(super) flips: Vec<(f64, SlicedFlip)>,
+    /// There, removals of rows with such flips, likewise.
+    pub(super) removals: Vec<(f64, SlicedFlip)>,
+    /// There, additions that are not listed score at most this.
+    pub(super) floors: BTreeMap<u32, f64>,
+    /// Rows with such flips that can lose all of their ones, where these are divided by their number.
+    pub(super) emptied: Vec<u32>,
+}
+
+impl Above {
+    /// Leaves out flips, of a sorted list, that are not to be made.
+    pub(super) fn exclude(&mut self, target: &Target, base: &Base, excluded: &[SlicedFlip]) {
+        if excluded.is_empty() {
+            return;
+        }
+        self.flips.retain(|(_, flip)| excluded.binary_search(flip).is_err());
+        self.removals.retain(|(_, flip)| excluded.binary_search(flip).is_err());
+        let keeps_some = |position: u32| {
+            let mut own = base.rows.as_ref().map(|rows| rows.own(target, base, position)).into_iter().flatten();
+            own.any(|d| excluded.binary_search(&(position, d)).is_ok())
+        };
+        self.emptied.retain(|&position| !keeps_some(position));
+    }
+}
+
+/// An upper bound of `‖x‖` for what any flip of a node adds to `X_n W`.
+fn longest_effect(target: &Target, base: &Base, position: u32) -> f64 {
+    let longest = target.tables.by_length.longest();
+    match &base.rows {
+        None => longest,
+        Some(rows) => 2.0 * longest / rows.fewest(base, position, false) * RAISE,
+    }
+}
+
+/// A row whose ones are divided by their number (Lemma 47): a flip scores at most
+///
+/// ```text
+/// σ (W_d − μ) · h + |W_d − μ| · k.
+/// ```
+struct DividedRow<'r> {
+    target: &'r Target<'r>,
+    base: &'r Base,
+    rows: &'r Rows,
+    position: u32,
+    own: &'r [u32],
+    /// h, k and the norm of both.
+    query: (&'r [f64], &'r [f64], f64),
+}
+
+impl DividedRow<'_> {
+    /// Lists all removals, and the additions that may score more than `floor`, with the bounds that say so.
+    fn list(&self, floor: f64, bounds: &mut Vec<f64>, listed: [&mut Vec<(f64, SlicedFlip)>; 2]) {
+        let [additions, removals] = listed;
+        // What is not a number bounds nothing.
+        let bound = |score: f64| if score.is_nan() { f64::INFINITY } else { score };
+        let Self { target, base, rows, position, own, query: (h, k, norm) } = *self;
+        let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
+        let (product, magnitude) = products(rows.mean(target, position), h, k);
+        if limits.additions() {
+            let needed = floor - (magnitude - product);
+            let attributes = target.tables.by_length.down_to((needed / norm * LOWER).max(0.0));
+            bounds.clear();
+            vectorised_loops(AddBounds { attributes, weight, h, k, bounds });
+            let likely = bounds.iter().zip(attributes).filter(|&(&of_added, _)| may_reach(of_added, needed));
+            for (&of_added, &d) in likely {
+                if own.binary_search(&d).is_err() && limits.flippable(AttributeId(d)) {
+                    additions.push((bound(of_added + (magnitude - product)), (position, d)));
+                }
+            }
+        }
+        if limits.deletions() {
+            for d in rows.own(target, base, position).filter(|&d| limits.flippable(AttributeId(d))) {
+                let (of_own, size) = products(weight.row(d as usize), h, k);
+                removals.push((bound(size - of_own + (magnitude + product)), (position, d)));
+            }
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What is around one target, the same for all classes and base points.
 
 use super::base::Base;
+use super::reach::Reach;
+use super::rows;
 use super::tables::Tables;
 use crate::dense::Matrix;
 use crate::engines::attack::MarginErrors;
@@ -38,6 +40,13 @@ impl Readers {
     }
 }
 
+/// What a flip does to `X_n W`: a factor times weights.
+pub(super) struct Effect<'e> {
+    pub(super) position: u32,
+    pub(super) factor: f64,
+    pub(super) weights: &'e [f64],
+}
+
 /// One target and everything in sight of it.
 pub(super) struct Target<'t> {
     pub(super) shared: &'t Shard<'t>,
@@ -45,7 +54,8 @@ pub(super) struct Target<'t> {
     pub(super) tables: &'t Tables,
     /// For each layer those of its terms; nothing for terms of the constant 1.
     pub(super) readers: Vec<Vec<Readers>>,
-    /// The most that one flip moves each unit of all layers but the last.
+    /// The most that one flip moves each unit, of all nodes and of all layers but the last here.
+    pub(super) reaches: &'t Reach,
     pub(super) reach: Vec<Matrix>,
     /// The number of the first unit of each layer, and that of all units.
     pub(super) first_unit: Vec<usize>,
@@ -71,14 +81,16 @@ impl<'t> Target<'t> {
             first_unit.push(first_unit[i] + slice.level(i + 1).len() * layer.units());
         }
         let tables = shared.tables.first_order(shared.network);
+        let reaches = shared.normalised_reach().unwrap_or(&tables.reach);
         let reach = |layer: usize| {
             let (nodes, units) = (slice.level(layer + 1), layers[layer].units());
-            let values = nodes.iter().flat_map(|&node| (0..units).map(move |j| tables.reach.unit(layer, node, j)));
+            let values = nodes.iter().flat_map(|&node| (0..units).map(move |j| reaches.unit(layer, node, j)));
             Matrix::from_values(nodes.len(), units, values.collect())
         };
         Self {
             shared,
             slice,
+            reaches,
             reach: (0..layers.len() - 1).map(reach).collect(),
             tables,
             readers: layers.iter().enumerate().map(readers).collect(),
@@ -111,14 +123,30 @@ impl<'t> Target<'t> {
         self.margin_errors.of(self.shared, y, k)
     }
 
-    /// Calls `visit` with each node of a layer that reads a flip, the `P_mn σ` by which it does, and the weights W_d.
+    /// What a flip does to `X_n W`; `buffer` is where that is written if it is not to be found anywhere.
     #[inline]
-    pub(super) fn each_reader(&self, layer: usize, flip: SlicedFlip, mut visit: impl FnMut(u32, f64, &[f64])) {
-        let network = self.shared.network;
-        let (sign, weight) = (self.shared.sign(self.slice, flip), network.attribute_weight().row(flip.1 as usize));
-        for term in network.attribute_terms_of(layer) {
-            let weight = &weight[term.columns.clone()];
-            self.readers[layer][term.term].of(flip.0 as usize).iter().for_each(|&(m, p)| visit(m, p * sign, weight));
+    pub(super) fn effect<'e>(&'e self, base: &Base, flip: SlicedFlip, buffer: &'e mut Vec<f64>) -> Effect<'e> {
+        let (weight, (position, d)) = (self.shared.network.attribute_weight(), flip);
+        let Some(rows) = &base.rows else {
+            return Effect { position, factor: self.shared.sign(self.slice, flip), weights: weight.row(d as usize) };
+        };
+        buffer.clear();
+        if d == rows::ALL {
+            buffer.extend(rows.mean(self, position));
+            return Effect { position, factor: -1.0, weights: buffer };
+        }
+        let sign = self.shared.sign(self.slice, flip);
+        buffer.extend(weight.row(d as usize).iter().zip(rows.mean(self, position)).map(|(w, mean)| w - mean));
+        Effect { position, factor: sign / rows.fewest(base, position, sign > 0.0), weights: buffer }
+    }
+
+    /// Calls `visit` with each node of a layer that reads what a flip does, the factor by which it does, and the weights.
+    #[inline]
+    pub(super) fn each_reader(&self, layer: usize, effect: &Effect, mut visit: impl FnMut(u32, f64, &[f64])) {
+        for term in self.shared.network.attribute_terms_of(layer) {
+            let weights = &effect.weights[term.columns.clone()];
+            let readers = self.readers[layer][term.term].of(effect.position as usize).iter();
+            readers.for_each(|&(m, p)| visit(m, p * effect.factor, weights));
         }
     }
 
@@ -155,7 +183,8 @@ impl<'t> Target<'t> {
     /// Every flip that is allowed, left, and moves something.
     pub(super) fn all_flips(&self, base: &Base) -> Vec<SlicedFlip> {
         let Shard { network, limits, .. } = self.shared;
-        let moves = |&d: &u32| network.attribute_weight().row(d as usize).iter().any(|&w| w != 0.0);
+        let divided = base.rows.is_some();
+        let moves = |&d: &u32| divided || network.attribute_weight().row(d as usize).iter().any(|&w| w != 0.0);
         let flippable = |&d: &u32| limits.flippable(AttributeId(d));
         let attributes: Vec<u32> = (0..network.model().attributes() as u32).filter(flippable).filter(moves).collect();
         let mut flips = Vec::new();
@@ -166,6 +195,14 @@ impl<'t> Target<'t> {
             flips.extend(attributes.iter().map(|&d| (position, d)).filter(allowed));
         }
         flips
+    }
+
+    /// Numbers that are added up for μ of a row, at most; 0 where there is none.
+    fn longest_mean(&self) -> usize {
+        let Shard { network, bounds, .. } = self.shared;
+        let attributes = network.graph().attributes();
+        let lengths = self.slice.level(0).iter().map(|&n| attributes.row(n as usize).len());
+        if bounds.clean.means.is_some() { lengths.max().unwrap_or(0) + 4 * self.most + 8 } else { 0 }
     }
 
     /// Roundings that the sums around this target go through at most: over the nodes and units of each layer, term by term, and over all
@@ -179,6 +216,6 @@ impl<'t> Target<'t> {
         let of_layers: usize = layers.iter().enumerate().map(of_layer).sum();
         let width = self.shared.network.attribute_weight().columns();
         let all = self.first_unit[self.hidden()];
-        2 * (of_layers + all + self.slice.level(0).len() + width + self.most) + 64
+        2 * (of_layers + self.longest_mean() + all + self.slice.level(0).len() + width + self.most) + 64
     }
 }

@@ -6,6 +6,8 @@ use num_bigint::{BigInt, Sign};
 
 /// What a forward pass needs of numbers.
 pub trait Number: Clone + PartialOrd {
+    /// Whether nothing is rounded.
+    const EXACT: bool;
     fn of(value: f64) -> Self;
     fn plus(&self, other: &Self) -> Self;
     fn minus(&self, other: &Self) -> Self;
@@ -13,6 +15,8 @@ pub trait Number: Clone + PartialOrd {
 }
 
 impl Number for f64 {
+    const EXACT: bool = false;
+
     fn of(value: f64) -> Self {
         value
     }
@@ -57,6 +61,8 @@ impl Dyadic {
 }
 
 impl Number for Dyadic {
+    const EXACT: bool = true;
+
     fn of(value: f64) -> Self {
         assert!(value.is_finite());
         let bits = value.to_bits();

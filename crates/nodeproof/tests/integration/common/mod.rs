@@ -8,8 +8,8 @@ pub mod seed;
 use std::fmt;
 
 use nodeproof::{
-    Activation, Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions, Layer,
-    LocalBudget, Matrix, Model, NodeId, Propagation, Slopes, Source, SparseMatrix, TargetClass, Term, Weight,
+    Activation, AttributeKind, Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions,
+    Layer, LocalBudget, Matrix, Model, NodeId, Propagation, Slopes, Source, SparseMatrix, TargetClass, Term, Weight,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -62,6 +62,7 @@ pub struct Problem {
     pub edges: Vec<(u32, u32)>,
     pub keep_self_loops: bool,
     pub ones: Vec<(u32, u32)>,
+    pub kind: AttributeKind,
     pub labels: Vec<u32>,
     pub certify_labels: bool,
     pub spread: Spread,
@@ -127,7 +128,8 @@ impl fmt::Debug for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Problem {{ nodes: {}, attributes: {},", self.nodes, self.attributes)?;
         writeln!(f, "    edges: vec!{}, keep_self_loops: {},", flat(&self.edges), self.keep_self_loops)?;
-        writeln!(f, "    ones: vec!{}, labels: vec!{},", flat(&self.ones), flat(&self.labels))?;
+        writeln!(f, "    ones: vec!{}, kind: AttributeKind::{:?},", flat(&self.ones), self.kind)?;
+        writeln!(f, "    labels: vec!{},", flat(&self.labels))?;
         writeln!(f, "    certify_labels: {}, spread: {:?},", self.certify_labels, self.spread)?;
         writeln!(f, "    layers: vec!{}, terms: {:?},", flat(&self.layers), self.terms)?;
         let direction = self.direction;
@@ -156,6 +158,7 @@ impl Problem {
             edges: vec![],
             keep_self_loops: false,
             ones: vec![],
+            kind: AttributeKind::Bits,
             labels: vec![0],
             certify_labels: true,
             spread: Spread::RowNormalised,
@@ -173,18 +176,19 @@ impl Problem {
     pub fn graph(&self) -> Graph {
         let options = GraphOptions::new().keep_self_loops(self.keep_self_loops);
         let graph = Graph::with_options(self.nodes, self.attributes, &self.edges, &self.ones, options).unwrap();
+        let graph = graph.with_kind(self.kind);
         graph.with_labels(self.labels.iter().map(|&label| Some(ClassId(label))).collect()).unwrap()
     }
 
     pub fn model(&self) -> Model {
         if let Some(terms) = &self.terms {
-            return terms.model(self.nodes, self.attributes);
+            return terms.model(self.nodes, self.attributes).with_kind(self.kind);
         }
         let layers = self
             .layers
             .iter()
             .map(|layer| (Matrix::from_values(layer.inputs, layer.outputs, layer.weight.clone()), layer.bias.clone()));
-        Model::gcn(layers.collect(), self.spread.propagation(self.nodes)).unwrap()
+        Model::gcn(layers.collect(), self.spread.propagation(self.nodes)).unwrap().with_kind(self.kind)
     }
 
     pub fn budget(&self) -> Budget {
@@ -314,9 +318,12 @@ impl Problem {
             let rows = (0..width).map(|input| (0..units).map(|unit| T::of(entry(input, unit))).collect());
             WorldTerm { source: term.source(), propagation: term.propagation(), weight: rows.collect() }
         };
+        let divided = self.kind == AttributeKind::NormalisedRows;
+        // All numbers from 1 to that of the attributes divide it.
+        let unit = if divided && T::EXACT { (1..=self.attributes as u64).product::<u64>() as f64 } else { 1.0 };
         let layer = |layer: &Layer| WorldLayer {
             terms: layer.terms().iter().map(|of| term((of, layer.units()))).collect(),
-            bias: layer.bias().iter().map(|&b| T::of(b)).collect(),
+            bias: layer.bias().iter().map(|&b| T::of(b).times(&T::of(unit))).collect(),
             slope: T::of(match layer.activation() {
                 Activation::None => 1.0,
                 Activation::Relu => 0.0,
@@ -327,6 +334,8 @@ impl Problem {
             propagations: model.propagations().iter().map(propagation).collect(),
             layers: model.layers().iter().map(layer).collect(),
             x: self.x(),
+            divided,
+            unit,
         }
     }
 
@@ -375,6 +384,10 @@ pub struct World<T> {
     pub propagations: Vec<Vec<Vec<(usize, T)>>>,
     pub layers: Vec<WorldLayer<T>>,
     pub x: Vec<Vec<bool>>,
+    /// Whether the ones of a row are divided by their number.
+    pub divided: bool,
+    /// All numbers are carried times this, so that there is nothing to divide where they are exact.
+    pub unit: f64,
 }
 
 /// A layer of a [`World`].
@@ -404,6 +417,7 @@ impl World<f64> {
         }
         self.propagations.iter_mut().flatten().flatten().for_each(|(_, p)| *p = p.abs());
         self.x.iter_mut().flatten().for_each(|x| *x = true);
+        self.divided = false;
         self.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
     }
 }
@@ -413,7 +427,8 @@ impl<T: Number> World<T> {
     pub fn cut(&self, layer: usize) -> Self {
         let mut layers = self.layers[..=layer].to_vec();
         layers[layer].slope = T::of(1.0);
-        Self { propagations: self.propagations.clone(), layers, x: self.x.clone() }
+        let (propagations, x) = (self.propagations.clone(), self.x.clone());
+        Self { propagations, layers, x, divided: self.divided, unit: self.unit }
     }
 
     /// The logits of all nodes once `flips` are made.
@@ -423,9 +438,13 @@ impl<T: Number> World<T> {
             let entry = &mut x[flip.node.index()][flip.attribute.index()];
             *entry = !*entry;
         }
-        let (zero, one) = (T::of(0.0), T::of(1.0));
-        let number = |&x: &bool| if x { one.clone() } else { zero.clone() };
-        let attributes: Vec<Vec<T>> = x.iter().map(|row| row.iter().map(number).collect()).collect();
+        let (zero, one) = (T::of(0.0), T::of(self.unit));
+        let attributes = x.iter().map(|row| {
+            let ones = row.iter().filter(|&&x| x).count();
+            let one = if self.divided { T::of(self.unit / ones.max(1) as f64) } else { one.clone() };
+            row.iter().map(|&x| if x { one.clone() } else { zero.clone() }).collect()
+        });
+        let attributes: Vec<Vec<T>> = attributes.collect();
         let ones = vec![vec![one.clone()]; x.len()];
         let mut values: Vec<Vec<Vec<T>>> = Vec::new();
         for layer in &self.layers {
@@ -625,6 +644,7 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
             edges: pairs(edges, n),
             keep_self_loops,
             ones: pairs(ones, d),
+            kind: AttributeKind::Bits,
             labels: labels.into_iter().take(nodes).map(|label| label % classes as u32).collect(),
             certify_labels,
             spread,
@@ -638,6 +658,11 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
             protected_attributes: protected_attributes.into_iter().map(|attribute| attribute % d).collect(),
         }
     })
+}
+
+/// The same problems with the ones of rows divided by their number.
+pub fn with_normalised_rows(problems: impl Strategy<Value = Problem>) -> impl Strategy<Value = Problem> {
+    problems.prop_map(|problem| Problem { kind: AttributeKind::NormalisedRows, ..problem })
 }
 
 /// A problem, and slopes for each of its hidden layers.

@@ -4,6 +4,10 @@
 //! for the greedy choice: in each row the q_n largest gains, of those the Q largest. Only gains > 0 are ever taken (Lemma 2 of
 //! `docs/maths.md`).
 
+mod by_rows;
+
+pub(crate) use by_rows::{OverRows, RowGains, RowScores, share};
+
 /// The largest `capacity` gains seen so far, each with what it stands for, in decreasing order.
 ///
 /// Of equal gains the ones offered first are kept.

@@ -1,0 +1,135 @@
+//! The same where the ones of a row are divided by their number (Lemma 46 of `docs/maths.md`).
+//!
+//! A set of flips at node n that leaves m' ≥ 1 ones raises `P_mn X_n W_j` by `P_mn / m' · Σ σ (W_dj − μ_nj)`, and one that leaves none
+//! by `−P_mn μ_nj`. What each row can gain is known for each number of flips, and rows share the budget.
+
+use super::{Problem, UnitMoves};
+use crate::dense::Matrix;
+use crate::ids::AttributeId;
+use crate::selection::{RowGains, RowScores, share};
+
+/// How far `unit` can be moved up and down, for each node of its layer.
+pub(super) fn moves(problem: &Problem, means: &Matrix, unit: usize) -> UnitMoves {
+    let terms: Vec<Column> = problem
+        .asked
+        .network
+        .attribute_terms_of(problem.asked.layer)
+        .zip(&problem.weights)
+        .map(|(term, weights)| Column::new(problem, weights.row(unit), means, term.columns.start + unit))
+        .collect();
+    let known = terms.iter().map(|_| [(); 2].map(|()| Vec::new())).collect();
+    let mut unit = Unit { problem, known, terms, totals: Vec::new() };
+    let mut moves = UnitMoves::default();
+    for place in 0..problem.neighbourhoods.len() {
+        let [up, down] = [1.0, -1.0].map(|way| unit.most(place, way));
+        moves.push(up, down);
+    }
+    moves
+}
+
+/// One unit of the layer, with its weights in each term.
+struct Unit<'a> {
+    problem: &'a Problem<'a>,
+    terms: Vec<Column<'a>>,
+    /// For each term what each node of level 0 gains, up and down, once that was asked for.
+    known: Vec<[Vec<Option<RowGains>>; 2]>,
+    totals: Vec<f64>,
+}
+
+impl Unit<'_> {
+    /// The most that admissible sets move the unit at a node of its level, up (1) or down (−1).
+    fn most(&mut self, place: usize, way: f64) -> f64 {
+        let Self { problem, terms, known, totals } = self;
+        let neighbours = problem.neighbourhoods.range(place);
+        let capacities =
+            neighbours.clone().map(|entry| problem.capacities[problem.neighbourhoods.places[entry] as usize]);
+        let flips = capacities.sum::<usize>().min(problem.asked.limits.global());
+        totals.clear();
+        totals.resize(flips + 1, 0.0);
+        for entry in neighbours {
+            let (n, factors) = (problem.neighbourhoods.places[entry] as usize, problem.neighbourhoods.factors(entry));
+            let mut gathered = (0..factors.len()).filter(|&term| factors[term] != 0.0);
+            match (gathered.next(), gathered.next()) {
+                (Some(term), None) => {
+                    let way = if factors[term] < 0.0 { -way } else { way };
+                    let known = &mut known[term][usize::from(way < 0.0)];
+                    known.resize(problem.nodes.len(), None);
+                    let gains = known[n].get_or_insert_with(|| terms[term].gains(problem, n, way));
+                    share(totals, gains, factors[term].abs(), |_, _| ());
+                }
+                (Some(_), Some(_)) => {
+                    share(totals, &together(problem, terms, factors, n, way), 1.0, |_, _| ());
+                }
+                (None, _) => {}
+            }
+        }
+        totals[flips]
+    }
+}
+
+/// The weights of a unit in a term.
+struct Column<'a> {
+    weights: &'a [f64],
+    /// Attributes that may be added, by falling weights.
+    falling: Vec<u32>,
+    /// μ of the unit for each node of level 0.
+    means: Vec<f64>,
+}
+
+impl<'a> Column<'a> {
+    fn new(problem: &Problem, weights: &'a [f64], means: &Matrix, column: usize) -> Self {
+        let limits = problem.asked.limits;
+        let mut falling: Vec<u32> = (0..weights.len() as u32).filter(|&d| limits.flippable(AttributeId(d))).collect();
+        if !limits.additions() {
+            falling.clear();
+        }
+        falling.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
+        Self { weights, falling, means: (0..means.rows()).map(|place| means.get(place, column)).collect() }
+    }
+
+    /// What a node gains that moves the unit up (1) or down (−1).
+    fn gains(&self, problem: &Problem, n: usize, way: f64) -> RowGains {
+        let (own, enough) = (problem.attributes(n), problem.capacities[n]);
+        let score = |d: u32| way * (self.weights[d as usize] - self.means[n]);
+        let missing = |d: &u32| own.binary_search(d).is_err();
+        let useful = |score: &f64| *score > 0.0;
+        let additions: Vec<f64> = if way > 0.0 {
+            self.falling.iter().copied().filter(missing).map(score).take_while(useful).take(enough).collect()
+        } else {
+            self.falling.iter().rev().copied().filter(missing).map(score).take_while(useful).take(enough).collect()
+        };
+        of_row(problem, n, &additions, |d| -score(d), -way * self.means[n])
+    }
+}
+
+/// What a node gains that several terms gather from, with these factors.
+fn together(problem: &Problem, terms: &[Column], factors: &[f64], n: usize, way: f64) -> RowGains {
+    let (own, limits) = (problem.attributes(n), problem.asked.limits);
+    let sum =
+        |of: &dyn Fn(&Column) -> f64| -> f64 { factors.iter().zip(terms).map(|(p, term)| way * p * of(term)).sum() };
+    let mean = sum(&|term| term.means[n]);
+    let score = |d: u32| sum(&|term| term.weights[d as usize]) - mean;
+    let mut additions: Vec<f64> = Vec::new();
+    if limits.additions() {
+        let attributes = (0..terms[0].weights.len() as u32).filter(|&d| limits.flippable(AttributeId(d)));
+        additions.extend(attributes.filter(|d| own.binary_search(d).is_err()).map(score).filter(|&score| score > 0.0));
+        additions.sort_by(|a, b| b.total_cmp(a));
+        additions.truncate(problem.capacities[n]);
+    }
+    of_row(problem, n, &additions, |d| -score(d), -mean)
+}
+
+/// What a row gains, given the scores of additions, those of removals, and what it gains to be emptied.
+fn of_row(problem: &Problem, n: usize, additions: &[f64], removal: impl Fn(u32) -> f64, emptied: f64) -> RowGains {
+    let (own, capacity, limits) = (problem.attributes(n), problem.capacities[n], problem.asked.limits);
+    let removable: Vec<u32> =
+        own.iter().copied().filter(|&d| limits.deletions() && limits.flippable(AttributeId(d))).collect();
+    let mut removals: Vec<f64> = removable.iter().copied().map(removal).collect();
+    if removals.len() > capacity && capacity > 0 {
+        removals.select_nth_unstable_by(capacity - 1, |a, b| b.total_cmp(a));
+        removals.truncate(capacity);
+    }
+    removals.sort_by(|a, b| b.total_cmp(a));
+    let emptied = (!own.is_empty() && removable.len() == own.len()).then_some(emptied);
+    RowGains::best(RowScores { ones: own.len(), capacity, additions, removals: &removals, emptied })
+}
