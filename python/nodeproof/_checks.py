@@ -32,6 +32,13 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def text(name: str, value: Any) -> str:
+    """A string."""
+    if not isinstance(value, str):
+        raise InputError(f"{name}={value!r} must be a string")
+    return value
+
+
 def number(name: str, value: Any) -> float:
     """A number; whether it makes sense is for the compiled half to say."""
     try:

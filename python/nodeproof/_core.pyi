@@ -47,7 +47,12 @@ class Graph:
     def bundled() -> Graph: ...
     @staticmethod
     def read(
-        path: _Path, binarise: bool, largest_component: bool, keep_self_loops: bool, directed: bool
+        path: _Path,
+        binarise: bool,
+        normalise_rows: bool,
+        largest_component: bool,
+        keep_self_loops: bool,
+        directed: bool,
     ) -> tuple[Graph, dict[str, int]]: ...
     @staticmethod
     def of_arrays(
@@ -57,11 +62,14 @@ class Graph:
         labels: npt.NDArray[np.int64] | None,
         names: _Names,
         binarise: bool,
+        normalise_rows: bool,
         largest_component: bool,
         keep_self_loops: bool,
         directed: bool | None,
     ) -> tuple[Graph, dict[str, int]]: ...
     def with_labels(self, labels: npt.NDArray[np.int64]) -> Graph: ...
+    @property
+    def kind(self) -> Literal["bits", "normalised-rows"]: ...
     @property
     def nodes(self) -> int: ...
     @property
@@ -104,14 +112,19 @@ class Model:
         weights: Sequence[npt.NDArray[np.float64]],
         biases: Sequence[npt.NDArray[np.float64]],
         propagation: _Propagation,
+        kind: str,
     ) -> Model: ...
     @staticmethod
-    def of_terms(attributes: int, propagations: Sequence[_Propagation], layers: Sequence[_Layer]) -> Model: ...
+    def of_terms(
+        attributes: int, propagations: Sequence[_Propagation], layers: Sequence[_Layer], kind: str
+    ) -> Model: ...
     @staticmethod
     def read(path: _Path) -> tuple[Model, dict[str, str]]: ...
     def write(self, path: _Path, metadata: Mapping[str, str]) -> None: ...
     def layers(self) -> list[_Layer]: ...
     def propagations(self) -> list[_Propagation]: ...
+    @property
+    def kind(self) -> Literal["bits", "normalised-rows"]: ...
     @property
     def is_gcn(self) -> bool: ...
     @property

@@ -1,4 +1,4 @@
-"""Attributed graphs: who is connected to whom, and which binary attributes each node has."""
+"""Attributed graphs: who is connected to whom, and which attributes each node has."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ class Graph:
 
     Args:
         adjacency: N × N, sparse or dense, of 0 and 1. Row m lists the nodes that m is connected to.
-        attributes: N × D, sparse or dense, of 0 and 1.
+        attributes: N × D, sparse or dense, of 0 and 1; or of such rows divided by their sums, which is recognised.
         labels: N integers, the class of each node; negative for none.
         node_names, attribute_names, class_names: what they are called, for people.
         binarise: counts every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
+        normalise_rows: lets networks read attributes divided by the number of ones in their row, as `NormalizeFeatures` of
+            PyTorch Geometric does.
         largest_component: keeps only the largest connected component; nodes are then renumbered.
         keep_self_loops: keeps self-loops, which are otherwise left out with a warning. The propagation of GCNs, A + I,
             then has a 2 on the diagonal.
@@ -65,11 +67,16 @@ class Graph:
         attribute_names: Sequence[str] | None = None,
         class_names: Sequence[str] | None = None,
         binarise: bool = False,
+        normalise_rows: bool = False,
         largest_component: bool = False,
         keep_self_loops: bool = False,
         directed: bool | None = None,
     ) -> None:
-        flags = flag("binarise", binarise), flag("largest_component", largest_component)
+        flags = (
+            flag("binarise", binarise),
+            flag("normalise_rows", normalise_rows),
+            flag("largest_component", largest_component),
+        )
         loops, directed = (
             flag("keep_self_loops", keep_self_loops),
             directed if directed is None else flag("directed", directed),
@@ -130,6 +137,7 @@ class Graph:
         path: StrPath,
         *,
         binarise: bool = False,
+        normalise_rows: bool = False,
         largest_component: bool = False,
         keep_self_loops: bool = False,
         directed: bool = False,
@@ -139,9 +147,15 @@ class Graph:
         As on the command line, edges are made undirected unless `directed` keeps them as they are; the other options are
         those of `Graph`.
         """
-        flags = {"binarise": binarise, "largest_component": largest_component, "keep_self_loops": keep_self_loops}
-        given = [flag(name, value) for name, value in (flags | {"directed": directed}).items()]
-        return cls._of(*_core.Graph.read(existing(path), given[0], given[1], given[2], given[3]))
+        flags = {
+            "binarise": binarise,
+            "normalise_rows": normalise_rows,
+            "largest_component": largest_component,
+            "keep_self_loops": keep_self_loops,
+            "directed": directed,
+        }
+        given = [flag(name, value) for name, value in flags.items()]
+        return cls._of(*_core.Graph.read(existing(path), given[0], given[1], given[2], given[3], given[4]))
 
     @classmethod
     def from_edges(
@@ -222,8 +236,16 @@ class Graph:
         return _ones(offsets, indices, self.nodes)
 
     @property
+    def kind(self) -> str:
+        """What networks read of the attributes: "bits", or "normalised-rows", bits divided by the number of ones in their row.
+
+        An attacker flips bits in either case.
+        """
+        return self._core.kind
+
+    @property
     def attributes(self) -> scipy.sparse.csr_matrix:
-        """The attributes, N × D, in compressed row form."""
+        """The bits of the attributes, N × D, in compressed row form."""
         offsets, indices = self._core.attributes()
         return _ones(offsets, indices, self.attribute_count)
 
@@ -316,7 +338,8 @@ class Graph:
 
     def __repr__(self) -> str:
         classes = f", classes={self.classes}" if self.classes else ""
-        return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes})"
+        kind = "" if self.kind == "bits" else f", kind={self.kind!r}"
+        return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes}{kind})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (
@@ -326,6 +349,7 @@ class Graph:
             self.labels,
             self._all_names(),
             dict(self.cleaning),
+            self.kind,
         )
 
 
@@ -338,12 +362,16 @@ def _unpickled(
     labels: npt.NDArray[np.int64] | None,
     names: tuple[list[str] | None, list[str] | None, list[str] | None],
     cleaning: Mapping[str, int],
+    kind: str = "bits",
 ) -> Graph:
     def ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any]) -> Triple:
         return np.ones(len(indices), dtype=np.bool_), indices, offsets
 
     edges, attributes = ones(adjacency_offsets, adjacency_indices), ones(attribute_offsets, attribute_indices)
-    made, _ = _core.Graph.of_arrays(edges, attributes, attribute_count, labels, names, False, False, True, True)
+    divided = kind == "normalised-rows"
+    made, _ = _core.Graph.of_arrays(
+        edges, attributes, attribute_count, labels, names, False, divided, False, True, True
+    )
     graph = Graph._of(made)
     graph.cleaning = cleaning
     return graph

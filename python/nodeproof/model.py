@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import finite, instance, whole
+from ._checks import finite, instance, text, whole
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
@@ -66,6 +66,7 @@ class Model:
         propagation: P, N × N: "symmetric-gcn" (`Ã_mn / √(d̃_m d̃_n)`, Ã = A + I), "row-normalised" (`Ã_mn / d̃_m`),
             "row-mean" (`A_mn / d_m`), "adjacency" (A), "identity", a polynomial of one of them, such as
             `{"polynomial": [0, 0, 1], "of": "symmetric-gcn"}` for its square, or any matrix, sparse or dense.
+        kind: what it reads of the attributes, see `Graph.kind`: that of the graphs it can be certified on.
 
     >>> import numpy as np
     >>> model = Model([np.eye(3, 2)], [np.zeros(2)])
@@ -85,6 +86,8 @@ class Model:
         weights: Iterable[npt.ArrayLike],
         biases: Iterable[npt.ArrayLike | None] | None = None,
         propagation: Any = "symmetric-gcn",
+        *,
+        kind: str = "bits",
     ) -> None:
         matrices = [_floats(f"W{i}", weight, 2) for i, weight in enumerate(_layers("weights", weights))]
         given = [None] * len(matrices) if biases is None else _layers("biases", biases)
@@ -94,7 +97,7 @@ class Model:
             np.zeros(matrix.shape[1]) if bias is None else _floats(f"b{i}", bias, 1)
             for i, (matrix, bias) in enumerate(zip(matrices, given, strict=True))
         ]
-        self._core = _core.Model(matrices, vectors, given_propagation(propagation))
+        self._core = _core.Model(matrices, vectors, given_propagation(propagation), text("kind", kind))
         self.metadata = {}
         self.verification = None
 
@@ -107,13 +110,16 @@ class Model:
         return model
 
     @classmethod
-    def of_layers(cls, attributes: int, propagations: Iterable[Any], layers: Iterable[Layer]) -> Model:
+    def of_layers(
+        cls, attributes: int, propagations: Iterable[Any], layers: Iterable[Layer], *, kind: str = "bits"
+    ) -> Model:
         """A network of layers of terms, `Zⁱ = Σ_k P_k h_k W_k + bⁱ`.
 
         Args:
             attributes: number of attributes that it reads, D.
             propagations: those that terms name by their place; each as for `Model`.
             layers: first to last; the last has no activation, and its units are the classes.
+            kind: as for `Model`.
 
         GraphSAGE without hidden layers:
 
@@ -125,7 +131,7 @@ class Model:
         """
         given = [given_propagation(propagation) for propagation in propagations]
         parts = [_given_layer(place, layer) for place, layer in enumerate(_layers("layers", layers))]
-        return cls._of(_core.Model.of_terms(whole("attributes", attributes), given, parts))
+        return cls._of(_core.Model.of_terms(whole("attributes", attributes), given, parts, text("kind", kind)))
 
     @classmethod
     def read(cls, path: StrPath) -> Model:
@@ -133,7 +139,7 @@ class Model:
         return cls._of(*_core.Model.read(existing(path)))
 
     @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], propagation: Any) -> Model:
+    def from_state_dict(cls, state: Mapping[str, Any], propagation: Any, *, kind: str = "bits") -> Model:
         """A model of the tensors of a `torch` state dict: of `GCNConv` layers, or of linear ones, in their order.
 
         Weights called `….lin.weight` are outputs × inputs, as PyTorch Geometric stores them. Those of linear layers are
@@ -145,8 +151,9 @@ class Model:
             state: `module.state_dict()`; every tensor must be a weight or a bias of a layer `P x W + b`.
             propagation: see `Model`; "symmetric-gcn" is that of `GCNConv` on a graph without self-loops, "row-mean" that of
                 `SAGEConv`, and "identity" that of linear layers, which are refused with any other.
+            kind: as for `Model`.
         """
-        return cls(*layers_of(state, propagation), propagation)
+        return cls(*layers_of(state, propagation), propagation, kind=kind)
 
     def write(self, path: StrPath) -> None:
         """Writes `.safetensors`, with the propagation and the metadata."""
@@ -163,6 +170,11 @@ class Model:
     def propagations(self) -> list[Any]:
         """The propagations that terms name by their place: names, polynomials and matrices, as `Model.of_layers` takes them."""
         return [_shown_propagation(propagation) for propagation in self._core.propagations()]
+
+    @property
+    def kind(self) -> str:
+        """What it reads of the attributes, see `Graph.kind`."""
+        return self._core.kind
 
     @property
     def is_gcn(self) -> bool:
@@ -269,16 +281,24 @@ class Model:
     def __repr__(self) -> str:
         if self.is_gcn:
             sizes = [self.attributes, *(len(bias) for bias in self.biases)]
-            return f"Model(layers={sizes}, propagation={self.propagation!r})"
+            kind = "" if self.kind == "bits" else f", kind={self.kind!r}"
+            return f"Model(layers={sizes}, propagation={self.propagation!r}{kind})"
         return _table(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.attributes, self._core.propagations(), self._core.layers())
-        return _unpickled, (*parts, self.metadata, self.verification)
+        return _unpickled, (*parts, self.metadata, self.verification, self.kind)
 
 
-def _unpickled(attributes: int, propagations: Any, layers: Any, metadata: dict[str, str], verification: Any) -> Model:
-    model = Model._of(_core.Model.of_terms(attributes, propagations, layers), metadata)
+def _unpickled(
+    attributes: int,
+    propagations: Any,
+    layers: Any,
+    metadata: dict[str, str],
+    verification: Any,
+    kind: str = "bits",
+) -> Model:
+    model = Model._of(_core.Model.of_terms(attributes, propagations, layers, kind), metadata)
     model.verification = verification
     return model
 
@@ -294,7 +314,8 @@ def _table(model: Model) -> str:
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
     ]
-    return "\n".join([f"Model: {model.attributes} attributes, {model.classes} classes", *lines])
+    kind = "" if model.kind == "bits" else " (normalised rows)"
+    return "\n".join([f"Model: {model.attributes} attributes{kind}, {model.classes} classes", *lines])
 
 
 def _term_in_words(term: Term, names: list[str]) -> str:

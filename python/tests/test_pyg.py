@@ -431,8 +431,8 @@ def test_binarised_attributes_are_binarised_for_the_module_too(caplog: pytest.Lo
     of = data()
     third = copy.copy(of)
     third.x = of.x * torch.tensor([6, 0.9, 15, 0.3, 27, 0.03])
-    assert from_pyg(gcn(), third, binarise=True) == from_pyg(gcn(), of)
-    changed = from_pyg(gcn(), third, binarise=True)[1].verification.binarised
+    assert from_pyg(gcn(), third, certify_binarised=True) == from_pyg(gcn(), of)
+    changed = from_pyg(gcn(), third, certify_binarised=True)[1].verification.binarised
     with torch.no_grad():
         classes = [gcn().eval()(x, of.edge_index).argmax(1).numpy() for x in (third.x, of.x)]
     assert changed and list(changed) == np.flatnonzero(classes[0] != classes[1]).tolist()

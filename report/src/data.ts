@@ -12,6 +12,7 @@ export interface Report {
     nodes: number; // of the whole graph
     edges: number;
     attributes: number;
+    kind: string; // "", or ", divided by the number of ones in their row"
     classes: string[]; // a name for each class; "class 3" where the graph has none
     named: boolean; // whether nodes have names
   };

@@ -19,7 +19,7 @@ export function header(findings: Findings): HTMLElement[] {
       plural(findings.subjects, "node"),
       " of ",
       named(graph.name),
-      ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}).`,
+      ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}${graph.kind}).`,
     ),
   ];
 }

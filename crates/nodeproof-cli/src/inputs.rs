@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use nodeproof::{
-    Certifier, CertifySettings, Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId, NpzError, Split,
+    AttributeKind, Certifier, CertifySettings, Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId,
+    NpzError, Split,
 };
 use nodeproof_report::text::counted;
 
@@ -126,9 +127,10 @@ pub(crate) fn read_noted(arguments: &GraphArguments, quiet: bool) -> anyhow::Res
 /// # Errors
 /// If the file is not a graph.
 pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
-    let Some(path) = source.file() else { return Ok(bundled()) };
+    let Some(path) = source.file() else { return Ok(bundled(flags)) };
     let options = GraphOptions::new()
         .binarise(flags.binarise)
+        .normalise_rows(flags.normalise_rows)
         .largest_component(flags.largest_component)
         .keep_self_loops(flags.keep_self_loops)
         .directed(flags.directed);
@@ -148,9 +150,10 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
     })
 }
 
-/// The bundled graph, in which no flag finds anything to do.
-fn bundled() -> (Graph, Cleaning) {
-    let graph = Graph::bundled();
+/// The bundled graph, in which no flag finds anything to clean.
+fn bundled(flags: &GraphFlags) -> (Graph, Cleaning) {
+    let kind = if flags.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits };
+    let graph = Graph::bundled().with_kind(kind);
     let mut cleaning = Cleaning::default();
     cleaning.edges_on_file = graph.adjacency().entries();
     (graph, cleaning)

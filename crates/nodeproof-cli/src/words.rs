@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use nodeproof::files::FileError;
 use nodeproof::train::TrainError;
-use nodeproof::{CertifyError, SettingsError};
+use nodeproof::{CertifyError, ModelError, SettingsError};
 
 /// An option of the library as it is typed: `time_limit` is `--time-limit`.
 pub(crate) fn flag(option: &str) -> String {
@@ -28,6 +28,7 @@ pub(crate) fn certifying(error: CertifyError) -> anyhow::Error {
     match error {
         CertifyError::Settings(error) => settings(error),
         CertifyError::Threads { .. } => anyhow!("{error} (--threads)"),
+        CertifyError::Model(ModelError::Kind { .. }) => anyhow!("{error} (--normalise-rows)"),
         error => error.into(),
     }
 }
@@ -37,6 +38,7 @@ pub(crate) fn training(error: TrainError) -> anyhow::Error {
     match error {
         TrainError::Settings(error) => settings(error),
         TrainError::Diverged { .. } => anyhow!("{error} (--learning-rate)"),
+        TrainError::Model(ModelError::Kind { .. }) => anyhow!("{error} (--normalise-rows)"),
         error => error.into(),
     }
 }

@@ -66,8 +66,8 @@ impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         match error {
             GraphError::NotBinary { node, attribute, value } => Self::Input(format!(
-                "attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes: pass binarise=True to \
-                 count every value > 0 as 1"
+                "attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by \
+                 the number of ones in their row: pass binarise=True to count every value > 0 as 1, and train on that"
             )),
             GraphError::Write { .. } => Self::File(error.to_string()),
             error => Self::input(error),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphOptions, Names};
+use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphOptions, Names};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -32,12 +32,14 @@ impl PyGraph {
         py: Python<'_>,
         path: PathBuf,
         binarise: bool,
+        normalise_rows: bool,
         largest_component: bool,
         keep_self_loops: bool,
         directed: bool,
     ) -> PyResult<(Self, Py<PyDict>)> {
         let options = GraphOptions::new()
             .binarise(binarise)
+            .normalise_rows(normalise_rows)
             .largest_component(largest_component)
             .keep_self_loops(keep_self_loops)
             .directed(directed);
@@ -56,6 +58,7 @@ impl PyGraph {
         labels: Option<arrays::Array1<'_, i64>>,
         names: NameLists,
         binarise: bool,
+        normalise_rows: bool,
         largest_component: bool,
         keep_self_loops: bool,
         directed: Option<bool>,
@@ -80,8 +83,11 @@ impl PyGraph {
             let what = "the attribute matrix";
             return Err(Failure::from(GraphError::Mismatch { what, found, expected: columns, unit: "nodes" }).raise(py));
         }
-        let pairs = attribute_pairs(&matrix, binarise, &mut cleaning).raised(py)?;
-        let options = GraphOptions::new().keep_self_loops(keep_self_loops).directed(directed == Some(true));
+        let (pairs, normalised) = attribute_pairs(&matrix, binarise, &mut cleaning).raised(py)?;
+        let options = GraphOptions::new()
+            .keep_self_loops(keep_self_loops)
+            .directed(directed == Some(true))
+            .normalise_rows(normalised || normalise_rows);
         let mut graph = Graph::with_options(columns, attribute_count, &edges, &pairs, options).raised(py)?;
         if let Some(labels) = labels {
             graph = graph.with_labels(classes(&labels)).raised(py)?;
@@ -100,6 +106,12 @@ impl PyGraph {
     fn with_labels(&self, py: Python<'_>, labels: arrays::Array1<'_, i64>) -> PyResult<Self> {
         // Class names that no longer suffice are an error; labels decide otherwise how many classes there are.
         Ok(Self(Arc::new((*self.0).clone().with_labels(classes(&labels)).raised(py)?)))
+    }
+
+    /// What networks read of the attributes.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind().name()
     }
 
     #[getter]
@@ -202,14 +214,16 @@ fn check_symmetric(edges: &[(u32, u32)]) -> Result<(), Failure> {
     }
 }
 
-/// Where the attributes are 1.
-fn attribute_pairs(matrix: &Csr, binarise: bool, cleaning: &mut Cleaning) -> Result<Vec<(u32, u32)>, Failure> {
+/// Where the attributes are 1, or that divided by the number of ones in their row; and whether they are.
+fn attribute_pairs(matrix: &Csr, binarise: bool, cleaning: &mut Cleaning) -> Result<(Vec<(u32, u32)>, bool), Failure> {
     let mut pairs = Vec::new();
-    for (row, column, value) in matrix.entries()? {
+    let entries = matrix.entries()?;
+    let normalised = !binarise && AttributeKind::are_normalised_rows(&entries);
+    for (row, column, value) in entries {
         if !value.is_finite() {
             return Err(GraphError::NotFinite { matrix: "attributes", row: row as usize, column, value }.into());
         }
-        if value != 0.0 && value != 1.0 {
+        if value != 0.0 && value != 1.0 && !normalised {
             if !binarise {
                 return Err(GraphError::NotBinary { node: row as usize, attribute: column, value }.into());
             }
@@ -221,7 +235,7 @@ fn attribute_pairs(matrix: &Csr, binarise: bool, cleaning: &mut Cleaning) -> Res
             cleaning.attribute_zeros += 1;
         }
     }
-    Ok(pairs)
+    Ok((pairs, normalised))
 }
 
 /// What was cleaned, under its names in the library.

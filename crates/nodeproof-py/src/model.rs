@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodeproof::model::{Activation, Source, Term, Weight};
-use nodeproof::{AttributeId, Engine, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
+use nodeproof::{
+    AttributeId, AttributeKind, Engine, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -128,6 +130,13 @@ type GivenTerm<'py> = (GivenSource, usize, GivenWeight<'py>);
 /// Terms, bias and activation of a layer.
 type GivenLayer<'py> = (Vec<GivenTerm<'py>>, arrays::Array1<'py, f64>, GivenActivation);
 
+/// The kind of attributes of that name.
+fn attribute_kind(name: &str) -> Result<AttributeKind, Failure> {
+    let known = [AttributeKind::Bits, AttributeKind::NormalisedRows];
+    let found = known.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| Failure::input(format!("kind={name:?}: choose 'bits' or 'normalised-rows'")))
+}
+
 fn layer((terms, bias, activation): GivenLayer<'_>) -> Result<Layer, Failure> {
     let term = |(source, propagation, weight): GivenTerm<'_>| {
         Ok::<_, Failure>(Term::new(source.source()?, propagation, weight.weight()))
@@ -145,13 +154,15 @@ impl PyModel {
         weights: Vec<arrays::Array2<'_, f64>>,
         biases: Vec<arrays::Array1<'_, f64>>,
         propagation: GivenPropagation<'_>,
+        kind: &str,
     ) -> PyResult<Self> {
+        let kind = attribute_kind(kind).raised(py)?;
         let layer = |(weight, bias): (&arrays::Array2<'_, f64>, &arrays::Array1<'_, f64>)| {
             (dense(weight), bias.view().iter().copied().collect())
         };
         let layers = weights.iter().zip(&biases).map(layer).collect();
         let propagation = propagation.propagation().raised(py)?;
-        Ok(Self(Arc::new(Model::gcn(layers, propagation).raised(py)?)))
+        Ok(Self(Arc::new(Model::gcn(layers, propagation).raised(py)?.with_kind(kind))))
     }
 
     /// A network of layers of terms.
@@ -161,11 +172,13 @@ impl PyModel {
         attributes: usize,
         propagations: Vec<GivenPropagation<'_>>,
         layers: Vec<GivenLayer<'_>>,
+        kind: &str,
     ) -> PyResult<Self> {
+        let kind = attribute_kind(kind).raised(py)?;
         let propagations = propagations.into_iter().map(GivenPropagation::propagation).collect::<Result<_, _>>();
         let layers = layers.into_iter().map(layer).collect::<Result<_, _>>();
         let model = Model::new(attributes, propagations.raised(py)?, layers.raised(py)?).raised(py)?;
-        Ok(Self(Arc::new(model)))
+        Ok(Self(Arc::new(model.with_kind(kind))))
     }
 
     /// Reads a model, with its metadata.
@@ -193,6 +206,12 @@ impl PyModel {
     /// The propagations, as `of_terms` takes them.
     fn propagations<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.0.propagations().iter().map(|propagation| described(py, propagation)).collect()
+    }
+
+    /// What it reads of the attributes.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind().name()
     }
 
     #[getter]

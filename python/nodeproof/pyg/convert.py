@@ -54,7 +54,7 @@ def data_of(graph: Graph, split: Split | None = None) -> Any:
     geometric = optional("torch_geometric.data", "pyg", "to_pyg()")
     adjacency = graph.adjacency.tocoo()
     data = geometric.Data(
-        x=torch.tensor(graph.attributes.toarray(), dtype=torch.get_default_dtype()),
+        x=torch.tensor(read_of(graph.attributes.toarray(), graph.kind), dtype=torch.get_default_dtype()),
         edge_index=torch.tensor(np.stack([adjacency.col, adjacency.row]), dtype=torch.int64),
     )
     loops = adjacency.row == adjacency.col
@@ -71,7 +71,8 @@ def data_of(graph: Graph, split: Split | None = None) -> Any:
 
 def graph_of(data: Any, *, binarise: bool = False, **options: Any) -> Graph:
     """See `Graph.from_pyg`."""
-    x = attributes_of(data, binarise)
+    x, kind = attributes_of(data, binarise)
+    options = {"normalise_rows": kind == "normalised-rows"} | options
     return Graph.from_edges(edges_of(data), x, labels_of(data), **options)
 
 
@@ -93,8 +94,8 @@ def split_of(data: Any) -> Split:
     return Split(len(masks[0]), *masks)
 
 
-def attributes_of(data: Any, binarise: bool) -> npt.NDArray[np.bool_]:
-    """The attributes `x` as truth values, nodes × attributes."""
+def attributes_of(data: Any, binarise: bool) -> tuple[npt.NDArray[np.bool_], str]:
+    """The attributes `x` as truth values, nodes × attributes, and their kind (`Graph.kind`)."""
     x = getattr(data, "x", None)
     if x is None:
         raise InputError("the data have no attributes x; nodeproof certifies against flips of binary attributes")
@@ -102,20 +103,34 @@ def attributes_of(data: Any, binarise: bool) -> npt.NDArray[np.bool_]:
     if values.ndim != 2:
         raise InputError(f"x has shape {values.shape}; it must be nodes × attributes")
     odd = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-    if not binarise:
+    divided = not binarise and not odd.any() and _are_divided(values)
+    if not binarise and not divided:
         odd |= (values != 0) & (values != 1)
     if odd.any():
         node, attribute = np.argwhere(odd)[0]
         value = values[node, attribute]
-        remedy = (
-            "train without transforms such as NormalizeFeatures, or pass binarise=True to count every value > 0 as 1"
-        )
+        remedy = "train the module on such, since verdicts are about what it reads"
         remedy = remedy if np.isfinite(value) else "replace it by a finite number"
         raise InputError(
-            f"attribute {attribute} of node {node} is {value}; nodeproof needs binary attributes: {remedy}"
+            f"attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by "
+            f"the number of ones in their row (NormalizeFeatures): {remedy}"
         )
     positive: npt.NDArray[np.bool_] = values > 0
-    return positive
+    return positive, "normalised-rows" if divided else "bits"
+
+
+def read_of(bits: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
+    """What networks read of bits, nodes × attributes."""
+    return bits if kind == "bits" else bits / np.maximum(1, bits.sum(axis=1, keepdims=True, dtype=np.int64))
+
+
+def _are_divided(values: npt.NDArray[Any]) -> bool:
+    """Whether these are bits divided by the number of ones in their row, up to rounding, and not all bits."""
+    if values.dtype.kind != "f" or not ((values != 0) & (values != 1)).any():
+        return False
+    exact = read_of(values != 0, "normalised-rows")
+    unit = float(np.finfo(values.dtype).eps)
+    return bool((np.abs(values - exact) <= max(unit, float(np.finfo(np.float32).eps)) * exact).all())
 
 
 def edges_of(data: Any) -> npt.NDArray[Any]:

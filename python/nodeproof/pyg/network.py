@@ -24,15 +24,16 @@ _FILL = 40
 _SMALL = 100_000
 
 
-def model_of(logits: Expression, attributes: int, adjacency: Any, tolerance: float) -> Model:
-    """The model that computes `logits`, nodes × classes."""
-    return _Builder(attributes, Propagations(adjacency, tolerance)).model(logits)
+def model_of(logits: Expression, attributes: int, adjacency: Any, tolerance: float, kind: str) -> Model:
+    """The model that computes `logits`, nodes × classes, from attributes of this kind."""
+    return _Builder(attributes, Propagations(adjacency, tolerance), kind).model(logits)
 
 
 @dataclass
 class _Builder:
     attributes: int
     propagations: Propagations
+    kind: str
     layers: list[Layer] = field(default_factory=list)
     #: Sources that are layers already, with the matrix that was pulled into the layer, if one was, and its place.
     _places: list[tuple[Source, Any, int]] = field(default_factory=list)
@@ -41,7 +42,7 @@ class _Builder:
         self._append(logits, 1.0)
         if not any(term.source == "attributes" for layer in self.layers for term in layer.terms):
             raise VerificationError("the module returns something that does not depend on data.x")
-        return Model.of_layers(self.attributes, self.propagations.given, self.layers)
+        return Model.of_layers(self.attributes, self.propagations.given, self.layers, kind=self.kind)
 
     def _append(self, of: Expression, slope: float, step_by_step: bool = False) -> int:
         """Makes a layer, and first those that it reads; returns its place.

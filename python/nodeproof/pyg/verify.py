@@ -17,7 +17,7 @@ from ..errors import InputError, VerificationError
 from ..graph import Graph
 from ..model import Model
 from ..verification import Verification
-from .convert import attributes_of, edges_of, labels_of
+from .convert import attributes_of, edges_of, labels_of, read_of
 from .evaluate import Evaluator
 from .network import model_of
 from .record import Record
@@ -45,6 +45,7 @@ def from_pyg(
     data: Any,
     *,
     binarise: bool = False,
+    certify_binarised: bool = False,
     tolerance: float | None = None,
     forward: Forward | None = None,
     node_names: Any = None,
@@ -57,8 +58,11 @@ def from_pyg(
     Args:
         module: a `torch.nn.Module` that computes layers of terms `P h W`, with ReLUs or LeakyReLUs between (`docs/python.md`
             has a list); what it returns may be logits, their softmax or log_softmax. It is not changed.
-        data: the `Data` object that it is to be certified on: binary `x`, `edge_index` or `adj_t`, and what else it reads.
-        binarise: counts every value of `x` above 0 as 1, for the module too.
+        data: the `Data` object that it is to be certified on: `x` of 0 and 1, or of these divided by the number of ones in
+            their row, as `NormalizeFeatures` leaves them; `edge_index` or `adj_t`, and what else it reads.
+        binarise: counts every value of `x` above 0 as 1. Refused where that changes what the module reads.
+        certify_binarised: asks about another network than the one that runs: the module on attributes that count as 1 where
+            `x` is above 0, and as 0 elsewhere, whatever values it was trained on.
         tolerance: largest difference of logits in the module's own precision, relative to the largest logit; by default 1e-4,
             and 32 units in the last place in half precision.
         forward: calls the module, `forward(module, data)`, where its own `forward` takes other arguments than `x`,
@@ -73,7 +77,7 @@ def from_pyg(
 
     Raises:
         VerificationError: if the module computes something else; the message says which part of it does.
-        InputError: if `x` is not binary, or something has the wrong shape.
+        InputError: if `x` has other values, or something has the wrong shape.
     """
     torch = optional("torch", "pyg", "from_pyg()")
     geometric = optional("torch_geometric.data", "pyg", "from_pyg()")
@@ -81,15 +85,17 @@ def from_pyg(
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
         raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
-    x = attributes_of(data, binarise)
-    graph = _graph_as_used(data, x, node_names, attribute_names, class_names)
+    x, kind = attributes_of(data, binarise or certify_binarised)
+    if binarise and not certify_binarised:
+        _check_same(data, x)
+    graph = _graph_as_used(data, x, kind, node_names, attribute_names, class_names)
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = finite("tolerance", tolerance)
     with observer(progress, "importing") as observe, at_rest(module):
         model = _imported(_Import(module, data, forward, graph, x, observe), own, tolerance)
-    if binarise:
+    if certify_binarised:
         _check_binarised(model, own, data, x)
     if any(not isinstance(propagation, (str, dict)) for propagation in model.propagations):
         model.metadata["edges"] = graph.edges_fingerprint
@@ -131,7 +137,7 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
     """The model, from double precision where the module can be run in that, and held against the module."""
     torch = optional("torch", "pyg", "from_pyg()")
     doubled: list[_Comparison] | None = None
-    inputs = _inputs(what.x)
+    inputs = _inputs(what.x, what.graph.kind)
     # On large ones a run takes most of the time: one in each precision then.
     in_double = inputs[1:] if what.x.size > _LARGE else inputs
     try:
@@ -169,11 +175,24 @@ def _followed(
     what.step()
     nodes, attributes = what.x.shape
     logits, end = subject.follow(nodes, attributes, record)
-    model = model_of(logits, attributes, what.graph.adjacency, rounding)
+    model = model_of(logits, attributes, what.graph.adjacency, rounding, what.graph.kind)
     what.step()
     network = _Network(model, what.graph, end)
     compared = [_comparison(before, network.output(inputs[0]), tolerance, subject.dtype)]
     return network, compared + [_compared(what, subject, network, x, tolerance) for x in inputs[1:]]
+
+
+def _check_same(data: Any, x: npt.NDArray[np.bool_]) -> None:
+    """Refuses to count attributes as 1 that the module reads as something else."""
+    values = data.x.detach().cpu().double().numpy()
+    if (values != x).any():
+        node, attribute = np.argwhere(values != x)[0]
+        value = values[node, attribute]
+        raise InputError(
+            f"attribute {attribute} of node {node} is {value:g}, so that binarise=True would certify another network than the "
+            "one that runs; train the module on 0 and 1, or pass certify_binarised=True for verdicts about the module on "
+            "attributes that count as 1 where they are above 0"
+        )
 
 
 def _check_binarised(model: Model, own: Subject, data: Any, x: npt.NDArray[np.bool_]) -> None:
@@ -182,8 +201,8 @@ def _check_binarised(model: Model, own: Subject, data: Any, x: npt.NDArray[np.bo
     changed = np.flatnonzero(classes[0] != classes[1])
     if len(changed):
         _log.warning(
-            "binarise=True changes what the module predicts for %d nodes, the first is node %d: verdicts are about the class "
-            "that it predicts from 0 and 1; if it was trained on other values (NormalizeFeatures), train it without them",
+            "certify_binarised=True changes what the module predicts for %d nodes, the first is node %d: verdicts are about "
+            "the class that it predicts from 0 and 1, and about another network than the one that runs",
             len(changed),
             changed[0],
         )
@@ -191,7 +210,7 @@ def _check_binarised(model: Model, own: Subject, data: Any, x: npt.NDArray[np.bo
     model.verification = dataclasses.replace(model.verification, binarised=tuple(int(node) for node in changed))
 
 
-def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
+def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], kind: str, *names: Any) -> Graph:
     """The graph with its edges as they are: what the module makes of them is in the propagations."""
     return Graph.from_edges(
         edges_of(data),
@@ -202,22 +221,24 @@ def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], *names: Any) -> Graph:
         class_names=names[2],
         directed=True,
         keep_self_loops=True,
+        normalise_rows=kind == "normalised-rows",
     )
 
 
-def _inputs(x: npt.NDArray[np.bool_]) -> list[npt.NDArray[Any]]:
+def _inputs(x: npt.NDArray[np.bool_], kind: str) -> list[npt.NDArray[Any]]:
     """Attribute matrices to compare on: as they are, and tampered with; fewer where they are large."""
     random = np.random.default_rng(0)
-    return [x, *(_tampered(x, random) for _ in range(1 if x.size > _LARGE else 3))]
+    return [read_of(x, kind), *(_tampered(x, kind, random) for _ in range(1 if x.size > _LARGE else 3))]
 
 
-def _tampered(x: npt.NDArray[np.bool_], random: np.random.Generator) -> npt.NDArray[np.float32]:
+def _tampered(x: npt.NDArray[np.bool_], kind: str, random: np.random.Generator) -> npt.NDArray[np.float32]:
     """Each node by chance with 1 % of its attributes flipped, with random ones, or with numbers that no attacker reaches."""
     numbers = random.random(x.shape, dtype=np.float32)
     made: npt.NDArray[np.float32] = (x ^ (numbers < 0.01)).astype(np.float32)
-    kind = random.integers(3, size=len(x))
-    made[kind == 1] = numbers[kind == 1] < 0.5
-    made[kind == 2] = numbers[kind == 2]
+    how = random.integers(3, size=len(x))
+    made[how == 1] = numbers[how == 1] < 0.5
+    made = read_of(made, kind).astype(np.float32)
+    made[how == 2] = numbers[how == 2]
     return made
 
 

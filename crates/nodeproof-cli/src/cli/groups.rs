@@ -18,6 +18,9 @@ pub(crate) struct GraphFlags {
     /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1
     #[arg(long)]
     pub(crate) binarise: bool,
+    /// Let the network read attributes divided by the number of ones in their row, as PyTorch Geometric's NormalizeFeatures does
+    #[arg(long)]
+    pub(crate) normalise_rows: bool,
     /// Keep only the largest connected component; node ids then start again from 0
     #[arg(long)]
     pub(crate) largest_component: bool,

@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::bail;
 use nodeproof::files::Lock;
 use nodeproof::graph::Spread;
-use nodeproof::{ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
+use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
 use nodeproof_report::text::{self, counted, percentage, short_class, short_name};
 use serde::Serialize;
 
@@ -59,13 +59,14 @@ fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -
     #[derive(Serialize)]
     struct Json<'a> {
         fingerprint: String,
+        kind: AttributeKind,
         statistics: &'a GraphStatistics,
         #[serde(skip_serializing_if = "Option::is_none")]
         class_names: Option<&'a [String]>,
         cleaning: &'a Cleaning,
     }
     let class_names = graph.names().classes.as_deref();
-    let json = Json { fingerprint: graph.fingerprint(), statistics, class_names, cleaning };
+    let json = Json { fingerprint: graph.fingerprint(), kind: graph.kind(), statistics, class_names, cleaning };
     Ok(serde_json::to_string_pretty(&json)? + "\n")
 }
 
@@ -82,10 +83,14 @@ fn info_in_words(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleanin
         1 => "1".to_owned(),
         _ => format!("{}, the largest has {}", s.components, counted(s.largest_component, "node")),
     };
+    let divided = graph.kind().in_addition();
     let mut facts = vec![
         ("nodes", s.nodes.to_string()),
         ("edges", format!("{}{}", s.edges, self_loops(s.self_loops))),
-        ("attributes", format!("{}, {} of the entries are 1", s.attributes, percentage(s.attribute_entries, entries))),
+        (
+            "attributes",
+            format!("{}, {} of the entries are 1{divided}", s.attributes, percentage(s.attribute_entries, entries)),
+        ),
         ("classes", if s.classes > 0 { s.classes.to_string() } else { "unknown".to_owned() }),
         ("labelled", format!("{} ({})", counted(s.labelled, "node"), percentage(s.labelled, s.nodes))),
         ("named", if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }),

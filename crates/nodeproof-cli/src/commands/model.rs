@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use nodeproof::files::Lock;
-use nodeproof::{Layer, Model, Propagation, Source, Term, Weight, provenance};
+use nodeproof::{AttributeKind, Layer, Model, Propagation, Source, Term, Weight, provenance};
 use nodeproof_report::text;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -76,6 +76,7 @@ struct ModelFacts {
     fingerprint: String,
     propagation: &'static str,
     attributes: usize,
+    kind: AttributeKind,
     classes: usize,
     parameters: usize,
     layers: Vec<LayerFacts>,
@@ -112,6 +113,7 @@ impl ModelFacts {
             fingerprint: model.fingerprint(),
             propagation: model.propagation_name(),
             attributes: model.attributes(),
+            kind: model.kind(),
             classes: model.classes(),
             parameters: layers.iter().map(|layer| layer.parameters).sum(),
             layers,
@@ -124,7 +126,7 @@ impl ModelFacts {
         let rows = self.layers.iter().enumerate().flat_map(|(i, layer)| layer.rows(i)).collect();
         let layers = text::table("rllll", Some(header), rows);
         let facts = terminal::facts(&[
-            ("attributes", self.attributes.to_string()),
+            ("attributes", format!("{}{}", self.attributes, self.kind.in_addition())),
             ("classes", self.classes.to_string()),
             ("parameters", self.parameters.to_string()),
             ("fingerprint", self.fingerprint.clone()),

@@ -14,6 +14,7 @@ mod explain;
 mod interrupt;
 mod killed;
 mod model;
+mod normalised_rows;
 mod outputs;
 mod plot;
 mod predict;

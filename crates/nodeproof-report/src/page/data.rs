@@ -38,6 +38,8 @@ struct GraphFacts {
     nodes: usize,
     edges: usize,
     attributes: usize,
+    /// What networks read of them, in words, beyond plain bits.
+    kind: &'static str,
     classes: Vec<String>,
     named: bool,
 }
@@ -190,6 +192,7 @@ impl GraphFacts {
             nodes: graph.nodes(),
             edges: graph.edges(),
             attributes: graph.attribute_count(),
+            kind: graph.kind().in_addition(),
             classes: (0..classes).map(|class| name(&graph.class_name(ClassId(class as u32)))).collect(),
             named: graph.names().nodes.is_some(),
         }

@@ -44,7 +44,7 @@ pub use margin::{Margin, Status};
 pub use named::Named;
 pub use number::{bound, number};
 pub use remedy::{Options, remedy};
-pub use witness::{FlipStory, WitnessStory, flip_in_words};
+pub use witness::{FlipStory, RowStory, WitnessStory, flip_in_words};
 
 /// All there is to say of a node.
 #[derive(Debug, Clone, PartialEq, Serialize)]

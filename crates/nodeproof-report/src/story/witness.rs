@@ -1,6 +1,8 @@
 //! A witness as sentences: what to flip where, and what comes of it.
 
-use nodeproof_problem::{AttributeId, ClassId, Flip, Graph, NodeId, Witness};
+use std::collections::BTreeMap;
+
+use nodeproof_problem::{AttributeId, AttributeKind, ClassId, Flip, Graph, NodeId, Witness};
 use serde::Serialize;
 
 use super::{Named, number};
@@ -12,12 +14,59 @@ use crate::text::{self, Emphasis, Style, short_name};
 pub struct WitnessStory {
     /// The flips.
     pub flips: Vec<FlipStory>,
+    /// Rows whose attributes weigh more or less then, where they are divided by the number of ones in their row.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<RowStory>,
     /// The class that overtakes.
     pub class: Named<ClassId>,
     /// The margin over it on the graph as it is.
     pub before: f64,
     /// The margin over it under the flips.
     pub after: f64,
+}
+
+/// A row whose attributes weigh more or less than before: 1 divided by their number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RowStory {
+    /// The node.
+    pub node: Named<NodeId>,
+    /// Its attributes before the flips.
+    pub before: usize,
+    /// Its attributes after the flips.
+    pub after: usize,
+}
+
+impl RowStory {
+    /// Those of all nodes that are flipped at, as far as their number of attributes changes.
+    fn all(graph: &Graph, flips: &[Flip]) -> Vec<Self> {
+        if graph.kind() != AttributeKind::NormalisedRows {
+            return Vec::new();
+        }
+        let mut after: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for flip in flips {
+            let ones = after.entry(flip.node).or_insert_with(|| graph.attributes().row(flip.node.index()).len());
+            *ones = if flip.adds() { *ones + 1 } else { ones.saturating_sub(1) };
+        }
+        let row = |(node, after): (NodeId, usize)| {
+            let before = graph.attributes().row(node.index()).len();
+            (before != after).then(|| Self { node: Named::node(graph, node), before, after })
+        };
+        after.into_iter().filter_map(row).collect()
+    }
+
+    /// What becomes of the attributes of the row.
+    fn in_words(&self, emphasis: Emphasis) -> String {
+        let weight = |ones: usize| if ones == 1 { "1".to_owned() } else { format!("1/{ones}") };
+        let node = node_in_words(&self.node, emphasis);
+        match (self.before, self.after) {
+            (_, 0) => format!("{node} then has no attribute left"),
+            (0, after) => format!("{node} then has {after}, of weight {}", weight(after)),
+            (before, after) => {
+                format!("attributes of {node} then weigh {} each instead of {}", weight(after), weight(before))
+            }
+        }
+    }
 }
 
 /// One flip, with names.
@@ -37,6 +86,7 @@ impl WitnessStory {
     pub fn new(graph: &Graph, witness: &Witness, before: f64) -> Self {
         Self {
             flips: witness.flips.iter().map(|&flip| FlipStory::new(graph, flip)).collect(),
+            rows: RowStory::all(graph, &witness.flips),
             class: Named::class(graph, witness.class),
             before,
             after: witness.margin,
@@ -55,7 +105,9 @@ impl WitnessStory {
             return outcome;
         }
         let line = |flip: &FlipStory| format!("  {}\n", flip.in_words(Some(target), style.emphasis));
-        format!("witness\n{}\n{outcome}", self.flips.iter().map(line).collect::<String>())
+        let row = |row: &RowStory| format!("  {}\n", row.in_words(style.emphasis));
+        let lines: String = self.flips.iter().map(line).chain(self.rows.iter().map(row)).collect();
+        format!("witness\n{lines}\n{outcome}")
     }
 
     fn outcome(&self) -> String {
@@ -84,14 +136,18 @@ impl FlipStory {
             Some(name) => format!("“{}”", emphasis.strong(&short_name(name))),
             None => emphasis.strong(&format!("attribute {}", self.attribute.id)),
         };
-        let id = self.node.id;
-        let node = match &self.node.name {
-            Some(name) => format!("{} (node {id})", emphasis.strong(&short_name(name))),
-            None => emphasis.strong(&format!("node {id}")),
-        };
+        let (id, node) = (self.node.id, node_in_words(&self.node, emphasis));
         let (verb, preposition) = if self.to == 1 { ("add", "to") } else { ("remove", "from") };
         let itself = if Some(id) == target { ", the node itself" } else { "" };
         format!("{verb} {attribute} {preposition} {node}{itself}")
+    }
+}
+
+/// A node with its name, if it has one.
+fn node_in_words(node: &Named<NodeId>, emphasis: Emphasis) -> String {
+    match &node.name {
+        Some(name) => format!("{} (node {})", emphasis.strong(&short_name(name)), node.id),
+        None => emphasis.strong(&format!("node {}", node.id)),
     }
 }
 
@@ -106,6 +162,27 @@ mod tests {
     use nodeproof_problem::Names;
 
     use super::*;
+
+    #[test]
+    fn rows_tell_what_their_attributes_weigh() {
+        let graph = Graph::new(3, 3, &[], &[(0, 0), (0, 1), (1, 0)]).unwrap();
+        let flip = |node, d| Flip::of(&graph, NodeId(node), AttributeId(d));
+        let words = |kind: AttributeKind, flips: &[Flip]| {
+            let rows = RowStory::all(&graph.clone().with_kind(kind), flips);
+            rows.iter().map(|row| row.in_words(Emphasis { bold: false })).collect::<Vec<_>>()
+        };
+        let flips = [flip(0, 0), flip(1, 0), flip(2, 0), flip(2, 1)];
+        assert_eq!(
+            words(AttributeKind::NormalisedRows, &flips),
+            [
+                "attributes of node 0 then weigh 1 each instead of 1/2",
+                "node 1 then has no attribute left",
+                "node 2 then has 2, of weight 1/2"
+            ]
+        );
+        assert!(words(AttributeKind::Bits, &flips).is_empty());
+        assert!(words(AttributeKind::NormalisedRows, &[flip(0, 0), flip(0, 2)]).is_empty(), "as many as before");
+    }
 
     #[test]
     fn flips_read_as_sentences_and_cannot_steer_a_terminal() {

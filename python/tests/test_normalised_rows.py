@@ -1,0 +1,117 @@
+"""Attributes divided by the number of ones in their row, as `NormalizeFeatures` leaves them."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nodeproof
+from nodeproof import Graph, InputError, Model
+
+RING = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+BITS = np.array([[1, 1, 0], [0, 0, 0], [1, 0, 0], [1, 1, 1]])
+
+
+def divided(bits: np.ndarray) -> np.ndarray:
+    return bits / np.maximum(1, bits.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_recognised(dtype: type) -> None:
+    graph = Graph(RING, divided(BITS).astype(dtype))
+    assert graph.kind == "normalised-rows" and (graph.attributes.toarray() == BITS).all()
+    assert graph == Graph(RING, BITS, normalise_rows=True) != Graph(RING, BITS)
+    assert Graph(RING, divided(BITS), binarise=True).kind == "bits"
+    assert repr(graph) == "Graph(nodes=4, edges=4, attributes=3, kind='normalised-rows')"
+    with pytest.raises(InputError, match="number of ones in their row"):
+        Graph(RING, 0.9 * divided(BITS))
+
+
+def test_graphs_and_models_keep_their_kind(tmp_path: Path) -> None:
+    graph = Graph(RING, BITS, normalise_rows=True)
+    graph.write(tmp_path / "graph.npz")
+    assert Graph.read(tmp_path / "graph.npz") == graph == pickle.loads(pickle.dumps(graph))
+    model = Model([np.eye(3, 2)], kind="normalised-rows")
+    model.write(tmp_path / "model.safetensors")
+    assert Model.read(tmp_path / "model.safetensors") == model == pickle.loads(pickle.dumps(model))
+    assert model.kind == "normalised-rows" and model != Model([np.eye(3, 2)])
+    np.testing.assert_allclose(model.logits(graph), (model.propagation_on(graph) @ divided(BITS))[:, :2])
+
+
+def test_other_kinds_do_not_fit() -> None:
+    rows, bits = Graph(RING, BITS, normalise_rows=True), Graph(RING, BITS)
+    with pytest.raises(InputError, match=r"those of the graph are 0 or 1; normalise the rows"):
+        nodeproof.certify(bits, Model([np.eye(3, 2)], kind="normalised-rows"), global_budget=1)
+    with pytest.raises(InputError, match=r"do not normalise the rows"):
+        nodeproof.certify(rows, Model([np.eye(3, 2)]), global_budget=1)
+    with pytest.raises(InputError, match="choose 'bits' or 'normalised-rows'"):
+        Model([np.eye(3, 2)], kind="counts")
+
+
+def test_only_cross_entropy_trains_on_them() -> None:
+    graph = Graph(RING, BITS, labels=[0, 0, 1, 1], normalise_rows=True)
+    options = {"split": nodeproof.Split(graph, train=[0, 1, 2, 3]), "global_budget": 1}
+    model = nodeproof.train(graph, "ce", steps=5, **options).model
+    assert model.kind == "normalised-rows"
+    with pytest.raises(InputError, match="only ce can train"):
+        nodeproof.train(graph, "rh-u", **options)
+
+
+def test_what_a_module_runs_on_is_certified() -> None:
+    """Every admissible set of two flips, run through the module itself."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    from networks import data, gcn
+    from torch_geometric.transforms import NormalizeFeatures
+
+    verdicts = set()
+    for seed in range(4):
+        torch.manual_seed(seed)
+        module, of = gcn().double(), data(nodes=5, seed=seed)
+        with torch.no_grad():
+            module.conv1.lin.weight *= 4
+        bits = of.x.numpy() > 0
+        of = NormalizeFeatures()(of)
+        graph, model = nodeproof.from_pyg(module, of)
+        assert graph.kind == model.kind == "normalised-rows" and (graph.attributes.toarray() == bits).all()
+        assert model.verification.largest_difference_double < 1e-11
+        np.testing.assert_allclose(graph.to_pyg().x.numpy(), divided(bits), rtol=1e-6)
+        found = nodeproof.certify(graph, model, global_budget=2, local_budget=2)
+        flips = list(itertools.product(range(5), range(6)))
+        xs = [bits]
+        for chosen in itertools.chain(((flip,) for flip in flips), itertools.combinations(flips, 2)):
+            x = bits.copy()
+            for flip in chosen:
+                x[flip] ^= True
+            xs.append(x)
+        with torch.no_grad():
+            logits = [module.eval()(torch.tensor(divided(x)), of.edge_index).numpy() for x in xs]
+        classes = np.array([of_set.argmax(axis=1) for of_set in logits])
+        assert not found.undecided.any() and (found.predicted == classes[0]).all()
+        assert ((classes != classes[0]).any(axis=0) == found.nonrobust).all()
+        verdicts |= {certificate.verdict for certificate in found}
+    assert verdicts == {"robust", "nonrobust"}
+
+
+def test_counting_values_as_1_has_to_be_meant(caplog: pytest.LogCaptureFixture) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    from networks import data, gcn
+
+    torch.manual_seed(4)
+    of = data()
+    counts = copy.copy(of)
+    counts.x = of.x * torch.tensor([6, 0.9, 15, 0.3, 27, 0.03])
+    with pytest.raises(InputError, match="what it reads") as refused:
+        nodeproof.from_pyg(gcn(), counts)
+    assert "binarise" not in str(refused.value)
+    with pytest.raises(InputError, match="another network than the one that runs.*certify_binarised=True"):
+        nodeproof.from_pyg(gcn(), counts, binarise=True)
+    assert nodeproof.from_pyg(gcn(), of, binarise=True)[0] == Graph.from_pyg(counts, binarise=True, directed=True)
+    _, model = nodeproof.from_pyg(gcn(), counts, certify_binarised=True)
+    assert model.kind == "bits" and "another network than the one that runs" in caplog.text
