@@ -18,6 +18,8 @@ use crate::common::{
 
 /// Most sets that are tried for one problem.
 const SETS: usize = 1500;
+/// Few nodes with many attributes.
+const LONG: Sizes = Sizes { nodes: 2, attributes: 7, hidden_layers: (0, 2), units: 3, global: 6 };
 /// Float margins closer to 0 than this, relative to the problem's scale, are looked at again in exact arithmetic.
 const CLOSE: f64 = 1e-10;
 
@@ -206,6 +208,20 @@ proptest! {
     ) {
         let (problem, sets) = problem.enumerable(SETS / 3);
         let [_, complete] = check_engines(&problem, &sets, [Engine::Fast, Engine::Complete], Slopes::Default);
+        check_decided(&complete)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(thorough(3_000)))]
+
+    /// Of one or two nodes with many flips each, so that rows are emptied, and filled with others.
+    #[test]
+    fn verdicts_on_long_normalised_rows_hold_for_every_admissible_set(
+        problem in with_normalised_rows(prop_oneof![problems(LONG), problems_of_terms(LONG, 3)]),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS);
+        let [_, complete] = check_engines(&problem, &sets, [Engine::Tight, Engine::Complete], Slopes::Default);
         check_decided(&complete)?;
     }
 }
