@@ -71,6 +71,8 @@ def only_propagation(network):
     plain = sources == [["attributes"], *([{"layer": layer}] for layer in range(hidden))]
     if not plain or activations != ["relu"] * hidden + ["none"] or scalars or hidden not in (1, 2):
         sys.exit("the network is not a plain one with one or two hidden layers")
+    if network.get("kind", "bits") != "bits":
+        sys.exit("the network reads no plain bits")
     if len(network["propagations"]) != 1:
         sys.exit("several propagations are not supported")
     return network["propagations"][0]

@@ -113,7 +113,7 @@ impl DenseRun {
         let limits = budget.limits(network.graph())?;
         let start = ProcessTime::now();
         let Some(textbook) = Textbook::new(network, &limits) else {
-            let problem = "the dense formula is the paper's, for layers that read the one before and have ReLUs between; \
+            let problem = "the dense formula is the paper's, for plain bits and layers that read the one before and have ReLUs between; \
                            give such a model";
             return Err(ModelError::Mismatch { problem: problem.to_owned() }.into());
         };

@@ -80,10 +80,17 @@ pub(super) fn bounds(
     Some((lo, hi))
 }
 
-/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them.
+/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them: none where the ones of rows are
+/// divided by their number.
 pub(super) fn attained_bounds(asked: Asked) -> (Matrix, Matrix, Attained) {
     let (mut lo, mut hi) = (asked.clean.clone(), asked.clean.clone());
     let problem = Problem::new(asked);
+    if let Some(means) = problem.asked.means {
+        let moves = (0..lo.columns()).into_par_iter().map(|unit| normalised::moves(&problem, means, unit));
+        let moves: Vec<UnitMoves> = moves.collect();
+        moves.iter().enumerate().for_each(|(unit, moves)| moves.apply(unit, &mut lo, &mut hi));
+        return (lo, hi, Attained { neighbourhoods: problem.neighbourhoods, flips: Vec::new() });
+    }
     let moves: Vec<_> = (0..lo.columns()).into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
     let mut flips = Vec::with_capacity(moves.len());
     for (unit, (moves, attained)) in moves.into_iter().enumerate() {

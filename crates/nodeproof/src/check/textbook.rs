@@ -63,11 +63,14 @@ struct Slice {
 
 impl<'a> Textbook<'a> {
     /// Prepares the first layer's bounds of all nodes, as the paper does; `None` if the network is not the paper's: layers with
-    /// one term each that reads the layer before, ReLUs between, and no negative propagation.
+    /// one term each that reads the layer before, ReLUs between, no negative propagation, and plain bits for attributes.
     ///
     /// O(N · h · D) time, O(N · h · q) memory.
     pub fn new(network: &'a Network<'a>, limits: &'a Limits) -> Option<Self> {
         let (graph, model, layers) = (network.graph(), network.model(), network.chain()?);
+        if !graph.kind().is_bits() {
+            return None;
+        }
         let propagations = (0..layers.len()).map(|layer| network.matrix(layer, 0)).collect();
         let transposed = layers.iter().map(|layer| transpose(layer.weight)).collect();
         let empty = (Matrix::zeros(0, 0), Matrix::zeros(0, 0));

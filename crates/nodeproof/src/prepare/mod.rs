@@ -35,7 +35,7 @@ pub(crate) struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     pub(crate) fn new(network: &'a Network<'a>, targets: &[NodeId], slopes: &'a Slopes, pool: &ThreadPool) -> Self {
         let region = Arc::new(network.region(targets));
-        let pairs = network.has_one_hidden_layer() && *slopes == Slopes::Default && network.graph().kind().is_bits();
+        let pairs = network.has_one_hidden_layer() && *slopes == Slopes::Default;
         let (clean, tables) = pool.install(|| (Clean::new(network, &region), AttributeTables::new(network, pairs)));
         Self { network, slopes, clean: Arc::new(clean), tables, region }
     }

@@ -52,10 +52,10 @@ pub(crate) struct AttributeTables {
 }
 
 impl AttributeTables {
-    /// The tables of `network`; those of pairs of classes only where `pairs` says so and they are not too large.
+    /// The tables of `network`; those of pairs of classes only where `pairs` says so, they are not too large, and attributes are plain bits.
     pub(crate) fn new(network: &Network, pairs: bool) -> Self {
         let rough = RoughWeights::new(network.attribute_weight());
-        let pair_norms = if pairs { PairNorms::new(network, &rough) } else { None };
+        let pair_norms = if pairs && network.graph().kind().is_bits() { PairNorms::new(network, &rough) } else { None };
         Self { rough, pair_norms, first_order: OnceLock::new() }
     }
 

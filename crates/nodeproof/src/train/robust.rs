@@ -76,7 +76,9 @@ impl RobustTerm<'_> {
         let region = Arc::new(Region::around(model, self.matrices, &nodes));
         let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
         let network = Network::with_matrices(thinned.as_ref().unwrap_or(self.graph), model, self.matrices);
-        let (bounds, attained) = match self.worst_case {
+        // There is no derivative of what flips do to rows that are divided by the number of their ones: margins are for looking at.
+        let worst_case = if self.graph.kind().is_bits() { self.worst_case } else { WorstCase::Dual };
+        let (bounds, attained) = match worst_case {
             WorstCase::Dual => {
                 let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
                 (bounds, Some(attained))
@@ -99,7 +101,7 @@ impl RobustTerm<'_> {
             let found: Vec<Vec<TargetValue>> = block
                 .par_chunks(CHUNK)
                 .map(|chunk| {
-                    let mut worker = Worker::new(&shard, self.worst_case, scale);
+                    let mut worker = Worker::new(&shard, worst_case, scale);
                     chunk.iter().map(|&target| worker.evaluate(target)).collect()
                 })
                 .collect();

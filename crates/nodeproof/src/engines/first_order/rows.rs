@@ -327,7 +327,10 @@ impl Listed {
         for (r, removed) in removed.iter().enumerate() {
             for (a, added) in added.iter().enumerate().take_while(|(a, _)| a + r < self.capacity) {
                 let rest = enough - others[base.left - a - r - 1];
-                let score = |ones: usize| rest * ones as f64 - added - removed;
+                let score = |ones: usize| {
+                    let score = rest * ones as f64 - added - removed;
+                    if score.is_nan() { f64::NEG_INFINITY } else { score }
+                };
                 if self.ones + a + 1 > r {
                     needs.addition = needs.addition.min(score(self.ones + a + 1 - r));
                 }

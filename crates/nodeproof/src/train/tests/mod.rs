@@ -13,6 +13,7 @@ use super::goal::Goal;
 use super::robust::{RobustTerm, Target};
 use super::*;
 use crate::Certifier;
+use crate::attributes::AttributeKind;
 use crate::budget::{Budget, Direction, LocalBudget};
 use crate::dense::Matrix;
 use crate::gradient::Gradient;
@@ -151,6 +152,9 @@ fn cross_entropy_of_every_architecture_has_the_gradient_of_finite_differences() 
         let targets = labelled(&graph, &[0, 1, 4, 9, 10, 11].map(NodeId));
         for (case, model) in small_models(&propagation, crate::seed::seed(seed)) {
             assert_cross_entropy_gradient(&graph, &model, &targets, &case);
+            let divided = AttributeKind::NormalisedRows;
+            let (graph, model) = (graph.clone().with_kind(divided), model.with_kind(divided));
+            assert_cross_entropy_gradient(&graph, &model, &targets, &format!("{case}, normalised rows"));
         }
     }
 }
@@ -287,6 +291,33 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
                     1e-5,
                     &format!("seed {seed}, {case}, {worst_case}, {goal:?}, {budget:?}"),
                 );
+            }
+        }
+    }
+}
+
+/// What is shown while a network is trained on rows that are divided by the number of their ones, though nothing is trained against it.
+#[test]
+fn margins_on_normalised_rows_are_those_of_the_fast_engine() {
+    for (seed, budget) in (40..).zip(budgets()) {
+        let divided = AttributeKind::NormalisedRows;
+        let graph = small_graph(crate::seed::seed(seed)).with_kind(divided);
+        let limits = budget.limits(&graph).unwrap();
+        for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed)) {
+            let model = model.with_kind(divided);
+            let matrices = matrices(&graph, &model);
+            let (attribute_dropout, worst_case) = (None, WorstCase::FirstOrder);
+            let (graph, matrices, limits) = (&graph, &matrices[..], &limits);
+            let term = RobustTerm { graph, matrices, limits, attribute_dropout, worst_case };
+            let targets: Vec<Target> =
+                graph.node_ids().map(|node| Target { node, class: None, goal: Goal::CrossEntropy }).collect();
+            let margins = term.evaluate(&model, &targets, None).margins;
+            let certifier = Certifier::new(graph, &model).unwrap().budget(budget.clone());
+            let certificates = certifier.engine(crate::Engine::Fast).certify(&graph.node_ids().collect::<Vec<_>>());
+            for (margin, certificate) in margins.iter().zip(certificates.unwrap()) {
+                let expected = certificate.margin().value();
+                let off = (margin - expected).abs();
+                assert!(off <= 1e-9 * (1.0 + expected.abs()), "seed {seed}, {case}: {margin} and {expected}");
             }
         }
     }
