@@ -42,6 +42,14 @@ impl AttributeKind {
         }
     }
 
+    /// What to add to a budget in words; nothing for plain bits.
+    pub fn beside_budget(self) -> &'static str {
+        match self {
+            Self::Bits => "",
+            Self::NormalisedRows => "; rows are normalised",
+        }
+    }
+
     /// What the ones of a row are divided by, given how many there are.
     #[inline]
     pub fn divisor(self, ones: usize) -> f64 {

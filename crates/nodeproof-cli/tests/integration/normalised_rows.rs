@@ -23,6 +23,7 @@ fn what_is_trained_on_them_is_certified_on_them() {
     assert!(lines[1..].iter().all(|record| record["verdict"] != "undecided"));
     let nonrobust = lines[1..].iter().find(|record| record["verdict"] == "nonrobust").expect("some are nonrobust");
     let told = fixture.run(&format!("explain {GRAPH} {budget} --node {}", nonrobust["node"])).succeeded().stdout;
+    assert!(told.contains("; rows are normalised"), "{told}");
     let weighs = ["then weigh 1", "then has no attribute left", "of weight"];
     let flips = nonrobust["witness"].as_array().unwrap();
     assert!(flips.len() > 1 || weighs.iter().any(|words| told.contains(words)), "{told}");
