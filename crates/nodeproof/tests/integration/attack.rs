@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::common::exact::{Dyadic, Number};
 use crate::common::nasty::{decimal, tied, units, with_numbers};
 use crate::common::seed::config;
-use crate::common::{Dense, Problem, Sizes, Spread, TINY, World, margins, problems};
+use crate::common::{Dense, Problem, Sizes, Spread, TINY, World, margins, problems, with_normalised_rows};
 
 /// Most sets that are tried for one problem in exact arithmetic.
 const SETS: usize = 60;
@@ -24,10 +24,15 @@ fn dense(inputs: usize, outputs: usize, weight: &[f64], bias: &[f64]) -> Dense {
 
 /// Holds everything that the engines say of `problem` against exact arithmetic.
 fn check(problem: &Problem) -> Vec<Certificate> {
+    check_engines(problem, &ENGINES)
+}
+
+/// Holds everything that these engines say of `problem` against exact arithmetic; the certificates of the last one.
+fn check_engines(problem: &Problem, engines: &[Engine]) -> Vec<Certificate> {
     let (problem, sets) = problem.clone().enumerable(SETS);
     let world = problem.world::<Dyadic>();
     let mut all = Vec::new();
-    for engine in ENGINES {
+    for &engine in engines {
         let certificates = problem.certify_with(engine, Default::default());
         let classes: Vec<_> = certificates.iter().map(|certificate| certificate.class).collect();
         let smallest = world.smallest_margins(&sets, &classes);
@@ -50,7 +55,9 @@ fn check_certificate(
     certificate: &Certificate,
 ) {
     let (node, class, zero) = (certificate.node.index(), certificate.class, Dyadic::of(0.0));
-    let holds = |k: usize, lower: Bound| exact[k].at_least(lower.value()) && (exact[k] > zero || !lower.is_positive());
+    let holds = |k: usize, lower: Bound| {
+        world.is_at_least(&exact[k], lower.value()) && (exact[k] > zero || !lower.is_positive())
+    };
     let others: Vec<usize> = (0..exact.len()).filter(|&k| k != class.index()).collect();
     for &k in &others {
         let lower = certificate.margins[k].unwrap();
@@ -73,12 +80,15 @@ fn check_certificate(
             let tie = certificate.engine != Engine::Fast && witness.margin == 0.0;
             assert!(*with < zero || (tie && *with == zero), "{witness:?} does not flip node {node}");
             assert!(witness.margin < 0.0 || tie, "{witness:?} is no witness");
-            assert!(with.at_most(witness.margin), "{witness:?} states too small a margin");
+            assert!(world.is_at_most(with, witness.margin), "{witness:?} states too small a margin");
         }
         Evidence::Open { lower, upper, .. } => {
             assert_eq!(*lower, certificate.margin());
             let upper = upper.unwrap_or(f64::INFINITY);
-            assert!(others.iter().any(|&k| exact[k].at_most(upper)), "node {node}: {upper} is not an upper bound");
+            assert!(
+                others.iter().any(|&k| world.is_at_most(&exact[k], upper)),
+                "node {node}: {upper} is not an upper bound"
+            );
         }
         other => panic!("unknown verdict {other:?}"),
     }
@@ -152,6 +162,23 @@ proptest! {
         check(&problem);
     }
 
+    /// Where the ones of rows are divided by their number, all of that once more.
+    #[test]
+    fn normalised_rows(
+        problem in with_normalised_rows(prop_oneof![
+            with_numbers(decimal(-1..=1), decimal(0..=0)),
+            with_numbers(decimal(-8..=8), decimal(-8..=8)),
+            tied(),
+            with_numbers(decimal(-40..=40), decimal(-20..=20)),
+            with_numbers(decimal(-323..=-300), decimal(-10..=0)),
+            with_numbers(units(), decimal(-1..=0)),
+            with_numbers(decimal(-300..=-90), decimal(90..=200)),
+            with_numbers(decimal(-323..=300), decimal(-323..=300)),
+        ])
+    ) {
+        check_engines(&problem, &Engine::ALL);
+    }
+
     /// Large biases that cancel, beside margins of next to nothing.
     #[test]
     fn large_biases_cancel(problem in with_numbers(decimal(-1..=1), decimal(0..=0)), size in 8..14, unit in 0usize..4) {
@@ -194,7 +221,10 @@ proptest! {
 
     /// Radii of every engine against the smallest set of flips that does it.
     #[test]
-    fn radii_are_the_sizes_of_smallest_sets(problem in problems(TINY), most in 0u32..5) {
+    fn radii_are_the_sizes_of_smallest_sets(
+        problem in prop_oneof![3 => problems(TINY), 1 => with_normalised_rows(problems(TINY))],
+        most in 0u32..5,
+    ) {
         let (problem, sets) = Problem { global: most, ..problem }.enumerable(800);
         check_radii(&problem, &sets);
     }
@@ -258,7 +288,7 @@ fn check_radii(problem: &Problem, sets: &[Vec<Flip>]) {
                 assert!(sets.contains(&witness.flips), "{witness:?} is not admissible");
                 let logits = &world.logits(&witness.flips)[radius.node.index()];
                 let margin = &margins(logits, radius.class().unwrap())[witness.class.index()];
-                assert!(margin.at_most(witness.margin) && witness.margin <= 0.0, "{radius:?}");
+                assert!(world.is_at_most(margin, witness.margin) && witness.margin <= 0.0, "{radius:?}");
             }
         }
     }

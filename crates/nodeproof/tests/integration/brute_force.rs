@@ -90,8 +90,7 @@ impl<'a> Truth<'a> {
                 let margin = &with[witness.class.index()];
                 let tie = certificate.engine != Engine::Fast && witness.margin == 0.0;
                 assert!(*margin < Dyadic::of(0.0) || tie, "{witness:?} does not flip node {node}");
-                let stated = || Dyadic::of(witness.margin).times(&Dyadic::of(self.world.unit));
-                assert!(witness.margin == f64::INFINITY || *margin <= stated(), "{witness:?} states another margin");
+                assert!(self.world.is_at_most(margin, witness.margin), "{witness:?} states another margin");
                 assert!(witness.margin < 0.0 || tie, "{witness:?} is no witness");
                 if self.problem.hidden_layers() == 0 && self.problem.kind == AttributeKind::Bits {
                     // A linear model: a flip with a gain is one without which a margin, that of the class for which it

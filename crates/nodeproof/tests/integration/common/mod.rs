@@ -14,7 +14,7 @@ use nodeproof::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use exact::Number;
+use exact::{Dyadic, Number};
 
 /// The propagation of a [`Problem`].
 #[derive(Clone, PartialEq)]
@@ -406,6 +406,20 @@ pub struct WorldTerm<T> {
     pub propagation: usize,
     /// By input.
     pub weight: Vec<Vec<T>>,
+}
+
+impl World<Dyadic> {
+    /// Whether a margin of this world is at least `bound`; −∞ is no bound at all.
+    pub fn is_at_least(&self, margin: &Dyadic, bound: f64) -> bool {
+        assert!(!bound.is_nan() && bound < f64::INFINITY, "a lower bound is {bound}");
+        bound == f64::NEG_INFINITY || *margin >= Dyadic::of(bound).times(&Dyadic::of(self.unit))
+    }
+
+    /// Whether a margin of this world is at most `bound`; ∞ is no bound at all.
+    pub fn is_at_most(&self, margin: &Dyadic, bound: f64) -> bool {
+        assert!(!bound.is_nan() && bound > f64::NEG_INFINITY, "an upper bound is {bound}");
+        bound == f64::INFINITY || *margin <= Dyadic::of(bound).times(&Dyadic::of(self.unit))
+    }
 }
 
 impl World<f64> {
