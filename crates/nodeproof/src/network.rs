@@ -219,14 +219,14 @@ impl<'a> Network<'a> {
             let node = flips[0].node;
             let row = sums.row_mut(inputs.place(node.0));
             let (before, after) = self.divisors(node, flips.iter().map(|flip| flip.adds()));
-            if before != after {
+            if before != 1.0 {
                 row.iter_mut().for_each(|sum| *sum *= before);
             }
             for flip in flips {
                 let sign = if flip.adds() { 1.0 } else { -1.0 };
                 add_scaled(row, sign, self.attribute_weight().row(flip.attribute.index()));
             }
-            if before != after {
+            if after != 1.0 {
                 row.iter_mut().for_each(|sum| *sum /= after);
             }
         }
@@ -390,6 +390,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
+    use crate::attributes::AttributeKind;
     use crate::ids::AttributeId;
     use crate::model::Propagation;
 
@@ -400,15 +401,17 @@ mod tests {
             let mut pairs = |count: usize, to: u32| -> Vec<(u32, u32)> {
                 (0..count).map(|_| (random.random_range(0..20), random.random_range(0..to))).collect()
             };
-            let (edges, ones, flips) = (pairs(25, 20), pairs(40, 9), pairs(3, 9));
+            // Enough flips for some node to gain as many attributes as it loses.
+            let (edges, ones, flips) = (pairs(25, 20), pairs(40, 9), pairs(40, 9));
             let sizes: &[usize] = [&[9, 3][..], &[9, 4, 3], &[9, 5, 4, 2]][seed as usize % 3];
             let layers = sizes.windows(2).map(|pair| {
                 let mut numbers =
                     |count: usize| (0..count).map(|_| random.random_range(-1.0..1.0)).collect::<Vec<f64>>();
                 (Matrix::from_values(pair[0], pair[1], numbers(pair[0] * pair[1])), numbers(pair[1]))
             });
-            let model = Model::gcn(layers.collect(), Propagation::RowNormalised).unwrap();
-            let graph = Graph::new(20, 9, &edges, &ones).unwrap();
+            let kind = if seed % 2 == 0 { AttributeKind::Bits } else { AttributeKind::NormalisedRows };
+            let model = Model::gcn(layers.collect(), Propagation::RowNormalised).unwrap().with_kind(kind);
+            let graph = Graph::new(20, 9, &edges, &ones).unwrap().with_kind(kind);
             let network = Network::new(&graph, &model).unwrap();
             let whole = network.logits();
 
@@ -421,7 +424,7 @@ mod tests {
                 let pair = (flip.node.0, flip.attribute.0);
                 if flip.adds() { tampered.push(pair) } else { tampered.retain(|&other| other != pair) }
             }
-            let tampered = Graph::new(20, 9, &edges, &tampered).unwrap();
+            let tampered = Graph::new(20, 9, &edges, &tampered).unwrap().with_kind(kind);
             let expected = Network::new(&tampered, &model).unwrap().logits();
             for node in graph.node_ids() {
                 assert_eq!(network.logits_under(node, &[]), whole.row(node.index()), "to the last bit");
