@@ -127,13 +127,13 @@ pub(crate) fn read_noted(arguments: &GraphArguments, quiet: bool) -> anyhow::Res
 /// # Errors
 /// If the file is not a graph.
 pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
-    let Some(path) = source.file() else { return Ok(bundled(flags)) };
     let options = GraphOptions::new()
         .binarise(flags.binarise)
         .normalise_rows(flags.normalise_rows)
         .largest_component(flags.largest_component)
         .keep_self_loops(flags.keep_self_loops)
         .directed(flags.directed);
+    let Some(path) = source.file() else { return Ok(bundled(options.kind())) };
     let named_as_model = path.extension().is_some_and(|extension| extension == "safetensors");
     Graph::read(path, options).map_err(|error| match error {
         _ if named_as_model => {
@@ -151,8 +151,7 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
 }
 
 /// The bundled graph, in which no flag finds anything to clean.
-fn bundled(flags: &GraphFlags) -> (Graph, Cleaning) {
-    let kind = if flags.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits };
+fn bundled(kind: AttributeKind) -> (Graph, Cleaning) {
     let graph = Graph::bundled().with_kind(kind);
     let mut cleaning = Cleaning::default();
     cleaning.edges_on_file = graph.adjacency().entries();

@@ -95,7 +95,7 @@ impl Graph {
         let graph = Self {
             adjacency: Pattern::from_pairs(nodes, nodes, &pairs),
             attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
-            kind: if options.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits },
+            kind: options.kind(),
             labels: None,
             classes: 0,
             names: Names::default(),

@@ -46,9 +46,9 @@ impl Graph {
         let edges = clean_edges(&adjacency, options, &mut cleaning)?;
         let attributes = read_csr(&mut archive, "attr", "attributes")?;
         check_length("the attribute matrix", attributes.rows, adjacency.rows, "nodes")?;
-        let (pairs, kind) = clean_attributes(&attributes, options, &mut cleaning)?;
+        let (pairs, are_normalised) = clean_attributes(&attributes, options, &mut cleaning)?;
 
-        let normalise_rows = kind == AttributeKind::NormalisedRows;
+        let normalise_rows = options.normalise_rows || are_normalised;
         let on_edges = GraphOptions { largest_component: false, normalise_rows, ..options };
         let mut graph = Self::with_options(adjacency.rows, attributes.columns, &edges, &pairs, on_edges)?;
         if let Some(labels) = read_labels(&mut archive)? {
@@ -239,11 +239,12 @@ fn clean_edges(
     Ok(edges)
 }
 
+/// Where attributes are 1, or that divided by the number of ones in their row; and whether they are.
 fn clean_attributes(
     attributes: &CsrOnFile,
     options: GraphOptions,
     cleaning: &mut Cleaning,
-) -> Result<(Vec<(u32, u32)>, AttributeKind), GraphError> {
+) -> Result<(Vec<(u32, u32)>, bool), GraphError> {
     let (entries, repeats) = attributes.summed_entries();
     cleaning.duplicate_attributes = repeats;
     let normalised = !options.binarise && AttributeKind::are_normalised_rows(&entries);
@@ -264,8 +265,7 @@ fn clean_attributes(
             pairs.push((node, attribute));
         }
     }
-    let kind = if normalised || options.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits };
-    Ok((pairs, kind))
+    Ok((pairs, normalised))
 }
 
 /// Labels of any integer type; negative ones mean that a node has none.

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::attributes::AttributeKind;
+
 /// How a graph on file becomes a [`Graph`](super::Graph).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphOptions {
     /// Count every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
     pub binarise: bool,
-    /// Let networks read the bits divided by the number of ones in their row ([`AttributeKind::NormalisedRows`](crate::AttributeKind)).
+    /// Let networks read the bits divided by the number of ones in their row ([`AttributeKind::NormalisedRows`]).
     #[serde(default)]
     pub normalise_rows: bool,
     /// Keep only the largest connected component; nodes are then renumbered.
@@ -23,6 +25,11 @@ impl GraphOptions {
     /// The defaults: strict about attributes, undirected, no self-loops, all components.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What networks read of the attributes.
+    pub fn kind(self) -> AttributeKind {
+        if self.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits }
     }
 
     /// Sets [`GraphOptions::binarise`].

@@ -108,6 +108,13 @@ impl<'a> Shard<'a> {
         (!graph.kind().is_bits()).then(made)
     }
 
+    /// Numbers that are added up for μ of a row of a slice, at most; 0 where there is no μ.
+    pub(crate) fn longest_mean(&self, slice: &Slice) -> usize {
+        let attributes = self.network.graph().attributes();
+        let lengths = slice.level(0).iter().map(|&n| attributes.row(n as usize).len());
+        self.bounds.clean.means.as_ref().and_then(|_| lengths.max()).unwrap_or(0)
+    }
+
     /// Searches flips with the largest gains.
     pub(crate) fn search(&self) -> Search<'_> {
         Search::new(self.network, self.limits, &self.tables.rough)

@@ -13,7 +13,7 @@
 //! whether the gain can enter. The result is that of looking at every flip.
 
 mod by_norm;
-mod divided;
+mod normalised;
 mod pair_tables;
 mod rough;
 mod table;
@@ -31,7 +31,7 @@ use crate::slice::SlicedFlip;
 use crate::sparse::Pattern;
 
 pub(crate) use by_norm::{ByNorm, NormTable};
-pub(crate) use divided::DividedRows;
+pub(crate) use normalised::NormalisedRows;
 pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
 use rough::round_up;

@@ -24,7 +24,7 @@ use crate::ids::ClassId;
 use crate::model::Source;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{ByNorm, DividedRows, NormTable, Row, Search, norm_above, sort_rows};
+use crate::search::{ByNorm, NormTable, NormalisedRows, Row, Search, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
@@ -257,19 +257,12 @@ impl<'a> AnyDepth<'a> {
         }
     }
 
-    /// Numbers that are added up for μ of a row, at most; 0 where there is none.
-    fn longest_mean(&self, slice: &Slice) -> usize {
-        let attributes = self.shared.network.graph().attributes();
-        let lengths = slice.level(0).iter().map(|&n| attributes.row(n as usize).len());
-        self.shared.bounds.clean.means.as_ref().and_then(|_| lengths.max()).unwrap_or(0)
-    }
-
     /// Charges the best flips.
     fn charge_flips(&mut self, slice: &Slice, constant: &mut Constant) {
         let Shard { network, limits, .. } = self.shared;
         let flips = limits.flips_within(slice.level(0));
         let aggregators: usize = network.attribute_terms().iter().map(|term| slice.level(term.layer + 1).len()).sum();
-        let gamma = gamma_after(aggregators + self.z.len() + flips + self.longest_mean(slice) + 32);
+        let gamma = gamma_after(aggregators + self.z.len() + flips + self.shared.longest_mean(slice) + 32);
         // Where the ones of a row are divided by their number, a flip gains at most `σ (W_d − μ) · z`.
         let differences = if self.shared.bounds.clean.means.is_some() { 2.0 } else { 1.0 };
         let largest_gain = differences * self.reaches.iter().copied().fold(0.0, f64::max);
@@ -290,7 +283,7 @@ impl<'a> AnyDepth<'a> {
             }
             Some(means) => {
                 let (shared, nodes) = (self.shared, slice.level(0));
-                let rows = DividedRows { shared, nodes, means, longest: self.longest };
+                let rows = NormalisedRows { shared, nodes, means, longest: self.longest };
                 rows.search(&self.rows, query, &mut self.z, &mut self.selection);
             }
         }

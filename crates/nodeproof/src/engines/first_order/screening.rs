@@ -156,7 +156,7 @@ impl Screening {
                 continue;
             }
             if let Some(rows) = &base.rows {
-                let row = DividedRow { target, base, rows, position: position as u32, own, query: (h, k, norm) };
+                let row = NormalisedRow { target, base, rows, position: position as u32, own, query: (h, k, norm) };
                 let usual = || threshold * (rows.ones(position as u32) + 1) as f64;
                 let floor = floor(position as u32).unwrap_or_else(usual);
                 row.list(floor, &mut bounds, [&mut listed, &mut removals]);
@@ -229,7 +229,7 @@ fn longest_effect(target: &Target, base: &Base, position: u32) -> f64 {
 /// ```text
 /// σ (W_d − μ) · h + |W_d − μ| · k.
 /// ```
-struct DividedRow<'r> {
+struct NormalisedRow<'r> {
     target: &'r Target<'r>,
     base: &'r Base,
     rows: &'r Rows,
@@ -239,7 +239,7 @@ struct DividedRow<'r> {
     query: (&'r [f64], &'r [f64], f64),
 }
 
-impl DividedRow<'_> {
+impl NormalisedRow<'_> {
     /// Lists all removals, and the additions that may score more than `floor`, with the bounds that say so.
     fn list(&self, floor: f64, bounds: &mut Vec<f64>, listed: [&mut Vec<(f64, SlicedFlip)>; 2]) {
         let [additions, removals] = listed;

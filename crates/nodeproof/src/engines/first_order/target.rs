@@ -197,14 +197,6 @@ impl<'t> Target<'t> {
         flips
     }
 
-    /// Numbers that are added up for μ of a row, at most; 0 where there is none.
-    fn longest_mean(&self) -> usize {
-        let Shard { network, bounds, .. } = self.shared;
-        let attributes = network.graph().attributes();
-        let lengths = self.slice.level(0).iter().map(|&n| attributes.row(n as usize).len());
-        if bounds.clean.means.is_some() { lengths.max().unwrap_or(0) + 4 * self.most + 8 } else { 0 }
-    }
-
     /// Roundings that the sums around this target go through at most: over the nodes and units of each layer, term by term, and over all
     /// units.
     pub(super) fn roundings(&self) -> usize {
@@ -216,6 +208,7 @@ impl<'t> Target<'t> {
         let of_layers: usize = layers.iter().enumerate().map(of_layer).sum();
         let width = self.shared.network.attribute_weight().columns();
         let all = self.first_unit[self.hidden()];
-        2 * (of_layers + self.longest_mean() + all + self.slice.level(0).len() + width + self.most) + 64
+        let mean = self.shared.longest_mean(self.slice);
+        2 * (of_layers + mean + all + self.slice.level(0).len() + width + self.most) + 64
     }
 }

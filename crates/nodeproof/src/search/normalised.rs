@@ -11,7 +11,7 @@ use crate::selection::{OverRows, RowGains, RowScores, Selection};
 use crate::slice::SlicedFlip;
 
 /// Searches the best flips of a slice whose rows are divided.
-pub(crate) struct DividedRows<'a> {
+pub(crate) struct NormalisedRows<'a> {
     pub(crate) shared: &'a Shard<'a>,
     /// Level 0 of the slice.
     pub(crate) nodes: &'a [u32],
@@ -28,7 +28,7 @@ struct Found {
     gains: RowGains,
 }
 
-impl DividedRows<'_> {
+impl NormalisedRows<'_> {
     /// Puts the best admissible flips into `selection`, each with its part of what its row gains. `rows` are sorted by norm;
     /// `query(position, z)` writes the query of a row.
     pub(crate) fn search(
