@@ -27,12 +27,16 @@ class Graph:
 
     Args:
         adjacency: N × N, sparse or dense, of 0 and 1. Row m lists the nodes that m is connected to.
-        attributes: N × D, sparse or dense, of 0 and 1; or of such rows divided by their sums, which is recognised.
+        attributes: N × D, sparse or dense, of 0 and 1; or of such rows divided by their sums, which is recognised; or of any
+            numbers, with `real_values`.
         labels: N integers, the class of each node; negative for none.
         node_names, attribute_names, class_names: what they are called, for people.
         binarise: counts every attribute value > 0 as 1 instead of refusing values other than 0 and 1.
         normalise_rows: lets networks read attributes divided by the number of ones in their row, as `NormalizeFeatures` of
             PyTorch Geometric does.
+        real_values: takes attributes for real values. A flip then sets one to any other in the range of its attribute.
+        ranges: the lowest and the highest value of attributes, each a number or an array of D; by default those of their
+            column, or 0 if that is beyond.
         largest_component: keeps only the largest connected component; nodes are then renumbered.
         keep_self_loops: keeps self-loops, which are otherwise left out with a warning. The propagation of GCNs, A + I,
             then has a 2 on the diagonal.
@@ -68,6 +72,8 @@ class Graph:
         class_names: Sequence[str] | None = None,
         binarise: bool = False,
         normalise_rows: bool = False,
+        real_values: bool = False,
+        ranges: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
         largest_component: bool = False,
         keep_self_loops: bool = False,
         directed: bool | None = None,
@@ -87,25 +93,41 @@ class Graph:
             raise InputError(
                 f"the adjacency has shape {shape[0]} × {shape[1]}; it must be square, one row a node{hint}"
             )
-        ones, (rows, columns) = compressed_rows(attributes, "the attributes")
+        values: npt.NDArray[np.float64] | None = None
+        if flag("real_values", real_values):
+            if binarise or normalise_rows:
+                raise InputError("real_values=True takes attributes as they are; leave out binarise and normalise_rows")
+            values = dense_values(attributes)
+            (rows, columns), attributes = values.shape, np.zeros(values.shape, dtype=np.bool_)
+            ones = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64), np.zeros(rows + 1, dtype=np.int64)
+        else:
+            ones, (rows, columns) = compressed_rows(attributes, "the attributes")
+        if ranges is not None and values is None:
+            raise InputError("ranges are those of real values; pass real_values=True, or leave them out")
         if rows != shape[0]:
             raise InputError(
                 f"the attributes have {rows} rows but the adjacency has {shape[0]}; both need one row a node"
             )
         given_names = {"node_names": node_names, "attribute_names": attribute_names, "class_names": class_names}
         names = [None if given is None else _names(name, given) for name, given in given_names.items()]
-        self._take(
-            *_core.Graph.of_arrays(
-                edges,
-                ones,
-                columns,
-                None if labels is None else label_ids(labels, rows),
-                (names[0], names[1], names[2]),
-                *flags,
-                loops,
-                directed,
-            )
+        made, cleaning = _core.Graph.of_arrays(
+            edges,
+            ones,
+            columns,
+            None if labels is None else label_ids(labels, rows),
+            (names[0], names[1], names[2]),
+            *(flags if values is None else (False, False, False)),
+            loops,
+            directed,
         )
+        if values is not None:
+            made = made.with_values(values)
+            if ranges is not None:
+                made = made.with_ranges(*_range_ends(ranges, columns))
+            if flags[2]:
+                nodes, made = made.nodes, made.largest_component()
+                cleaning["nodes_dropped"] = nodes - made.nodes
+        self._take(made, cleaning)
 
     def _take(self, made: CoreGraph, cleaning: Mapping[str, int]) -> None:
         self._core = made
@@ -138,6 +160,8 @@ class Graph:
         *,
         binarise: bool = False,
         normalise_rows: bool = False,
+        real_values: bool = False,
+        ranges: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
         largest_component: bool = False,
         keep_self_loops: bool = False,
         directed: bool = False,
@@ -150,12 +174,16 @@ class Graph:
         flags = {
             "binarise": binarise,
             "normalise_rows": normalise_rows,
+            "real_values": real_values,
             "largest_component": largest_component,
             "keep_self_loops": keep_self_loops,
             "directed": directed,
         }
         given = [flag(name, value) for name, value in flags.items()]
-        return cls._of(*_core.Graph.read(existing(path), given[0], given[1], given[2], given[3], given[4]))
+        made, cleaning = _core.Graph.read(existing(path), given[0], given[1], given[2], given[3], given[4], given[5])
+        if ranges is not None:
+            made = made.with_ranges(*_range_ends(ranges, made.attribute_count))
+        return cls._of(made, cleaning)
 
     @classmethod
     def from_edges(
@@ -178,8 +206,8 @@ class Graph:
             raise InputError(
                 f"edges must be integers of shape 2 × E, but are {edges.dtype} of shape {edges.shape}{hint}"
             )
-        ones, shape = compressed_rows(attributes, "the attributes")
-        nodes = shape[0]
+        rows = attributes if options.get("real_values") else _sparse_rows(attributes)
+        nodes = int(rows.shape[0]) if hasattr(rows, "shape") else len(rows)
         if edges.size and (edges.min() < 0 or edges.max() >= nodes):
             bad = edges.min() if edges.min() < 0 else edges.max()
             raise InputError(f"an edge names node {bad}, but there are {nodes} rows of attributes, numbered from 0")
@@ -187,7 +215,6 @@ class Graph:
         adjacency = scipy.sparse.coo_matrix((entries, (edges[1], edges[0])), shape=(nodes, nodes)).tocsr()
         adjacency.sum_duplicates()
         adjacency.data[:] = 1
-        rows = scipy.sparse.csr_matrix(ones, shape=shape)
         return cls(adjacency, rows, labels, **options)
 
     @classmethod
@@ -237,17 +264,26 @@ class Graph:
 
     @property
     def kind(self) -> str:
-        """What networks read of the attributes: "bits", or "normalised-rows", bits divided by the number of ones in their row.
+        """What networks read of the attributes: "bits", "normalised-rows", bits divided by the number of ones in their row, or
+        "real-values".
 
-        An attacker flips bits in either case.
+        An attacker flips bits, or sets values to others.
         """
         return self._core.kind
 
     @property
-    def attributes(self) -> scipy.sparse.csr_matrix:
-        """The bits of the attributes, N × D, in compressed row form."""
+    def attributes(self) -> scipy.sparse.csr_matrix | npt.NDArray[np.float64]:
+        """The bits of the attributes, N × D, in compressed row form; or the real values, as an array."""
+        values = self._core.values()
+        if values is not None:
+            return values
         offsets, indices = self._core.attributes()
         return _ones(offsets, indices, self.attribute_count)
+
+    @property
+    def ranges(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+        """The lowest and the highest value of each attribute; `None` if they are bits."""
+        return self._core.ranges()
 
     @property
     def labels(self) -> npt.NDArray[np.int64] | None:
@@ -350,6 +386,8 @@ class Graph:
             self._all_names(),
             dict(self.cleaning),
             self.kind,
+            self._core.values(),
+            self._core.ranges(),
         )
 
 
@@ -363,6 +401,8 @@ def _unpickled(
     names: tuple[list[str] | None, list[str] | None, list[str] | None],
     cleaning: Mapping[str, int],
     kind: str = "bits",
+    values: npt.NDArray[np.float64] | None = None,
+    ranges: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None,
 ) -> Graph:
     def ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any]) -> Triple:
         return np.ones(len(indices), dtype=np.bool_), indices, offsets
@@ -372,9 +412,40 @@ def _unpickled(
     made, _ = _core.Graph.of_arrays(
         edges, attributes, attribute_count, labels, names, False, divided, False, True, True
     )
+    if values is not None and ranges is not None:
+        made = made.with_values(values).with_ranges(*ranges)
     graph = Graph._of(made)
     graph.cleaning = cleaning
     return graph
+
+
+def dense_values(attributes: Any) -> npt.NDArray[np.float64]:
+    """Attributes as numbers, nodes × attributes, row by row."""
+    array = plain(attributes.toarray() if hasattr(attributes, "toarray") else attributes, "the attributes")
+    if array.ndim != 2:
+        raise InputError(f"the attributes have shape {array.shape}; they must be nodes × attributes")
+    check_numbers(array.dtype, "the attributes")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _range_ends(ranges: Any, attributes: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The lowest and the highest value of each attribute."""
+    try:
+        low, high = ranges
+        ends = [np.broadcast_to(np.asarray(end, dtype=np.float64), (attributes,)).copy() for end in (low, high)]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"ranges must be a lowest and a highest value, each a number or an array of {attributes}, one an attribute"
+        ) from None
+    return ends[0], ends[1]
+
+
+def _sparse_rows(attributes: Any) -> scipy.sparse.csr_matrix:
+    """Attributes in compressed row form."""
+    import scipy.sparse
+
+    ones, shape = compressed_rows(attributes, "the attributes")
+    return scipy.sparse.csr_matrix(ones, shape=shape)
 
 
 def _names(name: str, given: Any) -> list[str]:

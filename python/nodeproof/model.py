@@ -266,7 +266,7 @@ class Model:
                 "the model was imported with a graph of other edges, and its propagation is that graph's, whatever edges this "
                 "one has; import the module for this graph, too"
             )
-        if "graph" in self.metadata and self.metadata["graph"] != graph.fingerprint:
+        if "graph" in self.metadata and self.metadata["graph"] != graph._core.fingerprint_without_ranges:
             _log.warning(
                 "the model was trained on another graph, or on this one read with other options (binarise, "
                 "keep_self_loops, …)"
@@ -314,7 +314,7 @@ def _table(model: Model) -> str:
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
     ]
-    kind = "" if model.kind == "bits" else " (normalised rows)"
+    kind = "" if model.kind == "bits" else f" ({model.kind.replace(chr(45), chr(32))})"
     return "\n".join([f"Model: {model.attributes} attributes{kind}, {model.classes} classes", *lines])
 
 

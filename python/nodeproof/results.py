@@ -100,7 +100,8 @@ class _Results(ABC):
         if flips is None:
             return None
         class_, margin = self._columns["witness_class"][place], self._columns["witness_margin"][place]
-        return Witness(tuple(Flip(*flip) for flip in flips), int(class_), float(margin))
+        named = (Flip(node, attribute, int(to) if to in (0, 1) else to) for node, attribute, to in flips)
+        return Witness(tuple(named), int(class_), float(margin))
 
     def witness(self, node: int | str) -> Witness | None:
         """Flips that change the class of a node, if they are known."""

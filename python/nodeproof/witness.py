@@ -11,11 +11,11 @@ from .graph import Graph
 
 
 class Flip(NamedTuple):
-    """Attribute `attribute` of node `node` becomes `to`."""
+    """Attribute `attribute` of node `node` becomes `to`: 0 or 1, or any number where attributes are real values."""
 
     node: int
     attribute: int
-    to: int
+    to: float
 
     def in_words(self, graph: Graph, target: int | None = None) -> str:
         """Such as `add “bayesian” to A perceptron revisited (node 9), the node itself`, where node 9 is the `target`."""

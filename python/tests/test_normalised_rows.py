@@ -28,7 +28,7 @@ def test_rows_are_recognised(dtype: type) -> None:
     assert graph == Graph(RING, BITS, normalise_rows=True) != Graph(RING, BITS)
     assert Graph(RING, divided(BITS), binarise=True).kind == "bits"
     assert repr(graph) == "Graph(nodes=4, edges=4, attributes=3, kind='normalised-rows')"
-    with pytest.raises(InputError, match="number of ones in their row"):
+    with pytest.raises(InputError, match="number of ones in its row"):
         Graph(RING, 0.9 * divided(BITS))
 
 
@@ -49,7 +49,7 @@ def test_other_kinds_do_not_fit() -> None:
         nodeproof.certify(bits, Model([np.eye(3, 2)], kind="normalised-rows"), global_budget=1)
     with pytest.raises(InputError, match=r"do not normalise the rows"):
         nodeproof.certify(rows, Model([np.eye(3, 2)]), global_budget=1)
-    with pytest.raises(InputError, match="choose 'bits' or 'normalised-rows'"):
+    with pytest.raises(InputError, match="choose 'bits', 'normalised-rows' or 'real-values'"):
         Model([np.eye(3, 2)], kind="counts")
 
 
@@ -107,7 +107,7 @@ def test_counting_values_as_1_has_to_be_meant(caplog: pytest.LogCaptureFixture) 
     of = data()
     counts = copy.copy(of)
     counts.x = of.x * torch.tensor([6, 0.9, 15, 0.3, 27, 0.03])
-    with pytest.raises(InputError, match="what it reads") as refused:
+    with pytest.raises(InputError, match="real_values=True") as refused:
         nodeproof.from_pyg(gcn(), counts)
     assert "binarise" not in str(refused.value)
     with pytest.raises(InputError, match="another network than the one that runs.*certify_binarised=True"):

@@ -12,7 +12,7 @@ export interface Report {
     nodes: number; // of the whole graph
     edges: number;
     attributes: number;
-    kind: string; // "", or ", divided by the number of ones in their row"
+    kind: string; // "", ", divided by the number of ones in their row" or ", real values"
     classes: string[]; // a name for each class; "class 3" where the graph has none
     named: boolean; // whether nodes have names
   };
@@ -53,6 +53,9 @@ export interface Budget {
 /** A lower bound on a margin: a number; positive, by how much is not known; or nothing: not looked at, or numbers overflowed. */
 export type Bound = number | "positive" | "unknown";
 
+/** New value 0 or 1, or where attributes are real values, any, and the old one. */
+export type Flip = [position: number, attribute: number, to: number, from?: number];
+
 export interface Certificates {
   budget: Budget;
   engine: "fast" | "tight" | "complete"; // strongest that was asked for
@@ -64,8 +67,8 @@ export interface Certificates {
   verdict: (0 | 1 | 2)[]; // 0 robust, 1 nonrobust, 2 undecided
   margins: (Bound | null)[][]; // for each class; null for the one that is certified
   bounds: ([lower: Bound, upper: number | null] | null)[]; // undecided only: the smallest margin lies between
-  /** Flips [position of the node, attribute, new value 0 or 1] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
-  witness: ([number, number, 0 | 1][] | null)[];
+  /** Flips [position of the node, attribute, new value] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
+  witness: (Flip[] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
 }
@@ -81,7 +84,7 @@ export interface Radii {
   nonrobust_from: (number | null)[]; // a witness is known from this Q on; null: none up to the largest that was tried
   exact: boolean[];
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
-  witness: ([number, number, 0 | 1][] | null)[];
+  witness: (Flip[] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
   /** For Q = 0, 1, … up to the largest that was tried: number of nodes proven robust, and proven nonrobust. */

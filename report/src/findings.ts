@@ -2,10 +2,10 @@
 
 import { ascending, mean } from "d3-array";
 import { smallest } from "./bounds";
-import type { Bound, Certificates, Model, Radii, Report } from "./data";
+import type { Bound, Certificates, Flip, Model, Radii, Report } from "./data";
 import { isBlank, VERDICTS, type Verdict } from "./words";
 
-export type Flip = [position: number, attribute: number, to: 0 | 1];
+export type { Flip };
 
 /** How many flips a prediction withstands: at least `from`; exactly that many where `upTo` is the same. */
 export interface Radius {

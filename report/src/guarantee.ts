@@ -22,6 +22,7 @@ export function guarantee(findings: Findings): HTMLElement {
 
 function verdictMeanings(findings: Findings): HTMLElement {
   const budgets = findings.certifiedBudgets();
+  const values = findings.report.graph.kind === ", real values";
   const flips = budgets.length === 1 ? `${plural(budgets[0] ?? 0, "flip")} or fewer` : "flips within the budget";
   return h(
     "dl",
@@ -43,7 +44,13 @@ function verdictMeanings(findings: Findings): HTMLElement {
     h("dt", {}, verdictTag("undecided")),
     h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
     h("dt", {}, h("strong", {}, "flip")),
-    h("dd", {}, "One attribute of one node that is added or removed; only one of the two where the budget says so."),
+    h(
+      "dd",
+      {},
+      values
+        ? "One attribute of one node that is set to any other value in its range; a higher or a lower one where the budget says so."
+        : "One attribute of one node that is added or removed; only one of the two where the budget says so.",
+    ),
     h("dt", {}, h("strong", {}, "radius")),
     h("dd", {}, "The largest number of flips in total under which a node is robust; with “≥” where it may be larger."),
   );

@@ -27,16 +27,24 @@ export function witness(findings: Findings, surroundings: Surroundings, evidence
 function flipInWords(
   findings: Findings,
   surroundings: Surroundings,
-  [, attribute, to]: Flip,
+  [, attribute, to, from]: Flip,
   position: number,
 ): Child[] {
-  return [
-    h("strong", { class: to === 1 ? "add" : "remove" }, to === 1 ? "add" : "remove"),
-    " “",
-    named(findings.attributeName(attribute)),
-    to === 1 ? "” to " : "” from ",
-    ...(position === surroundings.target ? ["this node"] : elsewhere(findings, surroundings, position)),
-  ];
+  const where = position === surroundings.target ? ["this node"] : elsewhere(findings, surroundings, position);
+  const name = named(findings.attributeName(attribute));
+  if (from !== undefined) {
+    const [verb, sort] = to > from ? ["raise", "add"] : ["lower", "remove"];
+    return [
+      h("strong", { class: sort }, verb),
+      " “",
+      name,
+      "” of ",
+      ...where,
+      ` from ${margin(from)} to ${margin(to)}`,
+    ];
+  }
+  const [verb, preposition] = to === 1 ? ["add", "to"] : ["remove", "from"];
+  return [h("strong", { class: verb }, verb), " “", name, `” ${preposition} `, ...where];
 }
 
 function elsewhere(findings: Findings, surroundings: Surroundings, position: number): Child[] {

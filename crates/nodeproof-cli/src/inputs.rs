@@ -13,7 +13,7 @@ use nodeproof::{
 use nodeproof_report::text::counted;
 
 use crate::cli::{FlipArguments, GraphArguments, GraphFlags, ModelArguments};
-use crate::{terminal, words};
+use crate::{lists, terminal, words};
 
 /// Where a graph comes from.
 #[derive(Debug, Clone)]
@@ -109,7 +109,8 @@ pub(crate) fn files<'a>(
     model: &'a ModelArguments,
     flips: &'a FlipArguments,
 ) -> Vec<&'a Path> {
-    graph.graph.file().into_iter().chain([model.model.as_path()]).chain(flips.files()).collect()
+    let ranges = graph.flags.ranges.as_deref();
+    graph.graph.file().into_iter().chain(ranges).chain([model.model.as_path()]).chain(flips.files()).collect()
 }
 
 /// Reads a graph; notes what was cleaned unless `quiet`.
@@ -125,11 +126,20 @@ pub(crate) fn read_noted(arguments: &GraphArguments, quiet: bool) -> anyhow::Res
 /// Reads a graph as the flags say.
 ///
 /// # Errors
-/// If the file is not a graph.
+/// If the file is not a graph, or that of the ranges has none.
 pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
+    let (graph, cleaning) = read_plain_graph(source, flags)?;
+    let Some(path) = &flags.ranges else { return Ok((graph, cleaning)) };
+    check_readable(path, "--ranges")?;
+    let ranges = lists::ranges(path, &graph)?;
+    Ok((graph.with_ranges(ranges)?, cleaning))
+}
+
+fn read_plain_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
     let options = GraphOptions::new()
         .binarise(flags.binarise)
         .normalise_rows(flags.normalise_rows)
+        .real_values(flags.real_values)
         .largest_component(flags.largest_component)
         .keep_self_loops(flags.keep_self_loops)
         .directed(flags.directed);
@@ -143,7 +153,7 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
             anyhow!("{} is a model, not a graph; give a graph's file", path.display())
         }
         error @ GraphError::NotBinary { .. } => {
-            let text = format!("{}: {error} (--binarise)", path.display());
+            let text = format!("{}: {error} (--real-values, --binarise)", path.display());
             anyhow::Error::new(error).context(text)
         }
         error => in_file(path, error),
@@ -205,7 +215,7 @@ fn in_file(path: &Path, error: impl Error + Send + Sync + 'static) -> anyhow::Er
 /// Notes if the model at `path` says that it was trained on another graph, or imported with other edges.
 fn note_other_graph(path: &Path, graph: &Graph, quiet: bool) -> anyhow::Result<()> {
     let metadata = Model::read_metadata(path)?;
-    if metadata.get("graph").is_some_and(|trained_on| *trained_on != graph.fingerprint()) {
+    if metadata.get("graph").is_some_and(|trained_on| *trained_on != graph.fingerprint_without_ranges()) {
         let note = "the model was trained on another graph, or on this one read with other options (--binarise, \
                     --keep-self-loops, …)";
         terminal::note(quiet, note);

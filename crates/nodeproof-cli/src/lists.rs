@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use nodeproof::{AttributeId, Graph, NodeId, Split};
+use nodeproof::{AttributeId, Graph, GraphError, NodeId, Split};
 
 use crate::values::{self, IdRange, NodeList};
 
@@ -135,6 +135,34 @@ fn add_attributes(list: &str, graph: &Graph, place: &str, found: &mut Vec<Attrib
         found.extend(ranges.into_iter().flatten().map(AttributeId));
     }
     Ok(())
+}
+
+/// The ranges of all attributes: those of the graph, but for the ones that the file has, `attributes, lowest value, highest value` a line.
+///
+/// # Errors
+/// If the file is unreadable, an attribute does not exist, a number is none, or attributes are no real values.
+pub(crate) fn ranges(path: &Path, graph: &Graph) -> anyhow::Result<Vec<(f64, f64)>> {
+    let Some(values) = graph.values() else {
+        bail!("--ranges: {} (--real-values)", GraphError::RangesOfBits(graph.kind().in_words()));
+    };
+    let mut ranges = values.ranges().to_vec();
+    let text = read(path)?;
+    for (number, line) in values::lines(&text).filter(|(_, line)| !line.trim().is_empty()) {
+        let place = || format!("{}, line {number}", path.display());
+        let mut fields = line.rsplitn(3, ',').map(str::trim);
+        let (high, low, of) = (fields.next(), fields.next(), fields.next());
+        let finite = |field: Option<&str>| field?.parse::<f64>().ok().filter(|value| value.is_finite());
+        let (Some(low), Some(high), Some(of)) = (finite(low), finite(high), of) else {
+            bail!(
+                "{}: `{line}` is no range; give attributes, their lowest and their highest value, such as 10-20, 0, 1.5",
+                place()
+            );
+        };
+        let all = 0..=graph.attribute_count() as u32 - 1;
+        let named = if of == "all" { vec![all] } else { attribute_ranges(of, graph).with_context(place)? };
+        named.into_iter().flatten().for_each(|attribute| ranges[attribute as usize] = (low, high));
+    }
+    Ok(ranges)
 }
 
 /// What one item of a list names: an attribute by its name, which may contain white space, or several ids, ranges and names.

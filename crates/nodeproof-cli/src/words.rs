@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use nodeproof::files::FileError;
 use nodeproof::train::TrainError;
-use nodeproof::{CertifyError, ModelError, SettingsError};
+use nodeproof::{AttributeKind, CertifyError, ModelError, SettingsError};
 
 /// An option of the library as it is typed: `time_limit` is `--time-limit`.
 pub(crate) fn flag(option: &str) -> String {
@@ -28,7 +28,18 @@ pub(crate) fn certifying(error: CertifyError) -> anyhow::Error {
     match error {
         CertifyError::Settings(error) => settings(error),
         CertifyError::Threads { .. } => anyhow!("{error} (--threads)"),
-        CertifyError::Model(ModelError::Kind { .. }) => anyhow!("{error} (--normalise-rows)"),
+        CertifyError::Model(error) => model_fit(error),
+        error => error.into(),
+    }
+}
+
+/// A model that does not fit its graph.
+fn model_fit(error: ModelError) -> anyhow::Error {
+    match error {
+        ModelError::Kind { model: AttributeKind::NormalisedRows, .. } => anyhow!("{error} (--normalise-rows)"),
+        ModelError::Kind { model: AttributeKind::RealValues, .. } => anyhow!("{error} (--real-values)"),
+        ModelError::Kind { graph: AttributeKind::NormalisedRows, .. } => anyhow!("{error} (--normalise-rows)"),
+        ModelError::Kind { .. } => anyhow!("{error} (--real-values)"),
         error => error.into(),
     }
 }
@@ -38,7 +49,7 @@ pub(crate) fn training(error: TrainError) -> anyhow::Error {
     match error {
         TrainError::Settings(error) => settings(error),
         TrainError::Diverged { .. } => anyhow!("{error} (--learning-rate)"),
-        TrainError::Model(ModelError::Kind { .. }) => anyhow!("{error} (--normalise-rows)"),
+        TrainError::Model(error) => model_fit(error),
         error => error.into(),
     }
 }

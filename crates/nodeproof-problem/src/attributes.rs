@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What networks read of the bits of a node's row.
-///
-/// The attacker flips bits, whatever the kind.
+/// What networks read of a node's row of attributes, and what an attacker changes there: one bit after the other, or one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -15,6 +13,8 @@ pub enum AttributeKind {
     /// Bits divided by the number of ones in their row: `x / max(1, Σ x)`, as PyTorch Geometric's `NormalizeFeatures` has it. A flip changes
     /// what all other ones of its row weigh.
     NormalisedRows,
+    /// Real values. The attacker sets an entry to anything in the range of its attribute ([`Values`](crate::Values)).
+    RealValues,
 }
 
 impl AttributeKind {
@@ -23,6 +23,7 @@ impl AttributeKind {
         match self {
             Self::Bits => "bits",
             Self::NormalisedRows => "normalised-rows",
+            Self::RealValues => "real-values",
         }
     }
 
@@ -31,6 +32,7 @@ impl AttributeKind {
         match self {
             Self::Bits => "0 or 1",
             Self::NormalisedRows => "0 or 1, divided by the number of ones in their row",
+            Self::RealValues => "real values",
         }
     }
 
@@ -39,6 +41,7 @@ impl AttributeKind {
         match self {
             Self::Bits => "",
             Self::NormalisedRows => ", divided by the number of ones in their row",
+            Self::RealValues => ", real values",
         }
     }
 
@@ -47,6 +50,17 @@ impl AttributeKind {
         match self {
             Self::Bits => "",
             Self::NormalisedRows => "; rows are normalised",
+            Self::RealValues => "; a flip sets a value to any other in the range of its attribute",
+        }
+    }
+
+    /// How to have a graph with attributes of this kind in place of one with others.
+    pub fn in_place_of(self, other: Self) -> &'static str {
+        match (self, other) {
+            (Self::NormalisedRows, _) => "normalise the rows of the graph",
+            (Self::RealValues, _) => "read the attributes of the graph as real values",
+            (Self::Bits, Self::RealValues) => "do not read the attributes of the graph as real values",
+            (Self::Bits, _) => "do not normalise the rows of the graph",
         }
     }
 
@@ -54,7 +68,7 @@ impl AttributeKind {
     #[inline]
     pub fn divisor(self, ones: usize) -> f64 {
         match self {
-            Self::Bits => 1.0,
+            Self::Bits | Self::RealValues => 1.0,
             Self::NormalisedRows => ones.max(1) as f64,
         }
     }
@@ -62,6 +76,16 @@ impl AttributeKind {
     /// Whether these are plain bits.
     pub fn is_bits(&self) -> bool {
         *self == Self::Bits
+    }
+
+    /// Whether ones are divided by their number in each row.
+    pub fn is_normalised(&self) -> bool {
+        *self == Self::NormalisedRows
+    }
+
+    /// Whether these are real values.
+    pub fn is_values(&self) -> bool {
+        *self == Self::RealValues
     }
 
     /// Whether these entries, sorted by rows, are bits divided by the number of ones in their row, as singles or doubles have them, and not all

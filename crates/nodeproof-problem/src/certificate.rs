@@ -121,6 +121,8 @@ pub enum Evidence {
 pub enum Obstacle {
     /// The strongest engine that was asked for does not branch.
     Engine,
+    /// Real values between the ends of their ranges: what is left to refute needs them, and attacks do not try them.
+    Values,
     /// A time limit.
     Time,
     /// The memory limit.

@@ -2,7 +2,7 @@
 //!
 //! # The problem
 //!
-//! A network is a sequence of layers. Each adds up *terms*, which read the binary attributes `X` (nodes × attributes), an
+//! A network is a sequence of layers. Each adds up *terms*, which read the attributes `X` (nodes × attributes), an
 //! earlier layer or the constant 1 through a propagation P (nodes × nodes) and a weight W:
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!
 //! A graph convolutional network has one term a layer, `Zⁱ = P relu(Zⁱ⁻¹) Wⁱ + bⁱ`.
 //!
-//! An attacker flips entries of `X`: at most Q in total and q_n in the row of node n ([`Budget`]). Node t with class y is
+//! An attacker flips entries of `X`, or sets them to other values: at most Q in total and q_n in the row of node n ([`Budget`]). Node t with class y is
 //! **robust** when for every admissible set of flips and every other class k
 //!
 //! ```text
@@ -38,6 +38,7 @@ pub mod radius;
 pub mod results;
 pub mod settings;
 pub mod sparse;
+pub mod values;
 
 mod npz;
 mod tensors;
@@ -58,3 +59,4 @@ pub use settings::{
     Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings, WorstCase,
 };
 pub use sparse::{Pattern, SparseMatrix};
+pub use values::Values;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use crate::matrix::Matrix;
+
 /// Longest `.npy` header that is read; NumPy writes 118 bytes for a plain array.
 const MAX_HEADER_BYTES: usize = 64 * 1024;
 /// Most dimensions an array may have.
@@ -376,7 +378,15 @@ impl<W: Write + Seek> ArchiveWriter<W> {
     }
 
     pub(crate) fn floats(&mut self, name: &str, items: &[f64]) -> io::Result<()> {
-        self.start(name, "<f8", &format!("({},)", items.len()))?;
+        self.doubles(name, &format!("({},)", items.len()), items)
+    }
+
+    pub(crate) fn matrix(&mut self, name: &str, matrix: &Matrix) -> io::Result<()> {
+        self.doubles(name, &format!("({}, {})", matrix.rows(), matrix.columns()), matrix.values())
+    }
+
+    fn doubles(&mut self, name: &str, shape: &str, items: &[f64]) -> io::Result<()> {
+        self.start(name, "<f8", shape)?;
         self.zip.write_all(&items.iter().flat_map(|item| item.to_le_bytes()).collect::<Vec<u8>>())
     }
 

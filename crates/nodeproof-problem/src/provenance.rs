@@ -53,7 +53,7 @@ impl Provenance<'_> {
             ("options", json(self.settings)),
             ("steps", self.steps.to_string()),
             ("nodeproof", env!("CARGO_PKG_VERSION").to_owned()),
-            ("graph", self.graph.fingerprint()),
+            ("graph", self.graph.fingerprint_without_ranges()),
         ];
         let found = [
             ("accuracy_labelled", self.worth.accuracy_labelled),

@@ -19,7 +19,7 @@ use crate::settings::PySettings;
 pub(crate) struct PyCertificates(pub(crate) Certificates);
 
 /// Node, attribute and new value of each flip.
-pub(crate) type Flips = Vec<(u32, u32, u8)>;
+pub(crate) type Flips = Vec<(u32, u32, f64)>;
 
 /// The flips of a witness.
 pub(crate) fn flips(witness: &Witness) -> Flips {

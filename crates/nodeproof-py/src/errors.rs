@@ -66,8 +66,9 @@ impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         match error {
             GraphError::NotBinary { node, attribute, value } => Self::Input(format!(
-                "attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by \
-                 the number of ones in their row: pass binarise=True to count every value > 0 as 1, and train on that"
+                "attribute {attribute} of node {node} is {value}, and not 0 or 1, or that divided by the number of ones in its row; \
+                 pass real_values=True to take attributes for real values, which an attacker sets to others, or binarise=True to \
+                 count every value > 0 as 1, and train on that"
             )),
             GraphError::Write { .. } => Self::File(error.to_string()),
             error => Self::input(error),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphOptions, Names};
-use numpy::{IntoPyArray, PyArray1};
+use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphOptions, Matrix, Names, values};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -18,6 +18,9 @@ pub(crate) struct PyGraph(pub(crate) Arc<Graph>);
 /// Lists of names: of nodes, attributes and classes.
 type NameLists = (Option<Vec<String>>, Option<Vec<String>>, Option<Vec<String>>);
 
+/// The lowest and the highest value of each attribute.
+type Ranges<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
 #[pymethods]
 impl PyGraph {
     /// The bundled graph.
@@ -28,11 +31,13 @@ impl PyGraph {
 
     /// Reads an `.npz`; what was cleaned comes with it.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "one for each option")]
     fn read(
         py: Python<'_>,
         path: PathBuf,
         binarise: bool,
         normalise_rows: bool,
+        real_values: bool,
         largest_component: bool,
         keep_self_loops: bool,
         directed: bool,
@@ -40,6 +45,7 @@ impl PyGraph {
         let options = GraphOptions::new()
             .binarise(binarise)
             .normalise_rows(normalise_rows)
+            .real_values(real_values)
             .largest_component(largest_component)
             .keep_self_loops(keep_self_loops)
             .directed(directed);
@@ -102,6 +108,45 @@ impl PyGraph {
         Ok((Self(Arc::new(graph)), cleaned(py, &cleaning)?.unbind()))
     }
 
+    /// The same graph with these real values as attributes.
+    fn with_values(&self, py: Python<'_>, values: arrays::Array2<'_, f64>) -> PyResult<Self> {
+        let view = values.view();
+        let entries = Matrix::from_values(view.nrows(), view.ncols(), view.iter().copied().collect());
+        let graph = values::Values::new(entries).and_then(|values| (*self.0).clone().with_values(values)).raised(py)?;
+        Ok(Self(Arc::new(graph)))
+    }
+
+    /// The same graph with these ranges of its real values.
+    fn with_ranges(
+        &self,
+        py: Python<'_>,
+        low: arrays::Array1<'_, f64>,
+        high: arrays::Array1<'_, f64>,
+    ) -> PyResult<Self> {
+        let ranges = low.view().iter().copied().zip(high.view().iter().copied()).collect();
+        Ok(Self(Arc::new((*self.0).clone().with_ranges(ranges).raised(py)?)))
+    }
+
+    /// Its largest connected component.
+    fn largest_component(&self) -> Self {
+        Self(Arc::new(self.0.largest_component()))
+    }
+
+    /// The real values, if attributes are that.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let of_values = |values: &values::Values| {
+            let entries = values.entries();
+            entries.values().to_vec().into_pyarray(py).reshape([entries.rows(), entries.columns()])
+        };
+        self.0.values().map(of_values).transpose()
+    }
+
+    /// The lowest and the highest value of each attribute, if they are real values.
+    fn ranges<'py>(&self, py: Python<'py>) -> Option<Ranges<'py>> {
+        let (low, high): (Vec<f64>, Vec<f64>) = self.0.values()?.ranges().iter().copied().unzip();
+        Some((low.into_pyarray(py), high.into_pyarray(py)))
+    }
+
     /// The same graph with these labels, negative for none.
     fn with_labels(&self, py: Python<'_>, labels: arrays::Array1<'_, i64>) -> PyResult<Self> {
         // Class names that no longer suffice are an error; labels decide otherwise how many classes there are.
@@ -137,6 +182,11 @@ impl PyGraph {
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> String {
         py.detach(|| self.0.fingerprint())
+    }
+
+    #[getter]
+    fn fingerprint_without_ranges(&self, py: Python<'_>) -> String {
+        py.detach(|| self.0.fingerprint_without_ranges())
     }
 
     #[getter]

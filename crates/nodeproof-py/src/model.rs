@@ -132,9 +132,9 @@ type GivenLayer<'py> = (Vec<GivenTerm<'py>>, arrays::Array1<'py, f64>, GivenActi
 
 /// The kind of attributes of that name.
 fn attribute_kind(name: &str) -> Result<AttributeKind, Failure> {
-    let known = [AttributeKind::Bits, AttributeKind::NormalisedRows];
+    let known = [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues];
     let found = known.into_iter().find(|kind| kind.name() == name);
-    found.ok_or_else(|| Failure::input(format!("kind={name:?}: choose 'bits' or 'normalised-rows'")))
+    found.ok_or_else(|| Failure::input(format!("kind={name:?}: choose 'bits', 'normalised-rows' or 'real-values'")))
 }
 
 fn layer((terms, bias, activation): GivenLayer<'_>) -> Result<Layer, Failure> {

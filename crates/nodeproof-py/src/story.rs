@@ -111,7 +111,7 @@ const OPTIONS: Options = Options { name: str::to_owned, strongest: "engine=\"com
 
 /// A flip as a sentence, seen from `target` if that is given.
 #[pyfunction]
-pub(crate) fn flip_in_words(graph: &PyGraph, flip: (u32, u32, u8), target: Option<u32>) -> String {
+pub(crate) fn flip_in_words(graph: &PyGraph, flip: (u32, u32, f64), target: Option<u32>) -> String {
     let (node, attribute, to) = flip;
     let flip = Flip { node: NodeId(node), attribute: AttributeId(attribute), to };
     story::flip_in_words(&graph.0, flip, target.map(NodeId), Emphasis::NONE)

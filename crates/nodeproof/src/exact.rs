@@ -136,7 +136,7 @@ pub(crate) fn compare_margin(
 
 /// `scale · X_n W` under the flips for each node of level 0, W being the attributes' weights side by side; and the scale, a whole number.
 fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> (Matrix<Dyadic>, Dyadic) {
-    let (weight, nodes) = (network.attribute_weight(), region.level(0).nodes());
+    let (graph, weight, nodes) = (network.graph(), network.attribute_weight(), region.level(0).nodes());
     let divisor = |&n: &u32| {
         let adds = flips.iter().filter(|flip| flip.node.0 == n).map(|flip| flip.adds());
         network.divisors(NodeId(n), adds).1 as u64
@@ -145,14 +145,18 @@ fn attribute_sums(network: &Network, region: &Region, flips: &[Flip]) -> (Matrix
     let scale = common_multiple(&divisors);
     let mut all: Matrix<Dyadic> = Matrix::zeros(nodes.len(), weight.columns());
     for (row, &n) in nodes.iter().enumerate() {
-        let mut add = |attribute: usize, sign: f64| {
+        let mut add = |attribute: usize, value: f64| {
+            let value = Dyadic::of(value);
             for (sum, &w) in all.row_mut(row).iter_mut().zip(weight.row(attribute)) {
-                sum.add(&Dyadic::of(sign * w));
+                sum.add(&value.times(&Dyadic::of(w)));
             }
         };
-        network.graph().attributes().row(n as usize).iter().for_each(|&attribute| add(attribute as usize, 1.0));
+        for (attribute, value) in graph.entries_of(NodeId(n)) {
+            add(attribute.index(), value);
+        }
         for flip in flips.iter().filter(|flip| flip.node.0 == n) {
-            add(flip.attribute.index(), if flip.adds() { 1.0 } else { -1.0 });
+            add(flip.attribute.index(), flip.to);
+            add(flip.attribute.index(), -graph.value(flip.node, flip.attribute));
         }
         let factor = &scale / divisors[row];
         all.row_mut(row).iter_mut().for_each(|sum| sum.mantissa *= &factor);

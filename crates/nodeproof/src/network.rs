@@ -7,10 +7,10 @@ use crate::dense::{Matrix, add_scaled, par_fill};
 use crate::flip::Flip;
 use crate::forward::{self, Carried, Link, Values};
 use crate::graph::Graph;
-use crate::ids::{ClassId, NodeId};
+use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::kernels::add_rows;
 use crate::model::{Activation, Layer, Model, ModelError, Source, Weight};
-use crate::slice::{Region, RegionHop, Slicer};
+use crate::slice::{DOWN, Region, RegionHop, Slicer};
 use crate::sparse::SparseMatrix;
 
 /// A [`Model`] together with the [`Graph`] it is evaluated on.
@@ -63,6 +63,10 @@ impl<'a> Network<'a> {
                 model.attributes(),
                 graph.attribute_count()
             );
+            return Err(ModelError::Mismatch { problem });
+        }
+        if graph.attribute_count() >= DOWN as usize {
+            let problem = format!("a network can read less than {DOWN} attributes; leave out some");
             return Err(ModelError::Mismatch { problem });
         }
         if model.kind() != graph.kind() {
@@ -223,8 +227,8 @@ impl<'a> Network<'a> {
                 row.iter_mut().for_each(|sum| *sum *= before);
             }
             for flip in flips {
-                let sign = if flip.adds() { 1.0 } else { -1.0 };
-                add_scaled(row, sign, self.attribute_weight().row(flip.attribute.index()));
+                let change = flip.to - self.graph.value(node, flip.attribute);
+                add_scaled(row, change, self.attribute_weight().row(flip.attribute.index()));
             }
             if after != 1.0 {
                 row.iter_mut().for_each(|sum| *sum /= after);
@@ -325,6 +329,12 @@ impl<'a> Network<'a> {
         of.map_or(0..0, |of| of.columns.clone())
     }
 
+    /// The largest magnitude of each attribute, where attributes are real values.
+    pub(crate) fn value_sizes(&self) -> Option<impl Iterator<Item = f64>> {
+        let attributes = (0..self.graph.attribute_count() as u32).map(AttributeId);
+        self.graph.values().map(|values| attributes.map(|attribute| values.largest(attribute)))
+    }
+
     /// What the ones of a node's row are divided by before and after flips, of which is told whether each adds an attribute.
     pub(crate) fn divisors(&self, node: NodeId, adds: impl Iterator<Item = bool>) -> (f64, f64) {
         let ones = self.graph.attributes().row(node.index()).len();
@@ -333,9 +343,15 @@ impl<'a> Network<'a> {
         (kind.divisor(ones), kind.divisor((ones + added).saturating_sub(removed)))
     }
 
-    /// `X_n W` for each of `nodes`: the sum of the weights of the attributes that n has, divided as their kind says.
+    /// `X_n W` for each of `nodes`: the sum of the weights of the attributes that n has, divided as their kind says, or times their values.
     pub(crate) fn attribute_sums(&self, nodes: &[u32]) -> Matrix {
         let weight = self.attribute_weight();
+        if let Some(values) = self.graph.values() {
+            return par_fill(nodes.len(), weight.columns(), |row, sums| {
+                let entries = values.row(NodeId(nodes[row])).iter().enumerate().filter(|&(_, &x)| x != 0.0);
+                add_rows(sums, entries.map(|(d, &x)| (x, weight.row(d))));
+            });
+        }
         par_fill(nodes.len(), weight.columns(), |row, sums| {
             let attributes = self.graph.attributes().row(nodes[row] as usize);
             add_rows(sums, attributes.iter().map(|&attribute| (1.0, weight.row(attribute as usize))));
@@ -391,7 +407,6 @@ mod tests {
 
     use super::*;
     use crate::attributes::AttributeKind;
-    use crate::ids::AttributeId;
     use crate::model::Propagation;
 
     #[test]

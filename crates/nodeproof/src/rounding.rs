@@ -68,11 +68,12 @@ const LARGEST: f64 = 1e300;
 /// Bounds the magnitudes of all pre-activations from the first layer to the last, of all coefficients of the dual from
 /// the last layer to the first, and of their products, each by the largest entries of its factors.
 pub(crate) fn cannot_overflow(network: &Network, limits: &Limits) -> bool {
-    let (layers, attributes) = (network.layers(), network.graph().attributes());
+    let (layers, graph) = (network.layers(), network.graph());
     let sums: Vec<LargestSums> = network.matrices().iter().map(LargestSums::of).collect();
     let sums = |term: &Term| sums[term.propagation()];
-    let (nodes, flips) = (attributes.rows() as f64, limits.global() as f64);
-    let longest = (0..attributes.rows()).map(|row| attributes.row(row).len()).max().unwrap_or(0) as f64;
+    let (nodes, flips) = (graph.nodes() as f64, limits.global() as f64);
+    let longest = graph.node_ids().map(|node| graph.row_length(node)).max().unwrap_or(0) as f64;
+    let size = network.value_sizes().map_or(1.0, |sizes| 2.0 * sizes.fold(1.0, f64::max));
 
     let mut results = Vec::new();
     let mut pre_activations: Vec<f64> = Vec::new();
@@ -81,7 +82,7 @@ pub(crate) fn cannot_overflow(network: &Network, limits: &Limits) -> bool {
         for term in layer.terms() {
             let gathered = sums(term).row
                 * match term.source() {
-                    Source::Attributes => longest + flips,
+                    Source::Attributes => size * (longest + flips),
                     Source::Ones => 1.0,
                     Source::Layer(source) => pre_activations[source] * network.model().width(term.source()) as f64,
                 };
@@ -100,7 +101,7 @@ pub(crate) fn cannot_overflow(network: &Network, limits: &Limits) -> bool {
             let back = coefficients[i] * sums(term).column * units * (1.0 + largest(term.weight().values()));
             results.push(back * (1.0 + flips));
             match term.source() {
-                Source::Attributes => of_attributes += back * sums(term).column,
+                Source::Attributes => of_attributes += size * back * sums(term).column,
                 Source::Layer(source) => coefficients[source] += back,
                 Source::Ones => {}
             }

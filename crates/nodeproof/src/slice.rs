@@ -9,9 +9,7 @@
 
 use std::ops::Range;
 
-use crate::flip::Flip;
-use crate::graph::Graph;
-use crate::ids::{AttributeId, NodeId};
+use crate::ids::NodeId;
 use crate::model::{Model, Source};
 use crate::sparse::SparseMatrix;
 
@@ -125,11 +123,6 @@ impl Slice {
         NodeId(self.levels[self.levels.len() - 1][0])
     }
 
-    /// The flip of `graph` that `(position, attribute)` stands for.
-    pub(crate) fn flip(&self, graph: &Graph, (position, attribute): SlicedFlip) -> Flip {
-        Flip::of(graph, NodeId(self.level(0)[position as usize]), AttributeId(attribute))
-    }
-
     /// P of a term, between the level that it reads (columns) and that of its layer (rows). All columns are 0 where it reads
     /// the constant 1.
     #[inline]
@@ -138,8 +131,24 @@ impl Slice {
     }
 }
 
-/// A selected flip: position of its node in level 0 of the slice, and its attribute.
+/// A flip: position of its node in level 0 of the slice, and its attribute. Where attributes are real values, it raises its entry as far as
+/// that may be, or, with [`DOWN`] added to the attribute, lowers it so.
 pub(crate) type SlicedFlip = (u32, u32);
+
+/// More than any attribute.
+pub(crate) const DOWN: u32 = 1 << 31;
+
+/// The attribute of a flip.
+#[inline]
+pub(crate) fn attribute_of((_, attribute): SlicedFlip) -> usize {
+    (attribute & !DOWN) as usize
+}
+
+/// The flip of the same entry the other way.
+#[inline]
+pub(crate) fn reversed((position, attribute): SlicedFlip) -> SlicedFlip {
+    (position, attribute ^ DOWN)
+}
 
 /// Cuts slices out of a network, reusing its memory.
 pub(crate) struct Slicer<'a> {

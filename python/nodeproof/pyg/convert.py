@@ -54,7 +54,7 @@ def data_of(graph: Graph, split: Split | None = None) -> Any:
     geometric = optional("torch_geometric.data", "pyg", "to_pyg()")
     adjacency = graph.adjacency.tocoo()
     data = geometric.Data(
-        x=torch.tensor(read_of(graph.attributes.toarray(), graph.kind), dtype=torch.get_default_dtype()),
+        x=torch.tensor(read_of(_dense(graph.attributes), graph.kind), dtype=torch.get_default_dtype()),
         edge_index=torch.tensor(np.stack([adjacency.col, adjacency.row]), dtype=torch.int64),
     )
     loops = adjacency.row == adjacency.col
@@ -69,10 +69,15 @@ def data_of(graph: Graph, split: Split | None = None) -> Any:
     return data
 
 
-def graph_of(data: Any, *, binarise: bool = False, **options: Any) -> Graph:
+def _dense(attributes: Any) -> npt.NDArray[Any]:
+    values: npt.NDArray[Any] = attributes.toarray() if hasattr(attributes, "toarray") else attributes
+    return values
+
+
+def graph_of(data: Any, *, binarise: bool = False, real_values: bool = False, **options: Any) -> Graph:
     """See `Graph.from_pyg`."""
-    x, kind = attributes_of(data, binarise)
-    options = {"normalise_rows": kind == "normalised-rows"} | options
+    x, kind = attributes_of(data, binarise, real_values)
+    options = {"normalise_rows": kind == "normalised-rows", "real_values": real_values} | options
     return Graph.from_edges(edges_of(data), x, labels_of(data), **options)
 
 
@@ -94,34 +99,36 @@ def split_of(data: Any) -> Split:
     return Split(len(masks[0]), *masks)
 
 
-def attributes_of(data: Any, binarise: bool) -> tuple[npt.NDArray[np.bool_], str]:
-    """The attributes `x` as truth values, nodes × attributes, and their kind (`Graph.kind`)."""
+def attributes_of(data: Any, binarise: bool, real_values: bool) -> tuple[npt.NDArray[Any], str]:
+    """The attributes `x` as truth values or as numbers, nodes × attributes, and their kind (`Graph.kind`)."""
     x = getattr(data, "x", None)
     if x is None:
-        raise InputError("the data have no attributes x; nodeproof certifies against flips of binary attributes")
+        raise InputError("the data have no attributes x; nodeproof certifies against changes of attributes")
     values = array_of(x, "x")
     if values.ndim != 2:
         raise InputError(f"x has shape {values.shape}; it must be nodes × attributes")
     odd = ~np.isfinite(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
-    divided = not binarise and not odd.any() and _are_divided(values)
-    if not binarise and not divided:
+    divided = not binarise and not real_values and not odd.any() and _are_divided(values)
+    if not binarise and not real_values and not divided:
         odd |= (values != 0) & (values != 1)
     if odd.any():
         node, attribute = np.argwhere(odd)[0]
         value = values[node, attribute]
-        remedy = "train the module on such, since verdicts are about what it reads"
-        remedy = remedy if np.isfinite(value) else "replace it by a finite number"
+        if not np.isfinite(value):
+            raise InputError(f"attribute {attribute} of node {node} is {value}; replace it by a finite number")
         raise InputError(
-            f"attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by "
-            f"the number of ones in their row (NormalizeFeatures): {remedy}"
+            f"attribute {attribute} of node {node} is {value}, and not 0 or 1, or that divided by the number of ones in its "
+            "row (NormalizeFeatures); pass real_values=True to certify against an attacker who sets attributes to other values"
         )
+    if real_values:
+        return values.astype(np.float64), "real-values"
     positive: npt.NDArray[np.bool_] = values > 0
     return positive, "normalised-rows" if divided else "bits"
 
 
 def read_of(bits: npt.NDArray[Any], kind: str) -> npt.NDArray[Any]:
-    """What networks read of bits, nodes × attributes."""
-    return bits if kind == "bits" else bits / np.maximum(1, bits.sum(axis=1, keepdims=True, dtype=np.int64))
+    """What networks read of attributes of this kind, nodes × attributes."""
+    return bits if kind != "normalised-rows" else bits / np.maximum(1, bits.sum(axis=1, keepdims=True, dtype=np.int64))
 
 
 def _are_divided(values: npt.NDArray[Any]) -> bool:

@@ -46,6 +46,8 @@ def from_pyg(
     *,
     binarise: bool = False,
     certify_binarised: bool = False,
+    real_values: bool = False,
+    ranges: Any = None,
     tolerance: float | None = None,
     forward: Forward | None = None,
     node_names: Any = None,
@@ -63,6 +65,8 @@ def from_pyg(
         binarise: counts every value of `x` above 0 as 1. Refused where that changes what the module reads.
         certify_binarised: asks about another network than the one that runs: the module on attributes that count as 1 where
             `x` is above 0, and as 0 elsewhere, whatever values it was trained on.
+        real_values: takes `x` for real values; a flip then sets one to any other in the range of its attribute.
+        ranges: the lowest and the highest value of attributes, see `Graph`.
         tolerance: largest difference of logits in the module's own precision, relative to the largest logit; by default 1e-4,
             and 32 units in the last place in half precision.
         forward: calls the module, `forward(module, data)`, where its own `forward` takes other arguments than `x`,
@@ -85,10 +89,12 @@ def from_pyg(
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
         raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
-    x, kind = attributes_of(data, binarise or certify_binarised)
+    if real_values and (binarise or certify_binarised):
+        raise InputError("real_values=True takes x as it is; leave out binarise and certify_binarised")
+    x, kind = attributes_of(data, binarise or certify_binarised, real_values)
     if binarise and not certify_binarised:
         _check_same(data, x)
-    graph = _graph_as_used(data, x, kind, node_names, attribute_names, class_names)
+    graph = _graph_as_used(data, x, kind, ranges, node_names, attribute_names, class_names)
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
@@ -122,7 +128,7 @@ class _Import:
     data: Any
     forward: Forward | None
     graph: Graph
-    x: npt.NDArray[np.bool_]
+    x: npt.NDArray[Any]
     observe: Observer | None
     done: int = 0
 
@@ -137,7 +143,7 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
     """The model, from double precision where the module can be run in that, and held against the module."""
     torch = optional("torch", "pyg", "from_pyg()")
     doubled: list[_Comparison] | None = None
-    inputs = _inputs(what.x, what.graph.kind)
+    inputs = _inputs(what.x, what.graph)
     # On large ones a run takes most of the time: one in each precision then.
     in_double = inputs[1:] if what.x.size > _LARGE else inputs
     try:
@@ -210,7 +216,7 @@ def _check_binarised(model: Model, own: Subject, data: Any, x: npt.NDArray[np.bo
     model.verification = dataclasses.replace(model.verification, binarised=tuple(int(node) for node in changed))
 
 
-def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], kind: str, *names: Any) -> Graph:
+def _graph_as_used(data: Any, x: npt.NDArray[Any], kind: str, ranges: Any, *names: Any) -> Graph:
     """The graph with its edges as they are: what the module makes of them is in the propagations."""
     return Graph.from_edges(
         edges_of(data),
@@ -222,13 +228,31 @@ def _graph_as_used(data: Any, x: npt.NDArray[np.bool_], kind: str, *names: Any) 
         directed=True,
         keep_self_loops=True,
         normalise_rows=kind == "normalised-rows",
+        real_values=kind == "real-values",
+        ranges=ranges,
     )
 
 
-def _inputs(x: npt.NDArray[np.bool_], kind: str) -> list[npt.NDArray[Any]]:
+def _inputs(x: npt.NDArray[Any], graph: Graph) -> list[npt.NDArray[Any]]:
     """Attribute matrices to compare on: as they are, and tampered with; fewer where they are large."""
-    random = np.random.default_rng(0)
-    return [read_of(x, kind), *(_tampered(x, kind, random) for _ in range(1 if x.size > _LARGE else 3))]
+    random, kind = np.random.default_rng(0), graph.kind
+    tampered = (
+        _tampered(x, kind, random) if graph.ranges is None else _tampered_values(x, *graph.ranges, random)
+        for _ in range(1 if x.size > _LARGE else 3)
+    )
+    return [read_of(x, kind), *tampered]
+
+
+def _tampered_values(
+    x: npt.NDArray[Any], low: npt.NDArray[Any], high: npt.NDArray[Any], random: np.random.Generator
+) -> npt.NDArray[np.float32]:
+    """Each node by chance with 1 % of its values changed, with all of them, or with numbers that no attacker reaches."""
+    numbers = random.random(x.shape)
+    made = np.where(random.random(x.shape) < 0.01, low + (high - low) * numbers, x)
+    how = random.integers(3, size=len(x))
+    made[how == 1] = (low + (high - low) * numbers)[how == 1]
+    made[how == 2] = numbers[how == 2]
+    return made.astype(np.float32)
 
 
 def _tampered(x: npt.NDArray[np.bool_], kind: str, random: np.random.Generator) -> npt.NDArray[np.float32]:

@@ -12,7 +12,7 @@ use crate::lists;
 use crate::values::{self, Budgets, Limit, NodeList};
 
 /// How a graph on file is read.
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Graph")]
 pub(crate) struct GraphFlags {
     /// Count every attribute value above 0 as 1 instead of refusing values other than 0 and 1
@@ -21,6 +21,14 @@ pub(crate) struct GraphFlags {
     /// Let the network read attributes divided by the number of ones in their row, as PyTorch Geometric's NormalizeFeatures does
     #[arg(long)]
     pub(crate) normalise_rows: bool,
+    /// Read attributes as real values: a flip then sets one to any other in the range of its attribute
+    #[arg(long, conflicts_with_all = ["binarise", "normalise_rows"])]
+    pub(crate) real_values: bool,
+    /// Ranges of real values, one a line, such as `10-20, 0, 1.5`: attributes by id or name (or all), lowest and highest value
+    ///
+    /// The range of an attribute that is not in the file is that of its column, with 0 in it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ranges: Option<PathBuf>,
     /// Keep only the largest connected component; node ids then start again from 0
     #[arg(long)]
     pub(crate) largest_component: bool,

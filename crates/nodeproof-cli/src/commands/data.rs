@@ -8,7 +8,9 @@ use std::path::Path;
 use anyhow::bail;
 use nodeproof::files::Lock;
 use nodeproof::graph::Spread;
-use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize};
+use nodeproof::{
+    AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphStatistics, NodeId, Part, Split, SplitSize, Values,
+};
 use nodeproof_report::text::{self, counted, percentage, short_class, short_name};
 use serde::Serialize;
 
@@ -52,7 +54,7 @@ fn read_any(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, 
     if !error.chain().any(|cause| matches!(cause.downcast_ref(), Some(GraphError::NotBinary { .. }))) {
         return Err(error);
     }
-    inputs::read_graph(source, &GraphFlags { binarise: true, ..*flags })
+    inputs::read_graph(source, &GraphFlags { binarise: true, ..flags.clone() })
 }
 
 fn info_json(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleaning) -> anyhow::Result<String> {
@@ -83,14 +85,15 @@ fn info_in_words(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleanin
         1 => "1".to_owned(),
         _ => format!("{}, the largest has {}", s.components, counted(s.largest_component, "node")),
     };
-    let divided = graph.kind().in_addition();
+    let share = percentage(s.attribute_entries, entries);
+    let of_entries = match graph.values() {
+        None => format!("{share} of the entries are 1{}", graph.kind().in_addition()),
+        Some(values) => format!("real values{}, {share} of the entries are not 0", extent(values)),
+    };
     let mut facts = vec![
         ("nodes", s.nodes.to_string()),
         ("edges", format!("{}{}", s.edges, self_loops(s.self_loops))),
-        (
-            "attributes",
-            format!("{}, {} of the entries are 1{divided}", s.attributes, percentage(s.attribute_entries, entries)),
-        ),
+        ("attributes", format!("{}, {of_entries}", s.attributes)),
         ("classes", if s.classes > 0 { s.classes.to_string() } else { "unknown".to_owned() }),
         ("labelled", format!("{} ({})", counted(s.labelled, "node"), percentage(s.labelled, s.nodes))),
         ("named", if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }),
@@ -113,6 +116,12 @@ fn info_in_words(graph: &Graph, statistics: &GraphStatistics, cleaning: &Cleanin
         cleaned.iter().for_each(|line| text += &format!("  {line}\n"));
     }
     text
+}
+
+/// From the lowest to the highest value that an attacker gives to an attribute.
+fn extent(values: &Values) -> String {
+    let ends = values.ranges().iter().copied().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    ends.map(|(low, high)| format!(" from {low} to {high}")).unwrap_or_default()
 }
 
 fn self_loops(count: usize) -> String {

@@ -20,6 +20,7 @@ mod plot;
 mod predict;
 mod radius;
 mod readme;
+mod real_values;
 mod report;
 mod reproduce;
 mod resume;

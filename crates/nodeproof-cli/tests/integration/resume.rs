@@ -121,7 +121,7 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
     });
     refused_certificate(&fixture, nonrobust, "its witness is not within the budget", |certificate| {
         let mut flips = certificate.witness().unwrap().flips.clone();
-        flips[0].to = 1 - flips[0].to;
+        flips[0].to = 1.0 - flips[0].to;
         replaced(certificate, flips);
     });
     refused_certificate(&fixture, nonrobust, "is not as small as -1000", |certificate| {

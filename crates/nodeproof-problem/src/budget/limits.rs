@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
+use crate::values::Values;
 
 /// A [`Budget`](super::Budget) resolved for one graph: what every engine asks.
 #[derive(Debug, Clone)]
@@ -29,13 +30,13 @@ impl Limits {
         self.local[node.index()] as usize
     }
 
-    /// Whether attributes may be turned from 0 to 1.
+    /// Whether attributes may be turned from 0 to 1, or values raised.
     #[inline]
     pub fn additions(&self) -> bool {
         self.additions
     }
 
-    /// Whether attributes may be turned from 1 to 0.
+    /// Whether attributes may be turned from 1 to 0, or values lowered.
     #[inline]
     pub fn deletions(&self) -> bool {
         self.deletions
@@ -47,6 +48,15 @@ impl Limits {
         self.flippable[attribute.index()]
     }
 
+    /// The lowest and the highest value that an entry, one of real `values`, may be given; `None` if it must stay as it is.
+    #[inline]
+    pub fn range(&self, values: &Values, node: NodeId, attribute: AttributeId) -> Option<(f64, f64)> {
+        let (value, (low, high)) = (values.get(node, attribute), values.range(attribute));
+        let low = if self.deletions { low } else { low.max(value) };
+        let high = if self.additions { high } else { high.min(value) };
+        (self.flippable(attribute) && low <= high).then_some((low, high))
+    }
+
     /// Most flips at `nodes` together: the global budget, or less if their local budgets do not add up to it.
     pub fn flips_within(&self, nodes: &[u32]) -> usize {
         let local: usize = nodes.iter().map(|&node| self.local[node as usize] as usize).sum();
@@ -55,9 +65,16 @@ impl Limits {
 
     /// Whether `flip` on its own is one of `graph` and within the budget.
     pub fn allows(&self, graph: &Graph, flip: Flip) -> bool {
-        let direction = if flip.adds() { self.additions } else { self.deletions };
-        let possible = flip.is_of(graph) && self.global > 0 && self.local(flip.node) > 0;
-        direction && possible && self.flippable(flip.attribute)
+        if !flip.is_of(graph) || self.global == 0 || self.local(flip.node) == 0 {
+            return false;
+        }
+        match graph.values() {
+            Some(values) => {
+                let range = self.range(values, flip.node, flip.attribute);
+                range.is_some_and(|(low, high)| (low..=high).contains(&flip.to))
+            }
+            None => (if flip.adds() { self.additions } else { self.deletions }) && self.flippable(flip.attribute),
+        }
     }
 
     /// Whether the set `flips` is admissible: allowed, no flip twice, within the local and the global budget.

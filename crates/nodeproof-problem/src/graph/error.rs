@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::ids::AttributeId;
 use crate::npz::NpzError;
 
 /// What can be wrong with a graph.
@@ -77,8 +78,8 @@ pub enum GraphError {
     },
     /// An attribute that is neither 0 nor 1, nor such a one divided by the number of ones in its row.
     #[error(
-        "attribute {attribute} of node {node} is {value}; nodeproof needs attributes that are 0 or 1, or these divided by the number of ones \
-         in their row — binarise them to count every value > 0 as 1, and train on that"
+        "attribute {attribute} of node {node} is {value}, and not 0 or 1, or that divided by the number of ones in its row; read attributes as \
+         real values, which an attacker sets to others, or binarise them to count every value > 0 as 1, and train on that"
     )]
     NotBinary {
         /// The node.
@@ -100,6 +101,35 @@ pub enum GraphError {
         /// The value on file.
         value: f64,
     },
+    /// More real values than are kept.
+    #[error(
+        "the graph has {nodes} nodes × {attributes} attributes, which is more than {most} real values; leave out attributes, or binarise them"
+    )]
+    TooManyValues {
+        /// Number of nodes.
+        nodes: usize,
+        /// Number of attributes.
+        attributes: usize,
+        /// Most values that are kept.
+        most: usize,
+    },
+    /// Numbers that are no range.
+    #[error(
+        "attribute {attribute} cannot have values from {low} to {high}; give two finite numbers, the lower one first"
+    )]
+    NoRange {
+        /// The attribute.
+        attribute: AttributeId,
+        /// Its lowest value.
+        low: f64,
+        /// Its highest value.
+        high: f64,
+    },
+    /// Ranges of attributes that are no real values.
+    #[error(
+        "ranges are for attributes that are real values, and these are {0}; read them as real values, or leave out the ranges"
+    )]
+    RangesOfBits(&'static str),
     /// The graph could not be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {

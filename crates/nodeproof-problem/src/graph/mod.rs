@@ -13,6 +13,7 @@ use crate::attributes::AttributeKind;
 use crate::fingerprint::hex;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::sparse::Pattern;
+use crate::values::Values;
 
 pub use error::GraphError;
 pub use options::{Cleaning, GraphOptions};
@@ -20,10 +21,12 @@ pub use split::{Part, Split, SplitError, SplitSize};
 pub use statistics::{GraphStatistics, Spread};
 
 /// An attributed graph. Read-only once made.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     adjacency: Pattern,
+    /// The bits; none where attributes are real values.
     attributes: Pattern,
+    values: Option<Values>,
     kind: AttributeKind,
     labels: Option<Vec<Option<ClassId>>>,
     classes: usize,
@@ -95,11 +98,13 @@ impl Graph {
         let graph = Self {
             adjacency: Pattern::from_pairs(nodes, nodes, &pairs),
             attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
-            kind: options.kind(),
+            values: None,
+            kind: AttributeKind::Bits,
             labels: None,
             classes: 0,
             names: Names::default(),
         };
+        let graph = graph.of_kind(options.kind())?;
         Ok(if options.largest_component { graph.largest_component() } else { graph })
     }
 
@@ -146,16 +151,60 @@ impl Graph {
         Ok(self)
     }
 
-    /// The same graph, of whose bits networks read this.
-    pub fn with_kind(mut self, kind: AttributeKind) -> Self {
+    /// The same graph, of whose bits networks read this: if real values, then 0 and 1, which an attacker sets to anything between.
+    ///
+    /// # Panics
+    /// If attributes are real values, which have no bits, or are to be and there are too many.
+    pub fn with_kind(self, kind: AttributeKind) -> Self {
+        self.of_kind(kind).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn of_kind(mut self, kind: AttributeKind) -> Result<Self, GraphError> {
+        assert!(self.values.is_none() || kind.is_values(), "real values have no bits");
+        if kind.is_values() && self.values.is_none() {
+            let values = Values::of_bits(&self.attributes)?;
+            return self.with_values(values);
+        }
         self.kind = kind;
-        self
+        Ok(self)
+    }
+
+    /// The same graph with these real values as attributes.
+    ///
+    /// ```
+    /// use nodeproof_problem::{AttributeId, Graph, Matrix, NodeId, Values};
+    /// let values = Values::new(Matrix::from_values(2, 3, vec![0.5, 0.0, 1.5, -2.0, 0.0, 1.0]))?;
+    /// let graph = Graph::new(2, 3, &[(0, 1)], &[])?.with_values(values)?;
+    /// assert_eq!(graph.value(NodeId(1), AttributeId(0)), -2.0);
+    /// # Ok::<(), nodeproof_problem::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If they are not of as many nodes and attributes.
+    pub fn with_values(mut self, values: Values) -> Result<Self, GraphError> {
+        let (nodes, attributes) = (self.nodes(), self.attribute_count());
+        check_length("the attribute matrix", values.entries().rows(), nodes, "nodes")?;
+        check_length("the attribute matrix", values.entries().columns(), attributes, "attributes")?;
+        self.attributes = Pattern::from_pairs(nodes, attributes, &[]);
+        (self.values, self.kind) = (Some(values), AttributeKind::RealValues);
+        Ok(self)
+    }
+
+    /// The same graph with other ranges of its real values, see [`Values::with_ranges`].
+    ///
+    /// # Errors
+    /// If attributes are bits, or the ranges do not fit.
+    pub fn with_ranges(mut self, ranges: Vec<(f64, f64)>) -> Result<Self, GraphError> {
+        let values = self.values.take().ok_or_else(|| GraphError::RangesOfBits(self.kind.in_words()))?;
+        self.values = Some(values.with_ranges(ranges)?);
+        Ok(self)
     }
 
     /// Nodes with these attributes, and neither edges nor labels nor names.
     pub fn of_attributes(attributes: Pattern) -> Self {
         let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
-        Self { adjacency, attributes, kind: AttributeKind::Bits, labels: None, classes: 0, names: Names::default() }
+        let (kind, names) = (AttributeKind::Bits, Names::default());
+        Self { adjacency, attributes, values: None, kind, labels: None, classes: 0, names }
     }
 
     /// Number of nodes, N.
@@ -195,9 +244,39 @@ impl Graph {
         self.kind
     }
 
-    /// The bits of the attributes, N × D.
+    /// The bits of the attributes, N × D; none of them is 1 where attributes are real values.
     pub fn attributes(&self) -> &Pattern {
         &self.attributes
+    }
+
+    /// The attributes, if they are real values.
+    pub fn values(&self) -> Option<&Values> {
+        self.values.as_ref()
+    }
+
+    /// An entry of the attributes: a bit, before any division, or a value.
+    #[inline]
+    pub fn value(&self, node: NodeId, attribute: AttributeId) -> f64 {
+        match &self.values {
+            None => f64::from(u8::from(self.attributes.contains(node.index(), attribute.0))),
+            Some(values) => values.get(node, attribute),
+        }
+    }
+
+    /// The attributes of a node that are not 0, with their [`Graph::value`].
+    pub fn entries_of(&self, node: NodeId) -> impl Iterator<Item = (AttributeId, f64)> + '_ {
+        let bits = self.attributes.row(node.index()).iter().map(|&attribute| (AttributeId(attribute), 1.0));
+        let values =
+            self.values.iter().flat_map(move |values| (0..).map(AttributeId).zip(values.row(node).iter().copied()));
+        bits.chain(values.filter(|&(_, value)| value != 0.0))
+    }
+
+    /// How many attributes of a node are not 0.
+    pub fn row_length(&self, node: NodeId) -> usize {
+        match &self.values {
+            None => self.attributes.row(node.index()).len(),
+            Some(values) => values.row_length(node),
+        }
     }
 
     /// Whether the graph has labels at all.
@@ -235,9 +314,18 @@ impl Graph {
         (0..self.nodes() as u32).map(NodeId)
     }
 
-    /// SHA-256 of sizes, edges, attributes with their kind, and labels as they are here, after cleaning: two graphs with the same
+    /// SHA-256 of sizes, edges, attributes with their kind and ranges, and labels as they are here, after cleaning: two graphs with the same
     /// fingerprint have the same certificates.
     pub fn fingerprint(&self) -> String {
+        self.hashed(true)
+    }
+
+    /// The same but for the ranges of real values, which say nothing of what a network is trained on.
+    pub fn fingerprint_without_ranges(&self) -> String {
+        self.hashed(false)
+    }
+
+    fn hashed(&self, with_ranges: bool) -> String {
         let mut hash = Sha256::new();
         hash.update(b"nodeproof graph 1\n");
         if !self.kind.is_bits() {
@@ -252,6 +340,9 @@ impl Graph {
                     hash.update(column.to_le_bytes());
                 }
             }
+        }
+        if let Some(values) = &self.values {
+            values.add_to(&mut hash, with_ranges);
         }
         for label in self.labels.iter().flatten() {
             hash.update(label.map_or(u32::MAX, |class| class.0).to_le_bytes());
@@ -329,6 +420,7 @@ impl Graph {
         Self {
             adjacency: Pattern::from_pairs(kept.len(), kept.len(), &edges),
             attributes: Pattern::from_pairs(kept.len(), self.attribute_count(), &pairs),
+            values: self.values.as_ref().map(|values| values.of_nodes(&kept)),
             kind: self.kind,
             labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node]).collect()),
             classes: self.classes,
@@ -370,6 +462,7 @@ fn check_pairs(matrix: &'static str, pairs: &[(u32, u32)], rows: usize, columns:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
 
     #[test]
     fn edges_are_symmetrised_and_cleaned() {
@@ -439,17 +532,49 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph.npz");
         for pairs in [&[(0, 1), (0, 0), (2, 1)][..], &[(0, 1), (1, 0)], &[]] {
-            for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows] {
-                let graph = Graph::new(3, 2, &[(0, 1)], pairs).unwrap().with_kind(kind);
+            let plain = Graph::new(3, 2, &[(0, 1)], pairs).unwrap();
+            for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues] {
+                let graph = plain.clone().with_kind(kind);
                 graph.write(&path).unwrap();
                 let (back, _) = Graph::read(&path, GraphOptions::new()).unwrap();
                 assert_eq!((back.kind(), back.fingerprint()), (kind, graph.fingerprint()));
                 let (bits, _) = Graph::read(&path, GraphOptions::new().binarise(true)).unwrap();
-                assert_eq!((bits.kind(), bits.attributes()), (AttributeKind::Bits, graph.attributes()));
+                assert_eq!((bits.kind(), bits.attributes()), (AttributeKind::Bits, plain.attributes()));
+                let (values, _) = Graph::read(&path, GraphOptions::new().real_values(true)).unwrap();
+                assert_eq!(values.values().map(|values| values.entries().rows()), Some(3));
+                if kind.is_values() {
+                    continue;
+                }
                 let (normalised, _) = Graph::read(&path, GraphOptions::new().normalise_rows(true)).unwrap();
                 assert_eq!(normalised.kind(), AttributeKind::NormalisedRows);
             }
         }
+    }
+
+    #[test]
+    fn values_and_their_ranges_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph.npz");
+        let values = Values::new(Matrix::from_values(3, 2, vec![0.1, -2.0, 0.0, 1e-300, 3.5, 0.25])).unwrap();
+        let graph = Graph::new(3, 2, &[(0, 1)], &[]).unwrap().with_values(values).unwrap();
+        let other = graph.clone().with_ranges(vec![(-1.0, 1.0), (0.5, 0.5)]).unwrap();
+        assert_ne!(graph.fingerprint(), other.fingerprint());
+        assert_eq!(graph.fingerprint_without_ranges(), other.fingerprint_without_ranges());
+        for graph in [graph, other] {
+            graph.write(&path).unwrap();
+            let (back, cleaning) = Graph::read(&path, GraphOptions::new()).unwrap();
+            assert_eq!((back.values(), back.fingerprint()), (graph.values(), graph.fingerprint()));
+            assert!(cleaning.members_skipped.is_empty());
+            let (part, _) = Graph::read(&path, GraphOptions::new().largest_component(true)).unwrap();
+            assert_eq!(part.values().unwrap().entries().values(), [0.1, -2.0, 0.0, 1e-300]);
+            assert_eq!(part.values().unwrap().ranges(), graph.values().unwrap().ranges());
+            let (bits, _) = Graph::read(&path, GraphOptions::new().binarise(true)).unwrap();
+            assert_eq!(bits.attributes().iter().collect::<Vec<_>>(), [(0, 0), (1, 1), (2, 0), (2, 1)]);
+        }
+        let bits = Graph::new(1, 1, &[], &[]).unwrap();
+        assert!(matches!(bits.clone().with_ranges(vec![(0.0, 1.0)]), Err(GraphError::RangesOfBits(_))));
+        let values = Values::new(Matrix::zeros(1, 2)).unwrap();
+        assert!(matches!(bits.with_values(values), Err(GraphError::Mismatch { unit: "attributes", .. })));
     }
 
     #[test]

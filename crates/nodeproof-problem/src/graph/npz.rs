@@ -1,5 +1,5 @@
 //! The sparse-graph `.npz` layout of robust-gcn, graph2gauss and gnn-benchmark: `adj_*` and `attr_*` in compressed
-//! row form, `labels`, and optional names.
+//! row form, or `attr_matrix` as it is, `labels`, and optional names.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -8,23 +8,30 @@ use std::path::Path;
 use super::{Cleaning, Graph, GraphError, GraphOptions, Names, check_length};
 use crate::attributes::AttributeKind;
 use crate::ids::ClassId;
+use crate::matrix::Matrix;
 use crate::npz::{Archive, ArchiveWriter, NpzError};
 use crate::sparse::Pattern;
+use crate::values::Values;
 
-const LAYOUT: &str = "a graph needs adj_data, adj_indices, adj_indptr, adj_shape, the same four as attr_*, and may \
-                      have labels, node_names, attr_names and class_names";
+const LAYOUT: &str = "a graph needs adj_data, adj_indices, adj_indptr, adj_shape, the same four as attr_* or \
+                      attr_matrix, and may have labels, node_names, attr_names and class_names";
 
 /// A member of files whose edges are read as they are, self-loops and directions included.
 const EDGES_AS_THEY_ARE: &str = "edges_as_they_are";
 /// A member of files whose attributes are divided by the number of ones in their row, even if no row has two.
 const NORMALISED_ROWS: &str = "normalised_rows";
+/// Attributes row by row, zeros included.
+const MATRIX: &str = "attr_matrix";
+/// The lowest and the highest value of each attribute: members of files whose attributes are real values.
+const RANGES: [&str; 2] = ["attr_low", "attr_high"];
 
 impl Graph {
     /// Reads a graph from an `.npz` file in the sparse-graph layout, and says what was cleaned.
     ///
     /// # Errors
     /// If the file is unreadable, damaged or not in that layout, or if it holds attributes that are neither bits nor bits divided by the
-    /// number of ones in their row, and [`GraphOptions::binarise`] is off.
+    /// number of ones in their row, and it neither says that they are real values, nor does [`GraphOptions::real_values`] or
+    /// [`GraphOptions::binarise`].
     pub fn read(path: impl AsRef<Path>, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
         Self::from_archive(Archive::open(path.as_ref())?, options)
     }
@@ -44,13 +51,22 @@ impl Graph {
             return Err(GraphError::NotSquare { rows: adjacency.rows, columns: adjacency.columns });
         }
         let edges = clean_edges(&adjacency, options, &mut cleaning)?;
-        let attributes = read_csr(&mut archive, "attr", "attributes")?;
-        check_length("the attribute matrix", attributes.rows, adjacency.rows, "nodes")?;
-        let (pairs, are_normalised) = clean_attributes(&attributes, options, &mut cleaning)?;
-
-        let normalise_rows = options.normalise_rows || are_normalised;
-        let on_edges = GraphOptions { largest_component: false, normalise_rows, ..options };
-        let mut graph = Self::with_options(adjacency.rows, attributes.columns, &edges, &pairs, on_edges)?;
+        let attributes = AttributesOnFile::read(&mut archive)?;
+        let (rows, columns) = attributes.shape();
+        check_length("the attribute matrix", rows, adjacency.rows, "nodes")?;
+        let on_edges = GraphOptions { largest_component: false, real_values: false, ..options };
+        let ranges = if options.binarise { None } else { read_ranges(&mut archive)? };
+        let mut graph = if options.real_values || ranges.is_some() {
+            let values = attributes.values(&mut cleaning)?;
+            Self::with_options(rows, columns, &edges, &[], on_edges)?.with_values(values)?
+        } else {
+            let (pairs, are_normalised) = clean_attributes(attributes, options, &mut cleaning)?;
+            let normalise_rows = options.normalise_rows || are_normalised;
+            Self::with_options(rows, columns, &edges, &pairs, GraphOptions { normalise_rows, ..on_edges })?
+        };
+        if let Some(ranges) = ranges {
+            graph = graph.with_ranges(ranges)?;
+        }
         if let Some(labels) = read_labels(&mut archive)? {
             graph = graph.with_labels(labels)?;
         }
@@ -83,11 +99,19 @@ impl Graph {
     fn write_members(&self, file: &mut File) -> std::io::Result<()> {
         let mut archive = ArchiveWriter::new(BufWriter::new(file));
         write_csr(&mut archive, "adj", &self.adjacency, AttributeKind::Bits)?;
-        write_csr(&mut archive, "attr", &self.attributes, self.kind)?;
+        match &self.values {
+            None => write_csr(&mut archive, "attr", &self.attributes, self.kind)?,
+            Some(values) => {
+                archive.matrix(MATRIX, values.entries())?;
+                let ends: (Vec<f64>, Vec<f64>) = values.ranges().iter().copied().unzip();
+                archive.floats(RANGES[0], &ends.0)?;
+                archive.floats(RANGES[1], &ends.1)?;
+            }
+        }
         if self.has_unusual_edges() {
             archive.integers(EDGES_AS_THEY_ARE, &[1i64])?;
         }
-        if !self.kind.is_bits() {
+        if self.kind.is_normalised() {
             archive.integers(NORMALISED_ROWS, &[1i64])?;
         }
         if let Some(labels) = &self.labels {
@@ -239,18 +263,103 @@ fn clean_edges(
     Ok(edges)
 }
 
+/// Attributes as they are stored.
+enum AttributesOnFile {
+    Sparse(CsrOnFile),
+    Dense(Matrix),
+}
+
+impl AttributesOnFile {
+    fn read(archive: &mut Archive) -> Result<Self, GraphError> {
+        if !archive.contains(MATRIX) {
+            return Ok(Self::Sparse(read_csr(archive, "attr", "attributes")?));
+        }
+        let array = archive.array(MATRIX, LAYOUT)?;
+        let shape = <[usize; 2]>::try_from(array.shape()).ok();
+        let problem = "must be a two-dimensional array of numbers, one row a node";
+        match shape.zip(array.floats()) {
+            Some(([rows, columns], values)) => Ok(Self::Dense(Matrix::from_values(rows, columns, values))),
+            None => Err(archive.error(MATRIX, problem).into()),
+        }
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Sparse(attributes) => (attributes.rows, attributes.columns),
+            Self::Dense(attributes) => (attributes.rows(), attributes.columns()),
+        }
+    }
+
+    /// `(row, column, value)`, sorted: those on file, or those that are not 0.
+    fn entries(self, cleaning: &mut Cleaning) -> Result<Vec<(u32, u32, f64)>, GraphError> {
+        let entries = match self {
+            Self::Sparse(attributes) => {
+                let (entries, repeats) = attributes.summed_entries();
+                cleaning.duplicate_attributes = repeats;
+                entries
+            }
+            Self::Dense(attributes) => {
+                let row = |row: usize| {
+                    let entries = attributes.row(row).iter().zip(0u32..).filter(|&(&value, _)| value != 0.0);
+                    entries.map(move |(&value, column)| (row as u32, column, value))
+                };
+                (0..attributes.rows()).flat_map(row).collect()
+            }
+        };
+        match entries.iter().find(|(.., value)| !value.is_finite()) {
+            Some(&(row, column, value)) => {
+                Err(GraphError::NotFinite { matrix: "attributes", row: row as usize, column, value })
+            }
+            None => Ok(entries),
+        }
+    }
+
+    /// All entries as real values.
+    fn values(self, cleaning: &mut Cleaning) -> Result<Values, GraphError> {
+        let (rows, columns) = self.shape();
+        let dense = match self {
+            Self::Dense(attributes) => attributes,
+            sparse => {
+                let mut dense = Values::zeros(rows, columns)?;
+                for (row, column, value) in sparse.entries(cleaning)? {
+                    dense.row_mut(row as usize)[column as usize] = value;
+                }
+                dense
+            }
+        };
+        Values::new(dense)
+    }
+}
+
+/// The range of each attribute, if the file has any.
+fn read_ranges(archive: &mut Archive) -> Result<Option<Vec<(f64, f64)>>, NpzError> {
+    if !RANGES.iter().any(|member| archive.contains(member)) {
+        return Ok(None);
+    }
+    let mut ends = Vec::new();
+    for member in RANGES {
+        let array = archive.array(member, "real values need attr_low and attr_high, one number an attribute")?;
+        let numbers = (array.shape().len() == 1).then(|| array.floats()).flatten();
+        ends.push(numbers.ok_or_else(|| archive.error(member, "must be a one-dimensional array of numbers"))?);
+    }
+    let (high, low) = (ends.pop().unwrap_or_default(), ends.pop().unwrap_or_default());
+    if low.len() != high.len() {
+        let problem = format!("has {} entries and {} has {}; give one an attribute", high.len(), RANGES[0], low.len());
+        return Err(archive.error(RANGES[1], problem));
+    }
+    Ok(Some(low.into_iter().zip(high).collect()))
+}
+
 /// Where attributes are 1, or that divided by the number of ones in their row; and whether they are.
 fn clean_attributes(
-    attributes: &CsrOnFile,
+    attributes: AttributesOnFile,
     options: GraphOptions,
     cleaning: &mut Cleaning,
 ) -> Result<(Vec<(u32, u32)>, bool), GraphError> {
-    let (entries, repeats) = attributes.summed_entries();
-    cleaning.duplicate_attributes = repeats;
+    let entries = attributes.entries(cleaning)?;
     let normalised = !options.binarise && AttributeKind::are_normalised_rows(&entries);
     let mut pairs = Vec::with_capacity(entries.len());
     for (node, attribute, value) in entries {
-        attributes.check_finite(node, attribute, value)?;
         if value == 0.0 {
             cleaning.attribute_zeros += 1;
             continue;
@@ -306,7 +415,8 @@ fn skipped_members(archive: &Archive, names: &Names) -> Vec<String> {
         "node_names" => names.nodes.is_some(),
         "attr_names" => names.attributes.is_some(),
         "class_names" => names.classes.is_some(),
-        "labels" | EDGES_AS_THEY_ARE | NORMALISED_ROWS => true,
+        "labels" | EDGES_AS_THEY_ARE | NORMALISED_ROWS | MATRIX => true,
+        member if RANGES.contains(&member) => true,
         _ => ["adj_", "attr_"].iter().any(|prefix| {
             member.strip_prefix(prefix).is_some_and(|rest| matches!(rest, "data" | "indices" | "indptr" | "shape"))
         }),

@@ -13,6 +13,9 @@ pub struct GraphOptions {
     /// Let networks read the bits divided by the number of ones in their row ([`AttributeKind::NormalisedRows`]).
     #[serde(default)]
     pub normalise_rows: bool,
+    /// Read attributes as real values ([`AttributeKind::RealValues`]).
+    #[serde(default)]
+    pub real_values: bool,
     /// Keep only the largest connected component; nodes are then renumbered.
     pub largest_component: bool,
     /// Keep self-loops that are on file (the symmetric GCN propagation then sees a 2 on their diagonal).
@@ -29,7 +32,11 @@ impl GraphOptions {
 
     /// What networks read of the attributes.
     pub fn kind(self) -> AttributeKind {
-        if self.normalise_rows { AttributeKind::NormalisedRows } else { AttributeKind::Bits }
+        match (self.real_values, self.normalise_rows) {
+            (true, _) => AttributeKind::RealValues,
+            (false, true) => AttributeKind::NormalisedRows,
+            (false, false) => AttributeKind::Bits,
+        }
     }
 
     /// Sets [`GraphOptions::binarise`].
@@ -41,6 +48,12 @@ impl GraphOptions {
     /// Sets [`GraphOptions::normalise_rows`].
     pub fn normalise_rows(mut self, yes: bool) -> Self {
         self.normalise_rows = yes;
+        self
+    }
+
+    /// Sets [`GraphOptions::real_values`].
+    pub fn real_values(mut self, yes: bool) -> Self {
+        self.real_values = yes;
         self
     }
 

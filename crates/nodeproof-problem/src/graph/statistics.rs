@@ -52,9 +52,9 @@ pub struct GraphStatistics {
     pub labelled: usize,
     /// Labelled nodes of each class.
     pub class_sizes: Vec<usize>,
-    /// Attributes that are 1, in total.
+    /// Attributes that are 1, or not 0 where they are real values, in total.
     pub attribute_entries: usize,
-    /// Attributes that are 1, per node.
+    /// The same per node.
     pub attributes_per_node: Spread,
     /// Nodes without any attribute.
     pub empty_rows: usize,
@@ -82,7 +82,7 @@ impl Graph {
             class_sizes[class.index()] += 1;
         }
         let degrees: Vec<usize> = (0..self.nodes()).map(|n| self.adjacency().row(n).len()).collect();
-        let row_sizes: Vec<usize> = (0..self.nodes()).map(|n| self.attributes().row(n).len()).collect();
+        let row_sizes: Vec<usize> = self.node_ids().map(|n| self.row_length(n)).collect();
         GraphStatistics {
             nodes: self.nodes(),
             edges: self.edges(),
@@ -91,7 +91,7 @@ impl Graph {
             classes: self.classes(),
             labelled: class_sizes.iter().sum(),
             class_sizes,
-            attribute_entries: self.attributes().entries(),
+            attribute_entries: row_sizes.iter().sum(),
             empty_rows: row_sizes.iter().filter(|&&size| size == 0).count(),
             attributes_per_node: Spread::of(row_sizes),
             isolated: (0..self.nodes()).filter(|&n| self.adjacency().row(n).iter().all(|&m| m as usize == n)).count(),

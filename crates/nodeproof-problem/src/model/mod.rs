@@ -62,8 +62,8 @@ pub enum ModelError {
     },
     /// The model reads something else of the attributes than the graph has.
     #[error(
-        "the model does not fit the graph: it reads attributes that are {}, but those of the graph are {}; {} the rows of the graph",
-        model.in_words(), graph.in_words(), if model.is_bits() { "do not normalise" } else { "normalise" }
+        "the model does not fit the graph: it reads attributes that are {}, but those of the graph are {}; {}",
+        model.in_words(), graph.in_words(), model.in_place_of(*graph)
     )]
     Kind {
         /// What the model reads.

@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn certificates_read_back() {
-        let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1 };
+        let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1.0 };
         let witness = Witness { flips: vec![flip], class: ClassId(0), margin: -0.1 };
         let open = |lower, because| Evidence::Open { lower, upper: Some(1.5), because };
         for (evidence, margin) in [

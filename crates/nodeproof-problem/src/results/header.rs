@@ -240,7 +240,9 @@ impl Header {
         }
         for flip in &witness.flips {
             self.check_node(flip.node)?;
-            below("value", flip.to.into(), 2)?;
+            if !self.graph.kind.is_values() && flip.to != 0.0 && flip.to != 1.0 {
+                return Err(format!("there is no value {}", flip.to));
+            }
             below("attribute", flip.attribute.0, self.graph.attributes)?;
         }
         if witness.flips.len() > self.budget.global() as usize {

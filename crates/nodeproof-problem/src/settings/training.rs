@@ -281,11 +281,11 @@ impl TrainSettings {
     pub fn suited_to(mut self, graph: &Graph, labelled: usize) -> Self {
         let few = (FEW_LABELLED / labelled.max(1) as f64).min(1.0);
         let cells = (graph.nodes() * graph.attribute_count()).max(1);
-        let density = graph.attributes().entries() as f64 / cells as f64;
+        let density = graph.node_ids().map(|node| graph.row_length(node)).sum::<usize>() as f64 / cells as f64;
         let suited = if self.hidden_layers() < DEEP { WorstCase::Dual } else { WorstCase::FirstOrder };
         let worst_case = *self.worst_case.get_or_insert(suited);
         let (weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
-            (Method::CrossEntropy, _) => (if graph.kind().is_bits() { 0.01 } else { 1e-4 }, 1.0, 0.0),
+            (Method::CrossEntropy, _) => (if graph.kind().is_normalised() { 1e-4 } else { 0.01 }, 1.0, 0.0),
             (Method::RobustCrossEntropy, _) => (0.01 * few, 1.0, 0.35 * few),
             (Method::RobustHinge, _) => (0.03 * few, 0.2, 0.35 * few),
             (Method::RobustHingeUnlabelled, WorstCase::Dual) => (0.1 * density, 0.6 * few, 0.0),
@@ -393,8 +393,8 @@ impl TrainSettings {
         }
         check_labels(graph, &split.part(Part::Train))?;
         if self.method.is_robust() && !graph.kind().is_bits() {
-            let remedy = "on attributes divided by the number of ones in their row only ce can train so far";
-            return Err(SettingsError::value("method", self.method, remedy));
+            let remedy = format!("on attributes that are {} only ce can train so far", graph.kind().in_words());
+            return Err(SettingsError::value("method", self.method, &remedy));
         }
         self.check_size(graph)?;
         Ok(self.budget.limits(graph).map(drop)?)

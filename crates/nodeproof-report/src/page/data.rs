@@ -117,8 +117,23 @@ struct Curve {
     nonrobust: Vec<usize>,
 }
 
-/// Position of the node, attribute, new value.
-type FlipCell = (u32, AttributeId, u8);
+/// Position of the node, attribute, new value, and where attributes are real values, the old one.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum FlipCell {
+    Bit(u32, AttributeId, u8),
+    Value(u32, AttributeId, f64, f64),
+}
+
+impl FlipCell {
+    fn new(flip: &Flip, graph: &Graph, shown: &Surroundings) -> Self {
+        let position = shown.position(flip.node);
+        match graph.values() {
+            None => Self::Bit(position, flip.attribute, u8::from(flip.adds())),
+            Some(values) => Self::Value(position, flip.attribute, flip.to, values.get(flip.node, flip.attribute)),
+        }
+    }
+}
 
 /// A lower bound: a number, `positive` or `unknown`.
 #[derive(Debug)]
@@ -228,8 +243,8 @@ impl ModelData {
             fingerprint,
             layers,
             propagation,
-            certificates: results.certificates.as_ref().map(|file| CertificateColumns::new(file, shown)),
-            radii: results.radii.as_ref().map(|file| RadiusColumns::new(file, shown)),
+            certificates: results.certificates.as_ref().map(|file| CertificateColumns::new(file, (graph, shown))),
+            radii: results.radii.as_ref().map(|file| RadiusColumns::new(file, (graph, shown))),
             purity: shown.nodes[..shown.subjects].iter().map(|&node| purity.of(node)).collect(),
         }
     }
@@ -265,10 +280,9 @@ impl WitnessColumns {
     fn new<'w>(
         witnesses: impl Iterator<Item = Option<&'w Witness>> + Clone,
         keeps_flips: bool,
-        shown: &Surroundings,
+        (graph, shown): (&Graph, &Surroundings),
     ) -> Self {
-        let cell = |flip: &Flip| (shown.position(flip.node), flip.attribute, flip.to);
-        let cells = |witness: &Witness| witness.flips.iter().map(cell).collect();
+        let cells = |witness: &Witness| witness.flips.iter().map(|flip| FlipCell::new(flip, graph, shown)).collect();
         Self {
             witness: witnesses.clone().map(|witness| witness.filter(|_| keeps_flips).map(cells)).collect(),
             witness_class: witnesses.clone().map(|witness| witness.map(|witness| witness.class)).collect(),
@@ -278,7 +292,7 @@ impl WitnessColumns {
 }
 
 impl CertificateColumns {
-    fn new(file: &Certificates, shown: &Surroundings) -> Self {
+    fn new(file: &Certificates, (graph, shown): (&Graph, &Surroundings)) -> Self {
         fn column<T>(file: &Certificates, cell: impl Fn(&Certificate) -> T) -> Vec<T> {
             file.records.iter().map(cell).collect()
         }
@@ -300,13 +314,13 @@ impl CertificateColumns {
             }),
             margins: column(file, |record| record.margins.iter().map(|margin| margin.map(BoundCell)).collect()),
             bounds: column(file, bounds),
-            witnesses: WitnessColumns::new(file.records.iter().map(Certificate::witness), true, shown),
+            witnesses: WitnessColumns::new(file.records.iter().map(Certificate::witness), true, (graph, shown)),
         }
     }
 }
 
 impl RadiusColumns {
-    fn new(file: &Radii, shown: &Surroundings) -> Self {
+    fn new(file: &Radii, (graph, shown): (&Graph, &Surroundings)) -> Self {
         fn column<T>(file: &Radii, cell: impl Fn(&Radius) -> T) -> Vec<T> {
             file.records.iter().map(cell).collect()
         }
@@ -321,7 +335,11 @@ impl RadiusColumns {
             robust_up_to: column(file, |record| file.proven(record)),
             nonrobust_from: column(file, Radius::nonrobust_from),
             exact: column(file, Radius::is_exact),
-            witnesses: WitnessColumns::new(file.records.iter().map(Radius::witness), keeps_witnesses(file), shown),
+            witnesses: WitnessColumns::new(
+                file.records.iter().map(Radius::witness),
+                keeps_witnesses(file),
+                (graph, shown),
+            ),
             curve: Curve { robust, nonrobust },
         }
     }

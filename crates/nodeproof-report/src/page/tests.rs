@@ -168,7 +168,7 @@ fn what_does_not_belong_together_is_refused() {
     }
     let mut backwards = ours();
     let Evidence::Witness(witness) = &mut backwards.records[1].evidence else { panic!("no witness") };
-    witness.flips[0].to = 1 - witness.flips[0].to;
+    witness.flips[0].to = 1.0 - witness.flips[0].to;
     assert!(matches!(refused(Some(backwards), None), PageError::NoFlip { node: NodeId(1), .. }));
     let twice = certificates(&graph, &[1, 1]);
     assert!(matches!(refused(Some(twice), None), PageError::Twice { node: NodeId(1), .. }));

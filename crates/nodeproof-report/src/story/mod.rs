@@ -42,7 +42,7 @@ use crate::text::{self, Style, counted};
 
 pub use margin::{Margin, Status};
 pub use named::Named;
-pub use number::{bound, number};
+pub use number::{bound, number, value};
 pub use remedy::{Options, remedy};
 pub use witness::{FlipStory, RowStory, WitnessStory, flip_in_words};
 
@@ -268,6 +268,7 @@ impl Story {
         let why = match self.because {
             Some(Obstacle::Time) => "; time was up",
             Some(Obstacle::Memory) => "; memory was used up",
+            Some(Obstacle::Values) => "; values between the ends of their ranges, which no attack tries, may matter",
             _ => "",
         };
         match self.verdict {

@@ -10,6 +10,17 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A value with four significant digits.
+pub fn value(value: f64) -> String {
+    let size = value.abs();
+    if !(1e-6..1e9).contains(&size) {
+        return if value == 0.0 { "0".to_owned() } else { format!("{value:.3e}") };
+    }
+    let decimals = (3.0 - size.log10().floor()).max(0.0) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
 /// A lower bound: rounded down, but for the last digits of a double, so that 1 reads 1.000.
 pub fn bound(lower: f64) -> String {
     let down = |unit: f64| (lower / unit + 1e-6).floor() * unit;

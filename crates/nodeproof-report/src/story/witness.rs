@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use nodeproof_problem::flip::as_plain_number;
 use nodeproof_problem::{AttributeId, AttributeKind, ClassId, Flip, Graph, NodeId, Witness};
 use serde::Serialize;
 
-use super::{Named, number};
+use super::{Named, number, value};
 use crate::text::{self, Emphasis, Style, short_name};
 
 /// Flips that change a class, with names.
@@ -70,15 +71,19 @@ impl RowStory {
 }
 
 /// One flip, with names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct FlipStory {
     /// The node.
     pub node: Named<NodeId>,
     /// The attribute.
     pub attribute: Named<AttributeId>,
+    /// Its old value, where attributes are real values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<f64>,
     /// Its new value.
-    pub to: u8,
+    #[serde(serialize_with = "as_plain_number")]
+    pub to: f64,
 }
 
 impl WitnessStory {
@@ -127,7 +132,8 @@ impl FlipStory {
     /// The story of `flip`.
     pub fn new(graph: &Graph, flip: Flip) -> Self {
         let attribute = Named::attribute(graph, flip.attribute);
-        Self { node: Named::node(graph, flip.node), attribute, to: flip.to }
+        let from = graph.values().map(|values| values.get(flip.node, flip.attribute));
+        Self { node: Named::node(graph, flip.node), attribute, from, to: flip.to }
     }
 
     /// The flip as a sentence, seen from `target` if that is given.
@@ -137,8 +143,12 @@ impl FlipStory {
             None => emphasis.strong(&format!("attribute {}", self.attribute.id)),
         };
         let (id, node) = (self.node.id, node_in_words(&self.node, emphasis));
-        let (verb, preposition) = if self.to == 1 { ("add", "to") } else { ("remove", "from") };
         let itself = if Some(id) == target { ", the node itself" } else { "" };
+        if let Some(from) = self.from {
+            let verb = if self.to > from { "raise" } else { "lower" };
+            return format!("{verb} {attribute} of {node}{itself} from {} to {}", value(from), value(self.to));
+        }
+        let (verb, preposition) = if self.to == 1.0 { ("add", "to") } else { ("remove", "from") };
         format!("{verb} {attribute} {preposition} {node}{itself}")
     }
 }
@@ -159,7 +169,7 @@ pub fn flip_in_words(graph: &Graph, flip: Flip, target: Option<NodeId>, emphasis
 
 #[cfg(test)]
 mod tests {
-    use nodeproof_problem::Names;
+    use nodeproof_problem::{Matrix, Names, Values};
 
     use super::*;
 
@@ -182,6 +192,23 @@ mod tests {
         );
         assert!(words(AttributeKind::Bits, &flips).is_empty());
         assert!(words(AttributeKind::NormalisedRows, &[flip(0, 0), flip(0, 2)]).is_empty(), "as many as before");
+    }
+
+    #[test]
+    fn flips_of_real_values_name_them() {
+        let values = Values::new(Matrix::from_values(1, 3, vec![0.0, 12.34567, -1e-7])).unwrap();
+        let graph = Graph::new(1, 3, &[], &[]).unwrap().with_values(values).unwrap();
+        let words = |d, to| {
+            flip_in_words(
+                &graph,
+                Flip { node: NodeId(0), attribute: AttributeId(d), to },
+                None,
+                Emphasis { bold: false },
+            )
+        };
+        assert_eq!(words(0, 0.0126315), "raise attribute 0 of node 0 from 0 to 0.01263");
+        assert_eq!(words(1, -100_000.0), "lower attribute 1 of node 0 from 12.35 to -100000");
+        assert_eq!(words(2, 1.0), "raise attribute 2 of node 0 from -1.000e-7 to 1");
     }
 
     #[test]

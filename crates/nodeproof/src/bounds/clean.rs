@@ -31,7 +31,7 @@ impl Clean {
         };
         let parts = (0..network.layers().len()).map(part).collect();
         let layers = network.pre_activations(region, &sums);
-        Self { layers, parts, means: (!network.graph().kind().is_bits()).then_some(sums) }
+        Self { layers, parts, means: network.graph().kind().is_normalised().then_some(sums) }
     }
 
     /// What a layer that reads the attributes makes of them and of constants alone, biases included.

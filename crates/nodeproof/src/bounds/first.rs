@@ -17,6 +17,7 @@
 //! `Σ_k P_k,mn W_k,j`, which is made and searched unless none of its gains can enter.
 
 mod normalised;
+mod values;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -65,10 +66,7 @@ pub(super) fn bounds(
     let units = lo.columns();
     for first in (0..units).step_by(BATCH) {
         let batch = first..(first + BATCH).min(units);
-        let moves = |j: usize| match &problem.asked.means {
-            None => problem.moves(j),
-            Some(means) => normalised::moves(&problem, means, j),
-        };
+        let moves = |j: usize| problem.moves(j);
         let moves: Vec<UnitMoves> = pool.install(|| batch.clone().into_par_iter().map(moves).collect());
         for (unit, moves) in batch.clone().zip(moves) {
             moves.apply(unit, &mut lo, &mut hi);
@@ -80,14 +78,13 @@ pub(super) fn bounds(
     Some((lo, hi))
 }
 
-/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them: none where the ones of rows are
-/// divided by their number.
+/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them: none where attributes are not
+/// plain bits.
 pub(super) fn attained_bounds(asked: Asked) -> (Matrix, Matrix, Attained) {
     let (mut lo, mut hi) = (asked.clean.clone(), asked.clean.clone());
     let problem = Problem::new(asked);
-    if let Some(means) = problem.asked.means {
-        let moves = (0..lo.columns()).into_par_iter().map(|unit| normalised::moves(&problem, means, unit));
-        let moves: Vec<UnitMoves> = moves.collect();
+    if !problem.asked.network.graph().kind().is_bits() {
+        let moves: Vec<UnitMoves> = (0..lo.columns()).into_par_iter().map(|unit| problem.moves(unit)).collect();
         moves.iter().enumerate().for_each(|(unit, moves)| moves.apply(unit, &mut lo, &mut hi));
         return (lo, hi, Attained { neighbourhoods: problem.neighbourhoods, flips: Vec::new() });
     }
@@ -188,6 +185,12 @@ impl<'a> Problem<'a> {
 
     /// How far `unit` can be moved.
     fn moves(&self, unit: usize) -> UnitMoves {
+        if let Some(means) = self.asked.means {
+            return normalised::moves(self, means, unit);
+        }
+        if let Some(values) = self.asked.network.graph().values() {
+            return values::moves(self, values, unit);
+        }
         let mut moves = UnitMoves::default();
         Unit::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
         moves

@@ -16,6 +16,7 @@ use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled};
 use crate::forward::Interval;
 use crate::gradient::Gradient;
+use crate::ids::NodeId;
 use crate::model::{Activation, Source};
 use crate::network::Network;
 use crate::rounding::{gamma_after, magnitude};
@@ -86,7 +87,8 @@ impl LayerError {
 /// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where, summed over the terms,
 /// `reach_m = Σ_n |P_mn| |X_n| + Q max_n |P_mn|`, `weight_j` is the largest `|W_dj|`, and `bias_j = |b_j|` plus what terms of
 /// the constant 1 can add. Where rows are divided by the number of their ones, |X_n| is at most 1, and k flips that leave m' ≥ 1 ones
-/// change `X_n W` by `(Σ ± (W_d − μ)) / m'`, so by at most 2 k weights: Q counts twice.
+/// change `X_n W` by `(Σ ± (W_d − μ)) / m'`, so by at most 2 k weights: Q counts twice. Where attributes are real values, none larger than
+/// s_d, `weight_j` is the largest `|W_dj| s_d`, |X_n| the number of entries that are not 0, and a flip changes one by at most 2 s_d.
 ///
 /// Each is a sum in which no term passes through more than n_m roundings, so off by at most `γ_m` times that (Lemma 32a).
 #[derive(Debug, Clone)]
@@ -100,13 +102,15 @@ pub(crate) struct AttributeError {
 
 impl AttributeError {
     fn new(network: &Network, limits: &Limits, region: &Region, layer: usize) -> Self {
-        let (attributes, kind) = (network.graph().attributes(), network.graph().kind());
-        let row_length = |n: u32| attributes.row(n as usize).len();
+        let (graph, kind) = (network.graph(), network.graph().kind());
+        let row_length = |n: u32| graph.row_length(NodeId(n));
+        let sizes: Option<Vec<f64>> = network.value_sizes().map(Iterator::collect);
+        let size = |d: usize| sizes.as_ref().map_or(1.0, |sizes| sizes[d]);
         let mut weight = vec![0.0f64; network.layers()[layer].units()];
         for term in network.attribute_terms_of(layer) {
             for d in 0..network.model().attributes() {
                 let row = &network.attribute_weight().row(d)[term.columns.clone()];
-                weight.iter_mut().zip(row).for_each(|(largest, &w)| *largest = largest.max(w.abs()));
+                weight.iter_mut().zip(row).for_each(|(largest, &w)| *largest = largest.max(w.abs() * size(d)));
             }
         }
         let (constants, constants_length) = constants(network, region, layer);

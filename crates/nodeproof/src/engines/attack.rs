@@ -6,7 +6,7 @@ use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Source, Term, Weight};
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, gamma_after, magnitude};
-use crate::slice::{Hop, Slice, SliceHop, SlicedFlip};
+use crate::slice::{Hop, Slice, SliceHop, SlicedFlip, attribute_of};
 
 /// Evaluates the network under flips, reusing its memory.
 pub(crate) struct Attack<'a> {
@@ -84,10 +84,9 @@ impl<'a> Attack<'a> {
             }
         }
         self.moves.reset(rows as usize, weight.columns());
-        for &(position, attribute) in &self.flips {
-            let sign = self.shared.sign(slice, (position, attribute));
-            let row = self.moves.row_mut(self.moved[position as usize] as usize);
-            add_scaled(row, sign, weight.row(attribute as usize));
+        for &flip in &self.flips {
+            let row = self.moves.row_mut(self.moved[flip.0 as usize] as usize);
+            add_scaled(row, self.shared.change(slice, flip), weight.row(attribute_of(flip)));
         }
         if let Some(means) = &self.shared.bounds.clean.means {
             self.divide(slice, means);
@@ -102,7 +101,7 @@ impl<'a> Attack<'a> {
         for (&row, position) in rows {
             let node = slice.level(0)[position as usize];
             let adds = self.flips.iter().filter(|flip| flip.0 == position);
-            let adds = adds.map(|&flip| self.shared.sign(slice, flip) > 0.0);
+            let adds = adds.map(|&flip| self.shared.change(slice, flip) > 0.0);
             let (before, after) = network.divisors(NodeId(node), adds);
             let mean = means.row(region.level(0).place(node));
             let row = self.moves.row_mut(row as usize);

@@ -6,7 +6,6 @@ use super::attack::{Attack, AttackMargin};
 use crate::certificate::Witness;
 use crate::exact::compare_logits;
 use crate::flip::Flip;
-use crate::graph::Graph;
 use crate::ids::ClassId;
 use crate::prepare::Shard;
 use crate::slice::{Slice, SlicedFlip};
@@ -59,8 +58,10 @@ impl BestAttack {
     }
 
     /// The flips as a witness.
-    pub(crate) fn witness(&self, slice: &Slice, graph: &Graph) -> Witness {
-        let mut flips: Vec<Flip> = self.flips.iter().map(|&flip| slice.flip(graph, flip)).collect();
+    pub(crate) fn witness(&self, slice: &Slice, shared: &Shard) -> Witness {
+        let flips = self.flips.iter().map(|&flip| shared.flip(slice, flip));
+        // A real value may have been brought back to where it was.
+        let mut flips: Vec<Flip> = flips.filter(|flip| flip.is_of(shared.network.graph())).collect();
         flips.sort_unstable();
         Witness::new(flips, self.class, self.margin)
     }
@@ -111,8 +112,7 @@ impl Attacks<'_, '_> {
 
     /// How the margin of y over k under flips compares with 0.
     fn exactly(&self, k: ClassId, flips: &[SlicedFlip]) -> Ordering {
-        let network = self.shared.network;
-        let flips: Vec<Flip> = flips.iter().map(|&flip| self.slice.flip(network.graph(), flip)).collect();
-        compare_logits(network, self.slice.target(), &flips, self.y, k)
+        let flips: Vec<Flip> = flips.iter().map(|&flip| self.shared.flip(self.slice, flip)).collect();
+        compare_logits(self.shared.network, self.slice.target(), &flips, self.y, k)
     }
 }

@@ -13,7 +13,7 @@ use crate::ids::ClassId;
 use crate::model::{Activation, Source};
 use crate::network::Network;
 use crate::prepare::Shard;
-use crate::slice::{Hop, Region, Slice, SlicedFlip};
+use crate::slice::{Hop, Region, Slice, SlicedFlip, attribute_of};
 
 /// One worst-case margin of a target, `logit_class − logit_other`, in a weighted sum of them.
 #[derive(Debug)]
@@ -232,9 +232,9 @@ pub(super) fn add_relaxed(
 fn changes(shared: &Shard, slice: &Slice, term: &Term) -> Matrix {
     let weight = shared.network.attribute_weight();
     let mut changes = Matrix::zeros(slice.level(0).len(), weight.columns());
-    for &(position, attribute) in &term.flips {
-        let sign = shared.sign(slice, (position, attribute));
-        add_scaled(changes.row_mut(position as usize), sign, weight.row(attribute as usize));
+    for &flip in &term.flips {
+        let change = shared.change(slice, flip);
+        add_scaled(changes.row_mut(flip.0 as usize), change, weight.row(attribute_of(flip)));
     }
     changes
 }

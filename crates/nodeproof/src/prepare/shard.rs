@@ -6,12 +6,14 @@ use super::step_error::StepError;
 use crate::bounds::Bounds;
 use crate::budget::Limits;
 use crate::engines::first_order::Reach;
-use crate::ids::NodeId;
+use crate::flip::Flip;
+use crate::ids::{AttributeId, NodeId};
 use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
 use crate::search::{AttributeTables, NormTable, PairTables, Search};
-use crate::slice::{Region, Slice, SlicedFlip};
+use crate::slice::{DOWN, Region, Slice, SlicedFlip, attribute_of, reversed};
+use crate::values::Values;
 
 /// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
 #[derive(Debug)]
@@ -38,6 +40,10 @@ pub(crate) enum Order {
     Pairs(PairTables),
     /// One table for everything, by the norms of the attributes' weights.
     Norms(NormTable),
+}
+
+fn attribute_id(flip: SlicedFlip) -> AttributeId {
+    AttributeId(attribute_of(flip) as u32)
 }
 
 impl<'a> Shard<'a> {
@@ -90,10 +96,47 @@ impl<'a> Shard<'a> {
         (1..=self.network.layers().len()).map(level).collect()
     }
 
-    /// +1 for a flip that adds its attribute, −1 for one that removes it.
-    pub(crate) fn sign(&self, slice: &Slice, (position, attribute): SlicedFlip) -> f64 {
-        let node = slice.level(0)[position as usize] as usize;
-        if self.network.graph().attributes().contains(node, attribute) { -1.0 } else { 1.0 }
+    /// What a flip changes its entry by: of bits 1 if it adds the attribute, and −1 if it removes it.
+    #[inline]
+    pub(crate) fn change(&self, slice: &Slice, flip: SlicedFlip) -> f64 {
+        let (node, graph) = (slice.level(0)[flip.0 as usize], self.network.graph());
+        match graph.values() {
+            None if graph.attributes().contains(node as usize, flip.1) => -1.0,
+            None => 1.0,
+            Some(values) => self.end(values, node, flip) - values.get(NodeId(node), attribute_id(flip)),
+        }
+    }
+
+    /// What a flip of an entry changes it by that another flip has brought to the opposite end.
+    pub(crate) fn change_back(&self, slice: &Slice, flip: SlicedFlip) -> f64 {
+        let node = slice.level(0)[flip.0 as usize];
+        let values = self.network.graph().values();
+        values.map_or(0.0, |values| self.end(values, node, flip) - self.end(values, node, reversed(flip)))
+    }
+
+    /// Where a flip brings its entry, one of real values.
+    fn end(&self, values: &Values, node: u32, flip: SlicedFlip) -> f64 {
+        let (node, attribute) = (NodeId(node), attribute_id(flip));
+        match self.limits.range(values, node, attribute) {
+            Some((low, high)) => {
+                if flip.1 >= DOWN {
+                    low
+                } else {
+                    high
+                }
+            }
+            None => values.get(node, attribute),
+        }
+    }
+
+    /// The flip of the graph that one of a slice stands for.
+    pub(crate) fn flip(&self, slice: &Slice, flip: SlicedFlip) -> Flip {
+        let (node, graph) = (slice.level(0)[flip.0 as usize], self.network.graph());
+        let (id, attribute) = (NodeId(node), attribute_id(flip));
+        match graph.values() {
+            None => Flip::of(graph, id, attribute),
+            Some(values) => Flip { node: id, attribute, to: self.end(values, node, flip) },
+        }
     }
 
     /// How far a flip can move units where the ones of rows are divided by their number, of which the budget leaves at least some.
@@ -105,7 +148,7 @@ impl<'a> Shard<'a> {
             graph.attributes().row(n as usize).len().saturating_sub(removed).max(1) as f64
         };
         let made = || self.reach.get_or_init(|| Reach::of_normalised(network, fewest));
-        (!graph.kind().is_bits()).then(made)
+        graph.kind().is_normalised().then(made)
     }
 
     /// Numbers that are added up for μ of a row of a slice, at most; 0 where there is no μ.

@@ -368,7 +368,7 @@ mod tests {
     fn trial(budget: u32, verdict: Verdict, flips: u32) -> Trial {
         let (graph, model) = ring(10);
         let certificate = Certifier::new(&graph, &model).unwrap().certify(&[NodeId(0)]).unwrap().remove(0);
-        let flip = |attribute| Flip { node: NodeId(0), attribute: AttributeId(attribute), to: 1 };
+        let flip = |attribute| Flip { node: NodeId(0), attribute: AttributeId(attribute), to: 1.0 };
         let witness = Witness::new((0..flips).map(flip).collect(), ClassId(1), -1.0);
         let mut trial = Trial::new(&certificate, budget);
         (trial.verdict, trial.witness) = (verdict, (verdict == Verdict::Nonrobust).then_some(witness));

@@ -163,7 +163,7 @@ impl<'a> Worker<'a> {
         let graph = self.shard.network.graph();
         let (_, lower) = smallest(&margins);
         let evidence = match best {
-            Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, graph)),
+            Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, self.shard)),
             Some(best) if !lower.is_positive() => {
                 Evidence::Open { lower, upper: finite(best.margin()), because: Some(because) }
             }

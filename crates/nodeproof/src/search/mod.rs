@@ -17,6 +17,7 @@ mod normalised;
 mod pair_tables;
 mod rough;
 mod table;
+mod values;
 
 use std::sync::OnceLock;
 
@@ -36,6 +37,7 @@ pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
 use rough::round_up;
 pub(crate) use rough::{SAFE_SQUARE, norm_above};
+pub(crate) use values::ValueRows;
 
 /// Additions that are looked at together.
 const CHUNK: usize = 16;

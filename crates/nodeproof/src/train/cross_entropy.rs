@@ -22,6 +22,8 @@ pub(super) struct CrossEntropy {
     /// The attributes of level 0, and for each attribute the places that have it.
     rows: Pattern,
     columns: Pattern,
+    /// In their place the attributes of level 0, where they are real values.
+    values: Option<Matrix>,
     /// What the ones of each row of level 0 are divided by.
     divisors: Vec<f64>,
     /// The label of each place of the last level.
@@ -78,7 +80,12 @@ impl CrossEntropy {
         for &(node, label) in targets {
             labels[region.targets().place(node.0)] = label;
         }
+        let values = graph.values().map(|values| {
+            let rows = inputs.iter().flat_map(|&node| values.row(NodeId(node)).iter().copied());
+            Matrix::from_values(inputs.len(), graph.attribute_count(), rows.collect())
+        });
         Self {
+            values,
             hops: model.layers().iter().enumerate().map(layer).collect(),
             rows: Pattern::from_pairs(inputs.len(), graph.attribute_count(), &attribute_pairs),
             columns: graph.attributes().turned(inputs),
@@ -194,6 +201,9 @@ impl CrossEntropy {
     /// The derivative by the weight of a term that reads the attributes, `Xᵀ Pᵀ errors`.
     fn by_attribute_weight(&self, hop: &BothWays, errors: &Matrix) -> Matrix {
         let mut by_sums = forward::gathered(&hop.back, errors);
+        if let Some(values) = &self.values {
+            return product_transposed(values, &by_sums);
+        }
         for (place, divisor) in self.divisors.iter().enumerate() {
             divide(by_sums.row_mut(place), *divisor);
         }
@@ -204,6 +214,9 @@ impl CrossEntropy {
 
     /// `X W` for each place of level 0.
     fn attribute_sums(&self, weight: &Weight, units: usize) -> Matrix {
+        if let Some(values) = &self.values {
+            return par_fill(values.rows(), units, |place, sums| Values::add_product(sums, values.row(place), weight));
+        }
         par_fill(self.rows.rows(), units, |place, sums| {
             let attributes = self.rows.row(place).iter();
             match weight {

@@ -4,7 +4,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::graph::Graph;
+use crate::ids::NodeId;
+use crate::matrix::Matrix;
 use crate::sparse::Pattern;
+use crate::values::Values;
 
 /// Things that are left out in one step. The choice depends on seed, step and place, not on the number of threads.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +32,18 @@ impl Dropout {
 
     /// A graph of the same size in which `nodes` have only some of their attributes, and others none.
     pub(super) fn thinned(self, graph: &Graph, nodes: &[u32]) -> Graph {
+        if let Some(values) = graph.values() {
+            let mut kept = Matrix::zeros(graph.nodes(), graph.attribute_count());
+            for &node in nodes {
+                let mut random = self.stream(ATTRIBUTES | u64::from(node));
+                for (kept, &value) in kept.row_mut(node as usize).iter_mut().zip(values.row(NodeId(node))) {
+                    *kept = if value != 0.0 && random.random::<f64>() >= self.rate { value } else { 0.0 };
+                }
+            }
+            let kept = Values::new(kept).and_then(|kept| kept.with_ranges(values.ranges().to_vec()));
+            let empty = Graph::of_attributes(graph.attributes().clone());
+            return kept.and_then(|kept| empty.with_values(kept)).unwrap_or_else(|error| unreachable!("{error}"));
+        }
         let mut ones = Vec::new();
         for &node in nodes {
             let mut random = self.stream(ATTRIBUTES | u64::from(node));

@@ -477,7 +477,7 @@ fn drift_of_singles_is_covered() {
     for engine in ENGINES {
         let certificate = problem.certify_with(engine, Default::default()).remove(0);
         let Evidence::Witness(witness) = &certificate.evidence else { panic!("{:?}", certificate.evidence) };
-        assert_eq!(witness.flips, [Flip { node: NodeId(0), attribute: 1.into(), to: 1 }]);
+        assert_eq!(witness.flips, [Flip { node: NodeId(0), attribute: 1.into(), to: 1.0 }]);
     }
 }
 

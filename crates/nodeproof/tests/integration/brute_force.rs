@@ -13,7 +13,7 @@ use crate::common::exact::{Dyadic, Number};
 use crate::common::seed::config;
 use crate::common::{
     Dense, LayerOfTerms, Problem, Sizes, Spread, TINY, World, problems, problems_of_terms, problems_with_slopes,
-    smallest, with_normalised_rows,
+    smallest, with_normalised_rows, with_values,
 };
 
 /// Most sets that are tried for one problem.
@@ -222,6 +222,26 @@ proptest! {
         let (problem, sets) = problem.enumerable(SETS);
         let [_, complete] = check_engines(&problem, &sets, [Engine::Tight, Engine::Complete], Slopes::Default);
         check_decided(&complete)?;
+    }
+}
+
+/// Few entries, each of which has many values.
+const FEW: Sizes = Sizes { nodes: 3, attributes: 3, hidden_layers: (0, 3), units: 3, global: 4 };
+
+proptest! {
+    #![proptest_config(config(thorough(5_000)))]
+
+    /// Values between the ends are tried as well, so that some nodes are nonrobust that no engine can tell.
+    #[test]
+    fn verdicts_on_real_values_hold_for_every_admissible_set(
+        problem in with_values(prop_oneof![problems(FEW), problems_of_terms(FEW, 5)], FEW)
+    ) {
+        let (problem, sets) = problem.enumerable(2 * SETS);
+        let engines = [Engine::Fast, Engine::Tight, Engine::Complete];
+        let [_, _, complete] = check_engines(&problem, &sets, engines, Slopes::Default);
+        for certificate in complete {
+            prop_assert!(matches!(certificate.undecided_because(), None | Some(Obstacle::Values)), "{certificate:?}");
+        }
     }
 }
 
@@ -558,7 +578,7 @@ fn a_witness_holds_only_flips_that_gain() {
         let problem = Problem { nodes: 2, labels: vec![0, 0], global: 6, local: 4, ..Problem::one_node(4, layers) };
         let certificate = certified(&problem);
         let Evidence::Witness(witness) = certificate.evidence else { panic!("{:?}", certificate.evidence) };
-        assert_eq!(witness.flips, [Flip { node: NodeId(0), attribute: 0.into(), to: 1 }]);
+        assert_eq!(witness.flips, [Flip { node: NodeId(0), attribute: 0.into(), to: 1.0 }]);
         assert_eq!(witness.class, ClassId(1));
     }
 }

@@ -46,9 +46,9 @@ fn program(problem: &Problem, target: usize, classes: (usize, usize), bounds: &[
     for (n, row) in world.x.iter().enumerate() {
         let mut variables = Vec::new();
         let mut row_moved = Vec::new();
-        for (d, &one) in row.iter().enumerate() {
-            let value = f64::from(u8::from(one));
-            if !allowed.contains(&Flip { node: (n as u32).into(), attribute: (d as u32).into(), to: (!one).into() }) {
+        for (d, &value) in row.iter().enumerate() {
+            let (node, attribute) = ((n as u32).into(), (d as u32).into());
+            if !allowed.contains(&Flip { node, attribute, to: 1.0 - value }) {
                 variables.push(lp.add_var(0.0, (value, value)));
                 continue;
             }

@@ -296,7 +296,7 @@ fn drift_of_gains_is_covered() {
     let output = dense(1, 2, &[0.0, 1.0], &[middle, 0.0]);
     let one_hidden = vec![dense(count, 1, &vec![0.1; count], &[0.0]), output.clone()];
     let two_hidden = vec![one_hidden[0].clone(), dense(1, 1, &[1.0], &[0.0]), output];
-    let flips: Vec<_> = (0..count as u32).map(|d| Flip { node: NodeId(0), attribute: d.into(), to: 1 }).collect();
+    let flips: Vec<_> = (0..count as u32).map(|d| Flip { node: NodeId(0), attribute: d.into(), to: 1.0 }).collect();
     for layers in [linear, one_hidden, two_hidden] {
         for global in [count as u32, 2000] {
             let problem = Problem { global, ..Problem::one_node(count, layers.clone()) };
@@ -421,7 +421,7 @@ fn dyadic_numbers_are_exact() {
     assert!(of(f64::MAX).times(&of(f64::MAX)) > of(f64::MAX));
     assert!(of(-0.0) == of(0.0) && of(-1.5) < of(-1.25) && of(0.0).minus(&of(1e-320)) == of(-1e-320));
     assert!(of(1.0).at_least(1.0) && of(1.0).at_most(1.0) && !of(1.0).at_least(1.5) && !of(1.0).at_most(0.5));
-    let flip = Flip { node: NodeId(0), attribute: 0.into(), to: 1 };
+    let flip = Flip { node: NodeId(0), attribute: 0.into(), to: 1.0 };
     let problem = Problem { global: 1, ..Problem::one_node(1, vec![dense(1, 2, &[0.1, 0.2], &[0.3, 0.0])]) };
     let logits = problem.world::<Dyadic>().logits(&[flip]);
     assert!(logits[0][0] == of(0.1).plus(&of(0.3)) && logits[0][1] == of(0.2));

@@ -20,11 +20,12 @@
 use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, dot};
 use crate::engines::derivative::{TargetDerivative, Term, add_relaxed};
-use crate::ids::ClassId;
+use crate::ids::{AttributeId, ClassId};
 use crate::model::Source;
+use crate::network::Network;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{ByNorm, NormTable, NormalisedRows, Row, Search, norm_above, sort_rows};
+use crate::search::{ByNorm, NormTable, NormalisedRows, Row, Search, ValueRows, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
@@ -42,16 +43,18 @@ pub(crate) struct AnyDepth<'a> {
     reaches: Vec<f64>,
     /// For each column of the attributes' weights the largest `|W_dj|` of that unit, over all terms of its layer.
     largest_weights: Vec<f64>,
-    /// At least the norm of the weights of every attribute.
+    /// At least the norm of what any flip changes `X_n W` by.
     longest: f64,
     back: Vec<f64>,
     rows: Vec<Row>,
     z: Vec<f64>,
 }
 
-/// At least the norm of every row.
-fn longest(weight: &Matrix) -> f64 {
-    (0..weight.rows()).map(|row| norm_above(weight.row(row))).fold(0.0, f64::max)
+/// At least the norm of the weights of every attribute, times the most that a flip changes an entry by.
+fn longest(network: &Network) -> f64 {
+    let (weight, values) = (network.attribute_weight(), network.graph().values());
+    let width = |d: usize| values.map_or(1.0, |values| values.widest(AttributeId(d as u32)));
+    (0..weight.rows()).map(|d| norm_above(weight.row(d)) * width(d)).fold(0.0, f64::max)
 }
 
 /// The constant so far, its error, and the sum of the magnitudes of all its terms.
@@ -97,7 +100,7 @@ impl<'a> AnyDepth<'a> {
             queries: Matrix::default(),
             reaches: Vec::new(),
             largest_weights,
-            longest: longest(network.attribute_weight()),
+            longest: longest(network),
             back: Vec::new(),
             rows: Vec::new(),
             z: vec![0.0; width],
@@ -263,8 +266,9 @@ impl<'a> AnyDepth<'a> {
         let flips = limits.flips_within(slice.level(0));
         let aggregators: usize = network.attribute_terms().iter().map(|term| slice.level(term.layer + 1).len()).sum();
         let gamma = gamma_after(aggregators + self.z.len() + flips + self.shared.longest_mean(slice) + 32);
-        // Where the ones of a row are divided by their number, a flip gains at most `σ (W_d − μ) · z`.
-        let differences = if self.shared.bounds.clean.means.is_some() { 2.0 } else { 1.0 };
+        // Where the ones of a row are divided by their number, a flip gains at most `σ (W_d − μ) · z`; and a real value of at most s changes
+        // by at most 2 s.
+        let differences = if network.graph().kind().is_bits() { 1.0 } else { 2.0 };
         let largest_gain = differences * self.reaches.iter().copied().fold(0.0, f64::max);
         self.rows.clear();
         let row = |position: usize| Row::without_mean(position as u32, self.queries.row(position));
@@ -276,13 +280,17 @@ impl<'a> AnyDepth<'a> {
                 *z = -w;
             }
         };
-        match &self.shared.bounds.clean.means {
+        let (shared, nodes) = (self.shared, slice.level(0));
+        match &shared.bounds.clean.means {
+            _ if network.graph().values().is_some() => {
+                let rows = ValueRows { shared, slice, longest: self.longest };
+                rows.search(&self.rows, query, &mut self.z, &mut self.selection);
+            }
             None => {
                 let order = ByNorm::new(self.table);
-                self.search.run(order, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+                self.search.run(order, nodes, &self.rows, query, &mut self.z, &mut self.selection);
             }
             Some(means) => {
-                let (shared, nodes) = (self.shared, slice.level(0));
                 let rows = NormalisedRows { shared, nodes, means, longest: self.longest };
                 rows.search(&self.rows, query, &mut self.z, &mut self.selection);
             }
@@ -332,7 +340,7 @@ impl<'a> AnyDepth<'a> {
     /// Adds the derivatives by the flipped attributes' weights.
     fn add_by_attributes(&self, slice: &Slice, term: &Term, by: &mut TargetDerivative) {
         for &(position, attribute) in &term.flips {
-            let factor = term.weight * self.shared.sign(slice, (position, attribute));
+            let factor = term.weight * self.shared.change(slice, (position, attribute));
             by.attributes.push(attribute);
             by.by_attributes.extend(self.queries.row(position as usize).iter().map(|by| factor * by));
         }

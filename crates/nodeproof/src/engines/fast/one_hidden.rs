@@ -188,7 +188,7 @@ impl<'a> OneHidden<'a> {
                 }
             }
             for &(position, attribute) in flips {
-                let sign = self.shared.sign(slice, (position, attribute));
+                let sign = self.shared.change(slice, (position, attribute));
                 let (y, w) = (self.y.row(position as usize), first.row(attribute as usize));
                 let flipped = self.flipped.row_mut(position as usize);
                 self.touched[position as usize] = true;

@@ -7,7 +7,7 @@ use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
 use crate::ids::ClassId;
 use crate::model::Activation;
-use crate::slice::SlicedFlip;
+use crate::slice::{SlicedFlip, reversed};
 
 /// How a unit is at a base point, and what its ReLU is bounded by (Lemma 36): if z ≤ 0 and no set lifts it above hi,
 ///
@@ -117,6 +117,8 @@ pub(super) struct Base {
     /// Most flips at each node of level 0 that are left, and in total.
     pub(super) capacities: Vec<u32>,
     pub(super) left: usize,
+    /// Flips of real values that are made may be made the other way as well, or in part, without counting once more: those.
+    pub(super) freed: Vec<SlicedFlip>,
     /// Where the ones of rows are divided by their number, what that makes of them.
     pub(super) rows: Option<Rows>,
     /// Pre-activations of all layers.
@@ -154,9 +156,22 @@ impl Base {
         let left = (target.most - flips.len()).min(still);
         let (units, tangents, falls, bent, unsure, open) = Default::default();
         let rows = Rows::new(target, &flips);
-        let mut base = Self { flips, capacities, left, rows, z, units, tangents, falls, bent, unsure, open, y };
+        let has_values = target.shared.network.graph().values().is_some();
+        let freed = flips.iter().filter(|_| has_values).map(|&flip| reversed(flip)).collect();
+        let mut base = Self { flips, capacities, left, freed, rows, z, units, tangents, falls, bent, unsure, open, y };
         (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
         base
+    }
+
+    /// Most flips that can be made at once from here.
+    pub(super) fn moves_left(&self) -> usize {
+        self.left + self.freed.len()
+    }
+
+    /// The flips that were made and these, of which some may go back.
+    pub(super) fn with<'s>(&'s self, others: &'s [SlicedFlip]) -> impl Iterator<Item = SlicedFlip> + Clone + 's {
+        let stays = |flip: &&SlicedFlip| self.freed.is_empty() || !others.contains(&reversed(**flip));
+        self.flips.iter().filter(stays).chain(others).copied()
     }
 
     /// Adds what is known of the units of a layer.
@@ -172,7 +187,7 @@ impl Base {
             let ends = bounds.lo.row(place).iter().zip(bounds.hi.row(place));
             for (j, ((&z, &reach), (lo, hi))) in z.row(row).iter().zip(reach.row(row)).zip(ends).enumerate() {
                 let error = bounds.error.unit(place, j);
-                let unit = Unit::new(z, z.abs() - error, (lo - 2.0 * error, hi + 2.0 * error), self.left);
+                let unit = Unit::new(z, z.abs() - error, (lo - 2.0 * error, hi + 2.0 * error), self.moves_left());
                 if !unit.is_sure {
                     unsure.push((row * columns + j) as u32);
                 }
@@ -210,7 +225,7 @@ impl Base {
     /// Gives a unit another share: that with which flips that move it by `moves` (up where z ≤ 0, down where z > 0)
     /// have the least excess together.
     pub(super) fn tune(&mut self, target: &Target, layer: usize, row: usize, j: usize, moves: &[f64]) {
-        let (z, error, left) = (self.z[layer].get(row, j), target.error(layer, row, j), self.left);
+        let (z, error, left) = (self.z[layer].get(row, j), target.error(layer, row, j), self.moves_left());
         let unit = &mut self.units[layer].row_mut(row)[j];
         let (activation, reach) = (target.shared.network.layers()[layer].activation(), target.reach[layer].get(row, j));
         let (beyond, sure) = (unit.beyond(), z.abs() - error);

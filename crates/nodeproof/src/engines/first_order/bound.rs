@@ -83,11 +83,14 @@ impl Bounding {
         let At { target, base, .. } = at;
         self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
-        let mut bounded = Bounded { value: constant, error, constant, filled: base.left, ..Bounded::default() };
+        let freed = self.freed(target, base);
+        let mut bounded = Bounded { value: constant, error, constant, freed, filled: base.left, ..Bounded::default() };
         if base.left == 0 {
+            select(target, base, &mut bounded, 0.0);
             return bounded;
         }
-        let share = FIRST_SHARE * constant / base.left as f64;
+        let of_freed: f64 = bounded.freed.iter().map(|(gain, _)| gain.max(0.0)).sum();
+        let share = FIRST_SHARE * (constant - of_freed) / base.left as f64;
         let steepest = if base.flips.is_empty() { self.steepest(target) } else { None };
         if let Some((flips, _)) = &steepest
             && lines.is_none()
@@ -106,7 +109,7 @@ impl Bounding {
             // Nothing moves anything, or numbers are too small to tell.
             bounded.threshold = largest;
             bounded.last = largest;
-            bounded.value = constant - base.left as f64 * largest;
+            bounded.value = constant - of_freed - base.left as f64 * largest;
             (bounded.filled, bounded.rest.others) = (base.left, largest);
             return bounded;
         }
@@ -177,8 +180,8 @@ impl Bounding {
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
     pub(super) fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
         let Order::Norms(table) = &target.shared.order else { return None };
-        // What a flip gains depends on others of its row where that is divided.
-        if target.shared.bounds.clean.means.is_some() {
+        // The search is for bits: what a flip gains depends on others of its row where that is divided, or on its entry.
+        if !target.shared.network.graph().kind().is_bits() {
             return None;
         }
         let linear = &self.linear;
@@ -215,6 +218,7 @@ impl Bounding {
             Ok(gains) => bounded.gains = gains,
             Err(obstacle) => return bounded.unknown(Some(obstacle)),
         }
+        bounded.freed = self.freed(target, base);
         if let Some(rows) = &base.rows {
             let emptied = rows.emptied_by(target, base, listed);
             bounded.emptied = self.emptied(target, base, emptied.into_iter());
@@ -375,6 +379,11 @@ impl Bounding {
         if gain.is_nan() { f64::INFINITY } else { gain }
     }
 
+    /// What the flips that do not count gain.
+    pub(super) fn freed(&mut self, target: &Target, base: &Base) -> Vec<(f64, SlicedFlip)> {
+        base.freed.iter().map(|&flip| (self.gain(target, base, flip), flip)).collect()
+    }
+
     /// What rows gain that lose all of their ones.
     pub(super) fn emptied(
         &mut self,
@@ -450,6 +459,15 @@ impl Bounding {
                 next[unit as usize] += 1;
             }
         }
+        // What the flips that do not count move each unit by, up and down.
+        let mut freed = vec![(0.0, 0.0); if base.freed.is_empty() { 0 } else { counts.len() }];
+        for &flip in &base.freed {
+            for &(unit, (lower, upper)) in self.cones.moves(target, base, flip) {
+                let (up, down) = &mut freed[unit as usize];
+                *up += if upper.is_nan() { f64::INFINITY } else { upper.max(0.0) };
+                *down += if lower.is_nan() { f64::INFINITY } else { (-lower).max(0.0) };
+            }
+        }
         let gamma = gamma_after(target.roundings());
         let mut side: Vec<f64> = Vec::new();
         let mut most = |range: &[(f64, f64)], of: fn(&(f64, f64)) -> f64| {
@@ -473,8 +491,11 @@ impl Bounding {
                 }
                 let range = &sorted[counts[first + at] as usize..counts[first + at + 1] as usize];
                 let (z, error) = (base.z[layer].values()[at], target.error(layer, at / units, at % units));
-                let (up, down) = (most(range, |&(_, upper)| upper), most(range, |&(lower, _)| -lower));
-                let rounding = gamma * (target.reach[layer].values()[at] * base.left as f64 + up + down + z.abs());
+                let of_freed = freed.get(first + at).copied().unwrap_or_default();
+                let up = most(range, |&(_, upper)| upper) + of_freed.0;
+                let down = most(range, |&(lower, _)| -lower) + of_freed.1;
+                let reach = target.reach[layer].values()[at] * base.moves_left() as f64;
+                let rounding = gamma * (reach + up + down + z.abs());
                 let slack = 2.0 * error + rounding + f64::MIN_POSITIVE;
                 line.ends = (line.ends.0.max(z - down - slack), line.ends.1.min(z + up + slack));
                 match line.phase {

@@ -7,7 +7,7 @@ use super::rows::{self, Rest};
 use super::subproblem::Possible;
 use super::target::Target;
 use crate::certificate::Obstacle;
-use crate::slice::SlicedFlip;
+use crate::slice::{SlicedFlip, reversed};
 
 /// A bound, and the flips behind it.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +27,8 @@ pub(super) struct Bounded {
     pub(super) last: f64,
     /// How many of the flips that are left are none of those that are listed.
     pub(super) filled: usize,
+    /// What the flips that do not count gain.
+    pub(super) freed: Vec<(f64, SlicedFlip)>,
     /// Rows that can lose all of their ones, where these are divided by their number, and what that gains.
     pub(super) emptied: Vec<(u32, f64)>,
     /// There, too, what is known of flips that have no gain yet.
@@ -52,7 +54,7 @@ impl Bounded {
     pub(super) fn reduce(&mut self, target: &Target, base: &Base, possible: &mut Possible) -> Vec<SlicedFlip> {
         let lists_all = matches!(possible, Possible::These(_));
         let needed = match &base.rows {
-            None => self.reduce_flips(base, lists_all),
+            None => self.reduce_flips(base, lists_all, target.shared.network.graph().values().is_some()),
             Some(rows) => rows::reduce(target, base, rows, self, lists_all),
         };
         if let Possible::These(flips) = possible {
@@ -62,7 +64,7 @@ impl Bounded {
         needed
     }
 
-    fn reduce_flips(&mut self, base: &Base, lists_all: bool) -> Vec<SlicedFlip> {
+    fn reduce_flips(&mut self, base: &Base, lists_all: bool, has_values: bool) -> Vec<SlicedFlip> {
         let mut at_node: HashMap<u32, (u32, f64)> = HashMap::new();
         let selected: HashSet<SlicedFlip> = self.selected.iter().copied().collect();
         for &(gain, flip) in self.gains.iter().filter(|(_, flip)| selected.contains(flip)) {
@@ -76,7 +78,9 @@ impl Bounded {
         let mut kept = Vec::with_capacity(self.gains.len());
         for &(gain, flip) in &self.gains {
             let is_selected = selected.contains(&flip);
-            let none_has_it = lists_all && !is_selected && gain < spare + lost(flip.0);
+            // A real value may move by as little as gains nothing.
+            let most = if has_values { gain.max(0.0) } else { gain };
+            let none_has_it = lists_all && !is_selected && most < spare + lost(flip.0);
             if !none_has_it {
                 kept.push((gain, flip));
                 if !is_selected {
@@ -97,7 +101,7 @@ impl Bounded {
         self.gains.retain(|&(_, other)| other != flip);
         self.rest.additions.retain(|&(_, other)| other != flip);
         self.rest.removals.retain(|&(_, other)| other != flip);
-        if target.shared.sign(target.slice, flip) < 0.0 {
+        if target.shared.change(target.slice, flip) < 0.0 {
             self.emptied.retain(|&(position, _)| position != flip.0);
         }
     }
@@ -121,12 +125,12 @@ impl Bounded {
 /// Selects the admissible flips that gain most; whatever is not listed gains at most `threshold`.
 pub(super) fn select(target: &Target, base: &Base, bounded: &mut Bounded, threshold: f64) {
     match &base.rows {
-        None => select_flips(base, bounded, threshold),
+        None => select_flips(base, bounded, threshold, target.shared.network.graph().values().is_some()),
         Some(rows) => rows::select(target, base, rows, bounded),
     }
 }
 
-fn select_flips(base: &Base, bounded: &mut Bounded, threshold: f64) {
+fn select_flips(base: &Base, bounded: &mut Bounded, threshold: f64, has_values: bool) {
     let mut capacities = base.capacities.clone();
     bounded.selected.clear();
     let mut total = 0.0;
@@ -135,7 +139,9 @@ fn select_flips(base: &Base, bounded: &mut Bounded, threshold: f64) {
         if gain <= threshold || bounded.selected.len() == base.left {
             break;
         }
-        if capacities[flip.0 as usize] > 0 {
+        // An entry does not go both ways.
+        let taken = has_values && bounded.selected.contains(&reversed(flip));
+        if capacities[flip.0 as usize] > 0 && !taken {
             capacities[flip.0 as usize] -= 1;
             bounded.selected.push(flip);
             total += gain;
@@ -145,6 +151,10 @@ fn select_flips(base: &Base, bounded: &mut Bounded, threshold: f64) {
     let others = base.left - bounded.selected.len();
     if others > 0 {
         bounded.last = threshold;
+    }
+    for &(gain, flip) in bounded.freed.iter().filter(|(gain, _)| *gain > 0.0) {
+        bounded.selected.push(flip);
+        total += gain;
     }
     bounded.filled = others;
     bounded.value = bounded.constant - total - others as f64 * threshold;

@@ -73,11 +73,10 @@ impl Search<'_, '_, '_, '_> {
             if !is_sure && !self.attacks.holds(k, base.flips.iter().copied()) {
                 return Step::Ends(Outcome::Found);
             }
-            if base.left == 0 {
+            if base.moves_left() == 0 {
                 return Step::Ends(Outcome::Closed);
             }
-            let selected = base.flips.iter().chain(&bounded.selected).copied();
-            if !bounded.selected.is_empty() && self.attacks.attempt(selected) {
+            if !bounded.selected.is_empty() && self.attacks.attempt(base.with(&bounded.selected)) {
                 return Step::Ends(Outcome::Found);
             }
             if let Some(outcome) = self.list(&mut of, &mut bounded) {
@@ -85,7 +84,7 @@ impl Search<'_, '_, '_, '_> {
             }
             let before = bounded.gains.len();
             let needed = bounded.reduce(self.target, &base, &mut of.possible);
-            if bounded.gains.is_empty() {
+            if bounded.gains.is_empty() && base.freed.is_empty() {
                 return Step::Ends(Outcome::Closed);
             }
             if !needed.is_empty() {
@@ -167,7 +166,7 @@ impl Search<'_, '_, '_, '_> {
 
     /// Splits a subproblem in two, by a flip or by the sign of a unit: whichever leaves the better bounds.
     fn split(&mut self, of: Subproblem, bounded: Bounded) -> Step {
-        let Some(&(_, flip)) = bounded.gains.first() else { return Step::Ends(Outcome::Open(Obstacle::Overflow)) };
+        let Some(&(_, flip)) = bounded.gains.first() else { return self.split_freed(of, bounded) };
         self.branches += 1;
         let mut without = bounded.clone();
         without.drop_flip(self.target, flip);
@@ -205,6 +204,20 @@ impl Search<'_, '_, '_, '_> {
         let mut others = of.without(flip, &without);
         others.cones = Some(cones);
         Step::Into(vec![(others, without), with])
+    }
+
+    /// Splits a subproblem with no flips left but those that do not count: by the sign of a unit alone.
+    fn split_freed(&mut self, of: Subproblem, bounded: Bounded) -> Step {
+        if of.base.freed.is_empty() {
+            return Step::Ends(Outcome::Open(Obstacle::Overflow));
+        }
+        self.branches += 1;
+        match self.by_sign(&of, &bounded, self.bounding.tuning.signs) {
+            Ok(Some((_, halves))) => Step::Into(halves.into()),
+            Ok(None) if !self.attacks.holds(of.pair.1, of.base.with(&bounded.selected)) => Step::Ends(Outcome::Found),
+            Ok(None) => Step::Ends(Outcome::Open(Obstacle::Values)),
+            Err(obstacle) => Step::Ends(Outcome::Open(obstacle)),
+        }
     }
 
     /// The better halves by the sign of one of some units, and what they are worth.

@@ -63,6 +63,7 @@ impl Bounding {
             now.error = self.linear.error;
             let Ok(gains) = self.gains(target, base, listed.iter().copied(), patience) else { break };
             now.gains = gains;
+            now.freed = self.freed(target, base);
             now.emptied = self.emptied(target, base, bounded.emptied.iter().map(|row| row.0));
             select(target, base, &mut now, threshold);
             if best.as_ref().map_or(bounded.value, |best| best.0) < now.value {

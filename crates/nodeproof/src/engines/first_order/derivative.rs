@@ -81,7 +81,7 @@ impl Margins {
             let linear = &self.bounding.linear;
             for &flip in &term.flips {
                 linear.write_gradient(target, flip.0 as usize, &mut gradient);
-                let factor = term.weight * shared.sign(slice, flip);
+                let factor = term.weight * shared.change(slice, flip);
                 by.attributes.push(flip.1);
                 by.by_attributes.extend(gradient.iter().map(|by| factor * by));
                 self.walk.forth(target, base, flip, &mut offsets);
@@ -173,7 +173,7 @@ impl Walk {
                 );
             }
             for term in network.attribute_terms_of(layer) {
-                let sign = target.shared.sign(target.slice, flip);
+                let sign = target.shared.change(target.slice, flip);
                 let row = &mut by.by_attributes[start..][term.columns.clone()];
                 for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
                     let place = self.before[layer].place_of(m);

@@ -73,6 +73,10 @@ fn best_pairs(
     going.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut pairs = Vec::new();
     for &flip in candidates.iter().filter(|flip| !base.flips.contains(flip)) {
+        if let Some(place) = base.freed.iter().position(|&back| back == flip) {
+            pairs.push((gain(&flip), Some(place), flip));
+            continue;
+        }
         let full = base.capacities[flip.0 as usize] == 0;
         if base.left > 0 && !full {
             pairs.push((gain(&flip), None, flip));

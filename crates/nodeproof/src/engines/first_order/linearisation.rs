@@ -91,8 +91,8 @@ impl Linearisation {
         }
         self.lambda = lambdas;
         self.alpha = alphas;
-        self.error =
-            1.01 * (error + ERRORS * gamma * base.left.max(1) as f64 * of_a_flip) + target.shared.overflow_error;
+        self.error = 1.01 * (error + ERRORS * gamma * base.moves_left().max(1) as f64 * of_a_flip)
+            + target.shared.overflow_error;
     }
 
     /// From α to λ of a layer. Lines that are no tangents, and multipliers, change the constant.

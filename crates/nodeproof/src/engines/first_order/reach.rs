@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::RAISE;
 use crate::dense::Matrix;
+use crate::ids::AttributeId;
 use crate::model::{Source, Weight};
 use crate::network::Network;
 use crate::rounding::{floor_through_layers, magnitude};
 
 /// One flip moves unit j of layer i at node m by at most `nodes[i][m] · units[i][j]` (Lemma 37 of `docs/maths.md`).
 ///
-/// With `Aⁱ = Σ |W|` over the terms that read the attributes, plus `Σ Aˢ |W|` over those that read layer s, attributes × units,
+/// With `Aⁱ = Σ |W|` over the terms that read the attributes, its rows times the most that a flip changes an entry by, plus `Σ Aˢ |W|` over those that read layer s, attributes × units,
 /// `units` are the largest entries of the columns of Aⁱ. `nodes` are, for the term for which that is most, the largest `|P_mn|` of
 /// the row, or `Σ_n |P_mn| nodesˢ_n`.
 #[derive(Debug)]
@@ -83,14 +84,15 @@ impl Reach {
     }
 }
 
-/// Adds |W| of a term that reads the attributes.
+/// Adds |W| of a term that reads the attributes, times the most that a flip changes an entry by.
 fn add_magnitudes(effect: &mut Matrix, network: &Network, layer: usize, term: usize) {
     let columns = network.attribute_columns(layer, term);
     for d in 0..effect.rows() {
         let weights = &network.attribute_weight().row(d)[columns.clone()];
-        effect.row_mut(d).iter_mut().zip(weights).for_each(|(effect, w)| *effect += magnitude(*w));
+        let width = network.graph().values().map_or(1.0, |values| values.widest(AttributeId(d as u32)));
+        effect.row_mut(d).iter_mut().zip(weights).for_each(|(effect, w)| *effect += magnitude(width * w));
     }
-    if !network.graph().kind().is_bits() {
+    if network.graph().kind().is_normalised() {
         add_largest(effect, network, columns);
     }
 }

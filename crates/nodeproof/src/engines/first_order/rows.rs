@@ -44,7 +44,7 @@ impl Rows {
                 continue;
             }
             let added =
-                flips.iter().filter(|flip| flip.0 == position && target.shared.sign(target.slice, **flip) > 0.0);
+                flips.iter().filter(|flip| flip.0 == position && target.shared.change(target.slice, **flip) > 0.0);
             let added: Vec<u32> = added.map(|flip| flip.1).collect();
             let own = left_of_row(target, flips, position);
             let (mut mean, mut ones) = (vec![0.0; network.attribute_weight().columns()], 0);
@@ -200,7 +200,7 @@ fn by_rows(target: &Target, base: &Base, rows: &Rows, bounded: &Bounded) -> Vec<
         })
     };
     for &(gain, flip) in &bounded.gains {
-        let (place, adds) = (of(&mut all, flip.0), target.shared.sign(target.slice, flip) > 0.0);
+        let (place, adds) = (of(&mut all, flip.0), target.shared.change(target.slice, flip) > 0.0);
         let score = gain * rows.fewest(base, flip.0, adds);
         if adds { all[place].additions.push((score, Some(flip))) } else { all[place].removals.push((score, flip)) }
     }
@@ -358,7 +358,7 @@ pub(super) fn reduce(
     if lists_all {
         let needs = needs(target, base, rows, bounded);
         bounded.gains.retain(|&(gain, flip)| {
-            let adds = target.shared.sign(target.slice, flip) > 0.0;
+            let adds = target.shared.change(target.slice, flip) > 0.0;
             let score = gain * rows.fewest(base, flip.0, adds);
             needs.get(&flip.0).is_none_or(|needs| needs.is_met(score, adds))
         });

@@ -26,7 +26,7 @@ use crate::ids::AttributeId;
 use crate::kernels::{Loops, vectorised_loops};
 use crate::model::{Activation, Source};
 use crate::search::SAFE_SQUARE;
-use crate::slice::SlicedFlip;
+use crate::slice::{DOWN, SlicedFlip};
 
 /// Upper bounds of the gains of all flips around a base point.
 #[derive(Default)]
@@ -135,8 +135,8 @@ impl Screening {
     ) -> Result<Above, Obstacle> {
         let (mut listed, mut removals) = (Vec::new(), Vec::new());
         let (mut floors, mut emptied) = (BTreeMap::new(), Vec::new());
-        let (limits, weight) = (target.shared.limits, target.shared.network.attribute_weight());
-        let attributes = target.shared.network.graph().attributes();
+        let (limits, network) = (target.shared.limits, target.shared.network);
+        let (weight, attributes) = (network.attribute_weight(), network.graph().attributes());
         let by_length = &target.tables.by_length;
         let (mut h, mut k) = (vec![0.0; weight.columns()], vec![0.0; weight.columns()]);
         let mut bounds = Vec::new();
@@ -162,6 +162,21 @@ impl Screening {
                 row.list(floor, &mut bounds, [&mut listed, &mut removals]);
                 floors.insert(position as u32, floor);
                 emptied.extend(rows.can_be_emptied(target, base, position as u32).then_some(position as u32));
+                continue;
+            }
+            if network.graph().values().is_some() {
+                let attributes = by_length.down_to((threshold / norm).max(0.0));
+                let flips = attributes.iter().filter(|&&d| limits.flippable(AttributeId(d))).flat_map(|&d| {
+                    let (product, magnitude) = products(weight.row(d as usize), h, k);
+                    let ways = [(d, magnitude + product), (d | DOWN, magnitude - product)];
+                    ways.map(|(d, bound)| ((position as u32, d), bound))
+                });
+                for (flip, bound) in flips.filter(|&(flip, _)| target.goes_its_way(flip)) {
+                    let bound = bound * target.shared.change(target.slice, flip).abs();
+                    if may_reach(bound, threshold) {
+                        listed.push((bound, flip));
+                    }
+                }
                 continue;
             }
             if limits.deletions() {

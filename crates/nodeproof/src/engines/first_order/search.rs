@@ -269,9 +269,8 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         let Self { target, attacks, patience, bounding, aim, .. } = self;
         let Attacks { attack, best, slice, y, .. } = &mut **attacks;
         bounding.by_screening(At { target, base, pair }, lines, (excluded, from), patience, |flips| {
-            let all = || base.flips.iter().chain(flips).copied();
-            let found = attack.margin(slice, *y, all());
-            best.improve(found, all());
+            let found = attack.margin(slice, *y, base.with(flips));
+            best.improve(found, base.with(flips));
             *aim == Aim::Verdict && best.succeeds()
         })
     }

@@ -1,7 +1,9 @@
 //! What bounds of first order need of a network, whatever the target and the budget.
 
+use super::RAISE;
 use super::reach::Reach;
 use crate::dense::Matrix;
+use crate::ids::AttributeId;
 use crate::model::{Term, Weight};
 use crate::network::Network;
 use crate::search::norm_above;
@@ -26,7 +28,7 @@ impl Tables {
         Self {
             reach: Reach::of(network),
             transposed: layers.map(|layer| layer.terms().iter().map(both).collect()).collect(),
-            by_length: ByLength::new(network.attribute_weight()),
+            by_length: ByLength::new(network),
         }
     }
 
@@ -58,7 +60,7 @@ fn magnitude(weight: &Weight) -> Weight {
     }
 }
 
-/// The attributes by falling norm of their weights.
+/// The attributes by falling norm of their weights, times the most that a flip changes an entry by.
 #[derive(Debug)]
 pub(super) struct ByLength {
     attributes: Vec<u32>,
@@ -68,8 +70,10 @@ pub(super) struct ByLength {
 }
 
 impl ByLength {
-    fn new(weight: &Matrix) -> Self {
-        let lengths: Vec<f64> = (0..weight.rows()).map(|d| norm_above(weight.row(d))).collect();
+    fn new(network: &Network) -> Self {
+        let (weight, values) = (network.attribute_weight(), network.graph().values());
+        let width = |d: usize| values.map_or(1.0, |values| values.widest(AttributeId(d as u32)) * RAISE);
+        let lengths: Vec<f64> = (0..weight.rows()).map(|d| norm_above(weight.row(d)) * width(d)).collect();
         let mut attributes: Vec<u32> = (0..weight.rows() as u32).collect();
         attributes.sort_by(|&a, &b| lengths[b as usize].total_cmp(&lengths[a as usize]));
         let falling = attributes.iter().map(|&d| lengths[d as usize]).collect();

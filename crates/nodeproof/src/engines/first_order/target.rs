@@ -8,7 +8,7 @@ use crate::dense::Matrix;
 use crate::engines::attack::MarginErrors;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::prepare::Shard;
-use crate::slice::{Hop, Slice, SlicedFlip};
+use crate::slice::{DOWN, Hop, Slice, SlicedFlip, attribute_of};
 
 /// For each node of the level that a term reads, the nodes that read it, with weights.
 #[derive(Debug, Default)]
@@ -128,14 +128,19 @@ impl<'t> Target<'t> {
     pub(super) fn effect<'e>(&'e self, base: &Base, flip: SlicedFlip, buffer: &'e mut Vec<f64>) -> Effect<'e> {
         let (weight, (position, d)) = (self.shared.network.attribute_weight(), flip);
         let Some(rows) = &base.rows else {
-            return Effect { position, factor: self.shared.sign(self.slice, flip), weights: weight.row(d as usize) };
+            let factor = if base.freed.contains(&flip) {
+                self.shared.change_back(self.slice, flip)
+            } else {
+                self.shared.change(self.slice, flip)
+            };
+            return Effect { position, factor, weights: weight.row(attribute_of(flip)) };
         };
         buffer.clear();
         if d == rows::ALL {
             buffer.extend(rows.mean(self, position));
             return Effect { position, factor: -1.0, weights: buffer };
         }
-        let sign = self.shared.sign(self.slice, flip);
+        let sign = self.shared.change(self.slice, flip);
         buffer.extend(weight.row(d as usize).iter().zip(rows.mean(self, position)).map(|(w, mean)| w - mean));
         Effect { position, factor: sign / rows.fewest(base, position, sign > 0.0), weights: buffer }
     }
@@ -177,7 +182,8 @@ impl<'t> Target<'t> {
     /// Bytes of [`Target::all_flips`] with their gains, at most.
     pub(super) fn bytes_of_all_flips(&self) -> usize {
         let flips = self.slice.level(0).len().saturating_mul(self.shared.network.model().attributes());
-        flips.saturating_mul(size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
+        let ways = if self.shared.network.graph().values().is_some() { 2 } else { 1 };
+        flips.saturating_mul(ways).saturating_mul(size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
     }
 
     /// Every flip that is allowed, left, and moves something.
@@ -189,12 +195,23 @@ impl<'t> Target<'t> {
         let attributes: Vec<u32> = (0..network.model().attributes() as u32).filter(flippable).filter(moves).collect();
         let mut flips = Vec::new();
         for position in (0..self.slice.level(0).len() as u32).filter(|&n| base.capacities[n as usize] > 0) {
+            if network.graph().values().is_some() {
+                let ways = attributes.iter().flat_map(|&d| [(position, d), (position, d | DOWN)]);
+                flips.extend(ways.filter(|&flip| self.goes_its_way(flip)));
+                continue;
+            }
             let allowed = |&flip: &SlicedFlip| {
-                if self.shared.sign(self.slice, flip) < 0.0 { limits.deletions() } else { limits.additions() }
+                if self.shared.change(self.slice, flip) < 0.0 { limits.deletions() } else { limits.additions() }
             };
             flips.extend(attributes.iter().map(|&d| (position, d)).filter(allowed));
         }
         flips
+    }
+
+    /// Whether a flip of real values raises its entry, or lowers it if that is what it is for.
+    pub(super) fn goes_its_way(&self, flip: SlicedFlip) -> bool {
+        let change = self.shared.change(self.slice, flip);
+        if flip.1 >= DOWN { change < 0.0 } else { change > 0.0 }
     }
 
     /// Roundings that the sums around this target go through at most: over the nodes and units of each layer, term by term, and over all

@@ -152,9 +152,10 @@ fn cross_entropy_of_every_architecture_has_the_gradient_of_finite_differences() 
         let targets = labelled(&graph, &[0, 1, 4, 9, 10, 11].map(NodeId));
         for (case, model) in small_models(&propagation, crate::seed::seed(seed)) {
             assert_cross_entropy_gradient(&graph, &model, &targets, &case);
-            let divided = AttributeKind::NormalisedRows;
-            let (graph, model) = (graph.clone().with_kind(divided), model.with_kind(divided));
-            assert_cross_entropy_gradient(&graph, &model, &targets, &format!("{case}, normalised rows"));
+            for kind in [AttributeKind::NormalisedRows, AttributeKind::RealValues] {
+                let (graph, model) = (with_other_kind(&graph, kind), model.clone().with_kind(kind));
+                assert_cross_entropy_gradient(&graph, &model, &targets, &format!("{case}, {}", kind.name()));
+            }
         }
     }
 }
@@ -296,12 +297,24 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
     }
 }
 
-/// What is shown while a network is trained on rows that are divided by the number of their ones, though nothing is trained against it.
+/// The same graph with attributes of another kind: of real values, any.
+fn with_other_kind(graph: &Graph, kind: AttributeKind) -> Graph {
+    let graph = graph.clone().with_kind(kind);
+    let Some(values) = graph.values() else { return graph };
+    let (rows, columns) = (values.entries().rows(), values.entries().columns());
+    let numbers = (0..rows * columns).map(|i| (i as f64 * 0.7).sin() * 1.5);
+    let values = crate::values::Values::new(Matrix::from_values(rows, columns, numbers.collect())).unwrap();
+    graph.with_values(values).unwrap()
+}
+
+/// What is shown while a network is trained on attributes that are no plain bits, though nothing is trained against it.
 #[test]
-fn margins_on_normalised_rows_are_those_of_the_fast_engine() {
-    for (seed, budget) in (40..).zip(budgets()) {
-        let divided = AttributeKind::NormalisedRows;
-        let graph = small_graph(crate::seed::seed(seed)).with_kind(divided);
+fn margins_on_other_attributes_are_those_of_the_fast_engine() {
+    let kinds = [AttributeKind::NormalisedRows, AttributeKind::RealValues];
+    for (seed, (budget, divided)) in
+        (40..).zip(budgets().into_iter().flat_map(|budget| kinds.map(|kind| (budget.clone(), kind))))
+    {
+        let graph = with_other_kind(&small_graph(crate::seed::seed(seed)), divided);
         let limits = budget.limits(&graph).unwrap();
         for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed)) {
             let model = model.with_kind(divided);

@@ -9,7 +9,8 @@ use std::fmt;
 
 use nodeproof::{
     Activation, AttributeKind, Budget, Certificate, Certifier, ClassId, Direction, Engine, Flip, Graph, GraphOptions,
-    Layer, LocalBudget, Matrix, Model, NodeId, Propagation, Slopes, Source, SparseMatrix, TargetClass, Term, Weight,
+    Layer, LocalBudget, Matrix, Model, NodeId, Propagation, Slopes, Source, SparseMatrix, TargetClass, Term, Values,
+    Weight,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -63,6 +64,8 @@ pub struct Problem {
     pub keep_self_loops: bool,
     pub ones: Vec<(u32, u32)>,
     pub kind: AttributeKind,
+    /// In place of ones.
+    pub values: Option<RealValues>,
     pub labels: Vec<u32>,
     pub certify_labels: bool,
     pub spread: Spread,
@@ -75,6 +78,23 @@ pub struct Problem {
     pub local_at: Vec<(u32, u32)>,
     pub protected_nodes: Vec<u32>,
     pub protected_attributes: Vec<u32>,
+}
+
+/// Attributes that are real values.
+#[derive(Clone, PartialEq)]
+pub struct RealValues {
+    /// Row by row.
+    pub entries: Vec<f64>,
+    pub ranges: Vec<(f64, f64)>,
+    /// So many values of each range are tried, its ends included.
+    pub tried: usize,
+}
+
+impl fmt::Debug for RealValues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (entries, ranges) = (flat(&self.entries), flat(&self.ranges));
+        write!(f, "RealValues {{ entries: vec!{entries}, ranges: vec!{ranges}, tried: {} }}", self.tried)
+    }
 }
 
 impl fmt::Debug for Spread {
@@ -129,6 +149,7 @@ impl fmt::Debug for Problem {
         writeln!(f, "Problem {{ nodes: {}, attributes: {},", self.nodes, self.attributes)?;
         writeln!(f, "    edges: vec!{}, keep_self_loops: {},", flat(&self.edges), self.keep_self_loops)?;
         writeln!(f, "    ones: vec!{}, kind: AttributeKind::{:?},", flat(&self.ones), self.kind)?;
+        writeln!(f, "    values: {},", flat(&self.values))?;
         writeln!(f, "    labels: vec!{},", flat(&self.labels))?;
         writeln!(f, "    certify_labels: {}, spread: {:?},", self.certify_labels, self.spread)?;
         writeln!(f, "    layers: vec!{}, terms: {:?},", flat(&self.layers), self.terms)?;
@@ -159,6 +180,7 @@ impl Problem {
             keep_self_loops: false,
             ones: vec![],
             kind: AttributeKind::Bits,
+            values: None,
             labels: vec![0],
             certify_labels: true,
             spread: Spread::RowNormalised,
@@ -176,7 +198,13 @@ impl Problem {
     pub fn graph(&self) -> Graph {
         let options = GraphOptions::new().keep_self_loops(self.keep_self_loops);
         let graph = Graph::with_options(self.nodes, self.attributes, &self.edges, &self.ones, options).unwrap();
-        let graph = graph.with_kind(self.kind);
+        let graph = match &self.values {
+            None => graph.with_kind(self.kind),
+            Some(RealValues { entries, ranges, .. }) => {
+                let entries = Matrix::from_values(self.nodes, self.attributes, entries.clone());
+                graph.with_values(Values::new(entries).unwrap().with_ranges(ranges.clone()).unwrap()).unwrap()
+            }
+        };
         graph.with_labels(self.labels.iter().map(|&label| Some(ClassId(label))).collect()).unwrap()
     }
 
@@ -235,12 +263,36 @@ impl Problem {
     }
 
     /// The attributes as a dense matrix.
-    pub fn x(&self) -> Vec<Vec<bool>> {
-        let mut x = vec![vec![false; self.attributes]; self.nodes];
+    pub fn x(&self) -> Vec<Vec<f64>> {
+        if let Some(values) = &self.values {
+            return values.entries.chunks(self.attributes).map(<[f64]>::to_vec).collect();
+        }
+        let mut x = vec![vec![0.0; self.attributes]; self.nodes];
         for &(node, attribute) in &self.ones {
-            x[node as usize][attribute as usize] = true;
+            x[node as usize][attribute as usize] = 1.0;
         }
         x
+    }
+
+    /// What an attribute of this value may become, as far as it is tried.
+    fn becomes(&self, attribute: usize, from: f64) -> Vec<f64> {
+        let tried = match &self.values {
+            None => vec![1.0 - from],
+            Some(RealValues { ranges, tried, .. }) => {
+                let (low, high) = ranges[attribute];
+                let steps = tried - 1;
+                let between = (1..steps).map(|step| low + (high - low) * step as f64 / steps as f64);
+                std::iter::once(low).chain(between.filter(|value| (low..high).contains(value))).chain([high]).collect()
+            }
+        };
+        let wrong_way = |to: f64| match self.direction {
+            Direction::AddOnly => to < from,
+            Direction::DeleteOnly => to > from,
+            _ => false,
+        };
+        let mut tried: Vec<f64> = tried.into_iter().filter(|&to| to != from && !wrong_way(to)).collect();
+        tried.dedup();
+        tried
     }
 
     /// Every flip that is allowed on its own and, per node, how many are allowed together: from the description of the
@@ -256,16 +308,12 @@ impl Problem {
         let x = self.x();
         let mut flips = Vec::new();
         for (node, row) in x.iter().enumerate() {
-            for (attribute, &one) in row.iter().enumerate() {
-                let wrong_way =
-                    (self.direction == Direction::AddOnly && one) || (self.direction == Direction::DeleteOnly && !one);
-                if !wrong_way && local[node] > 0 && !self.protected_attributes.contains(&(attribute as u32)) {
-                    flips.push(Flip {
-                        node: (node as u32).into(),
-                        attribute: (attribute as u32).into(),
-                        to: (!one).into(),
-                    });
+            for (attribute, &from) in row.iter().enumerate() {
+                if local[node] == 0 || self.protected_attributes.contains(&(attribute as u32)) {
+                    continue;
                 }
+                let (node, id) = ((node as u32).into(), (attribute as u32).into());
+                flips.extend(self.becomes(attribute, from).into_iter().map(|to| Flip { node, attribute: id, to }));
             }
         }
         (flips, local)
@@ -280,8 +328,9 @@ impl Problem {
         let mut first_flip = vec![0];
         while next < sets.len() && sets[next].len() < self.global as usize {
             for (i, &flip) in flips.iter().enumerate().skip(first_flip[next]) {
-                let at_node = sets[next].iter().filter(|other: &&Flip| other.node == flip.node).count();
-                if at_node < local[flip.node.index()] {
+                let at_node = sets[next].iter().filter(|other: &&Flip| other.node == flip.node);
+                let is_there = at_node.clone().any(|other| other.attribute == flip.attribute);
+                if at_node.count() < local[flip.node.index()] && !is_there {
                     let mut set = sets[next].clone();
                     set.push(flip);
                     sets.push(set);
@@ -334,6 +383,10 @@ impl Problem {
             propagations: model.propagations().iter().map(propagation).collect(),
             layers: model.layers().iter().map(layer).collect(),
             x: self.x(),
+            largest: self
+                .values
+                .as_ref()
+                .map(|values| values.ranges.iter().map(|r| r.0.abs().max(r.1.abs())).collect()),
             divided,
             unit,
         }
@@ -383,7 +436,9 @@ pub struct World<T> {
     /// Per propagation and node the nodes that it aggregates, with their factors.
     pub propagations: Vec<Vec<Vec<(usize, T)>>>,
     pub layers: Vec<WorldLayer<T>>,
-    pub x: Vec<Vec<bool>>,
+    pub x: Vec<Vec<f64>>,
+    /// The largest magnitude of each attribute's range, where they have any.
+    pub largest: Option<Vec<f64>>,
     /// Whether the ones of a row are divided by their number.
     pub divided: bool,
     /// All numbers are carried times this, so that there is nothing to divide where they are exact.
@@ -430,7 +485,11 @@ impl World<f64> {
             weights.chain(&mut layer.bias).for_each(|value| *value = value.abs());
         }
         self.propagations.iter_mut().flatten().flatten().for_each(|(_, p)| *p = p.abs());
-        self.x.iter_mut().flatten().for_each(|x| *x = true);
+        for row in &mut self.x {
+            for (d, x) in row.iter_mut().enumerate() {
+                *x = self.largest.as_ref().map_or(1.0, |largest| x.abs().max(largest[d]));
+            }
+        }
         self.divided = false;
         self.logits(&[]).iter().map(|row| row.iter().fold(1.0, |a: f64, &b| a.max(2.0 * b))).collect()
     }
@@ -441,22 +500,21 @@ impl<T: Number> World<T> {
     pub fn cut(&self, layer: usize) -> Self {
         let mut layers = self.layers[..=layer].to_vec();
         layers[layer].slope = T::of(1.0);
-        let (propagations, x) = (self.propagations.clone(), self.x.clone());
-        Self { propagations, layers, x, divided: self.divided, unit: self.unit }
+        let (propagations, x, largest) = (self.propagations.clone(), self.x.clone(), self.largest.clone());
+        Self { propagations, layers, x, largest, divided: self.divided, unit: self.unit }
     }
 
     /// The logits of all nodes once `flips` are made.
     pub fn logits(&self, flips: &[Flip]) -> Vec<Vec<T>> {
         let mut x = self.x.clone();
         for flip in flips {
-            let entry = &mut x[flip.node.index()][flip.attribute.index()];
-            *entry = !*entry;
+            x[flip.node.index()][flip.attribute.index()] = flip.to;
         }
         let (zero, one) = (T::of(0.0), T::of(self.unit));
         let attributes = x.iter().map(|row| {
-            let ones = row.iter().filter(|&&x| x).count();
+            let ones = row.iter().filter(|&&x| x != 0.0).count();
             let one = if self.divided { T::of(self.unit / ones.max(1) as f64) } else { one.clone() };
-            row.iter().map(|&x| if x { one.clone() } else { zero.clone() }).collect()
+            row.iter().map(|&x| T::of(x).times(&one)).collect()
         });
         let attributes: Vec<Vec<T>> = attributes.collect();
         let ones = vec![vec![one.clone()]; x.len()];
@@ -659,6 +717,7 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
             keep_self_loops,
             ones: pairs(ones, d),
             kind: AttributeKind::Bits,
+            values: None,
             labels: labels.into_iter().take(nodes).map(|label| label % classes as u32).collect(),
             certify_labels,
             spread,
@@ -677,6 +736,31 @@ pub fn problems(sizes: Sizes) -> impl Strategy<Value = Problem> {
 /// The same problems with the ones of rows divided by their number.
 pub fn with_normalised_rows(problems: impl Strategy<Value = Problem>) -> impl Strategy<Value = Problem> {
     problems.prop_map(|problem| Problem { kind: AttributeKind::NormalisedRows, ..problem })
+}
+
+/// The same problems with real values for attributes, some of them outside of their ranges.
+pub fn with_values(problems: impl Strategy<Value = Problem>, sizes: Sizes) -> impl Strategy<Value = Problem> {
+    let kind =
+        prop_oneof![1 => Just(Kind::Signs), 2 => Just(Kind::Quarters), 2 => Just(Kind::Any), 2 => Just(Kind::Mixed)];
+    let range = prop_oneof![3 => Just(None), 2 => (-2.0..2.0, -2.0..2.0).prop_map(Some), 1 => Just(Some((0.0, 0.0)))];
+    let tried = prop_oneof![Just(2usize), Just(3), Just(5), Just(9)];
+    (problems, kind, draws(sizes.nodes * sizes.attributes), vec(range, sizes.attributes), tried).prop_map(
+        |(problem, kind, draws, ranges, tried)| {
+            let entries: Vec<f64> =
+                draws.iter().take(problem.nodes * problem.attributes).map(|draw| draw.value(kind)).collect();
+            let of_column = |d: usize| {
+                let column = entries.iter().skip(d).step_by(problem.attributes);
+                column.fold((0.0f64, 0.0f64), |(low, high), &x| (low.min(x), high.max(x)))
+            };
+            let ranges = ranges.into_iter().take(problem.attributes).enumerate();
+            let ranges = ranges.map(|(d, range)| match range {
+                None => of_column(d),
+                Some((a, b)) => (f64::min(a, b), f64::max(a, b)),
+            });
+            let values = RealValues { ranges: ranges.collect(), entries, tried };
+            Problem { kind: AttributeKind::RealValues, values: Some(values), ones: vec![], ..problem }
+        },
+    )
 }
 
 /// A problem, and slopes for each of its hidden layers.
