@@ -28,12 +28,17 @@ pub(crate) struct RowScores<'s> {
 }
 
 impl RowGains {
+    /// Nothing, for up to so many flips.
+    pub(crate) fn none(flips: usize) -> Self {
+        Self { totals: vec![0.0; flips + 1], ways: vec![(0, 0); flips + 1] }
+    }
+
     /// The best of a row for each number of flips.
     pub(crate) fn best(row: RowScores) -> Self {
         let RowScores { ones, additions, removals, emptied, .. } = row;
         let listed = (additions.len() + removals.len()).max(if emptied.is_some() { ones } else { 0 });
         let capacity = row.capacity.min(listed);
-        let mut best = Self { totals: vec![0.0; capacity + 1], ways: vec![(0, 0); capacity + 1] };
+        let mut best = Self::none(capacity);
         let mut removed = 0.0;
         for r in 0..=removals.len().min(capacity) {
             if r > 0 {
@@ -49,18 +54,25 @@ impl RowGains {
                 }
             }
         }
-        if let Some(gain) = emptied.filter(|_| ones <= capacity) {
-            best.offer(ones, gain, (0, ones as u32));
-        }
-        for k in 1..=capacity {
-            if best.totals[k] < best.totals[k - 1] {
-                (best.totals[k], best.ways[k]) = (best.totals[k - 1], best.ways[k - 1]);
-            }
-        }
+        best.settle(emptied.map(|gain| (ones, gain)));
         best
     }
 
-    fn offer(&mut self, flips: usize, total: f64, way: (u32, u32)) {
+    /// Offers what a row gains to lose all of its ones, and has more flips gain no less than fewer.
+    pub(crate) fn settle(&mut self, emptied: Option<(usize, f64)>) {
+        if let Some((ones, gain)) = emptied.filter(|(ones, _)| *ones < self.totals.len()) {
+            self.offer(ones, gain, (0, ones as u32));
+        }
+        for k in 1..self.totals.len() {
+            if self.totals[k] < self.totals[k - 1] {
+                (self.totals[k], self.ways[k]) = (self.totals[k - 1], self.ways[k - 1]);
+            }
+        }
+    }
+
+    /// Offers what so many flips gain, and how many of them are additions and removals.
+    #[inline]
+    pub(crate) fn offer(&mut self, flips: usize, total: f64, way: (u32, u32)) {
         // What is not a number counts as much as anything.
         let total = if total.is_nan() { f64::INFINITY } else { total };
         if total > self.totals[flips] {

@@ -72,10 +72,16 @@ impl Unit {
         (1.0 - activation.slope()) * self.share * (1.0 - self.threshold / reach).max(0.0)
     }
 
+    /// How far a flip that moves it within `[lower, upper]` moves it towards 0 and beyond.
+    #[inline]
+    pub(super) fn towards(self, lower: f64, upper: f64) -> f64 {
+        if self.on { -lower } else { upper }
+    }
+
     /// The excess of a flip that moves it within `[lower, upper]`, for an activation of slope 0 below 0.
     #[inline]
     pub(super) fn excess(self, lower: f64, upper: f64) -> f64 {
-        self.share * relu(if self.on { -lower } else { upper } - self.threshold)
+        self.share * relu(self.towards(lower, upper) - self.threshold)
     }
 }
 

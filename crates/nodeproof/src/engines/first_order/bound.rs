@@ -1,13 +1,15 @@
 //! The bound over all sets of flips around a base point, and the flips that attain it (Lemmas 39 and 40 of `docs/maths.md`).
 
 use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
 
 use super::base::Base;
 use super::bounded::{Bounded, select};
 use super::cones::Cones;
 use super::linearisation::Linearisation;
 use super::lines::Lines;
-use super::rows::{self, ALL, Needs, Rest, Rows};
+use super::listing::{Listing, Needs, Rest, Scores};
+use super::rows::{ALL, KEPT, Rows};
 use super::screening::{Above, Screening};
 use super::target::Target;
 use super::{LOWER, RAISE};
@@ -103,7 +105,12 @@ impl Bounding {
         let largest = self.screening.largest(target, base);
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * LOWER);
-        let first = share.max(if least > 0.0 { least } else { 0.5 * largest });
+        let is_bits = target.shared.network.graph().kind().is_bits();
+        let first = match share {
+            // Bounds of all gains are far from these where attributes are no plain bits, and above the share no bound is positive.
+            share if share > 0.0 && !is_bits => share,
+            share => share.max(if least > 0.0 { least } else { 0.5 * largest }),
+        };
         let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
         if threshold.is_nan() || threshold <= 0.0 {
             // Nothing moves anything, or numbers are too small to tell.
@@ -214,9 +221,8 @@ impl Bounding {
         self.linear.compute(at, lines);
         let (constant, error) = (self.linear.constant, self.linear.error);
         let mut bounded = Bounded { value: constant, error, constant, filled: base.left, ..Bounded::default() };
-        match self.gains(target, base, listed.iter().copied(), patience) {
-            Ok(gains) => bounded.gains = gains,
-            Err(obstacle) => return bounded.unknown(Some(obstacle)),
+        if let Err(obstacle) = self.set_gains(target, base, listed.iter().copied(), &mut bounded, patience) {
+            return bounded.unknown(Some(obstacle));
         }
         bounded.freed = self.freed(target, base);
         if let Some(rows) = &base.rows {
@@ -238,8 +244,8 @@ impl Bounding {
         bounded: &mut Bounded,
         patience: &Patience,
     ) -> Result<(), Obstacle> {
-        if base.rows.is_some() {
-            return self.largest_of_rows(target, base, above, threshold, bounded, patience);
+        if let Some(rows) = &base.rows {
+            return self.largest_of_rows((target, base, rows), above, threshold, bounded, patience);
         }
         let mut listed = above.flips;
         listed.iter_mut().filter(|(bound, _)| bound.is_nan()).for_each(|(bound, _)| *bound = f64::INFINITY);
@@ -267,41 +273,50 @@ impl Bounding {
     /// changes the bound.
     fn largest_of_rows(
         &mut self,
-        target: &Target,
-        base: &Base,
+        (target, base, rows): (&Target, &Base, &Rows),
         above: Above,
         threshold: f64,
         bounded: &mut Bounded,
         patience: &Patience,
     ) -> Result<(), Obstacle> {
         bounded.gains.clear();
+        let mut scores = Scores::default();
+        bounded.scores = Rc::default();
         (bounded.asked, bounded.threshold) = (threshold, threshold);
         self.take_over(target, base, above, threshold, bounded);
+        let mut listing = Listing::new(target, base, rows, bounded);
+        let mut known: HashSet<SlicedFlip> = HashSet::new();
         loop {
             if let Some(obstacle) = patience.obstacle(self.cones.bytes() + bounded.rest.bytes()) {
                 return Err(obstacle);
             }
-            select(target, base, bounded, threshold);
-            let known: HashSet<SlicedFlip> = bounded.gains.iter().map(|&(_, flip)| flip).collect();
-            let unknown: HashSet<SlicedFlip> =
-                bounded.selected.iter().copied().filter(|flip| !known.contains(flip)).collect();
+            listing.select(target, base, rows, &scores, bounded);
+            let moved = bounded.moved().filter(|flip| flip.1 != ALL).chain(bounded.selected.iter().copied());
+            let mut unknown: Vec<SlicedFlip> = moved.filter(|&flip| known.insert(flip)).collect();
             if unknown.is_empty() || bounded.is_positive() {
-                return Ok(());
+                break;
             }
-            bounded.rest.additions.retain(|(_, flip)| !unknown.contains(flip));
-            bounded.rest.removals.retain(|(_, flip)| !unknown.contains(flip));
-            let mut next: Vec<SlicedFlip> = unknown.into_iter().collect();
-            next.sort_unstable();
-            bounded.gains.extend(self.gains(target, base, next.into_iter(), patience)?);
-            sort_falling(&mut bounded.gains);
+            unknown.sort_unstable();
+            for &flip in &unknown {
+                let gain = self.score(target, base, rows, flip, &mut scores);
+                bounded.gains.extend((flip.1 < KEPT).then_some((gain, flip)));
+            }
+            listing.learn(&unknown, &scores);
         }
+        let Rest { additions, removals, kept, .. } = &mut bounded.rest;
+        for flips in [additions, removals, kept] {
+            flips.retain(|(_, flip)| scores.of(*flip).is_none());
+        }
+        bounded.scores = Rc::new(scores);
+        sort_falling(&mut bounded.gains);
+        Ok(())
     }
 
     /// Has a bound know what screening says of flips, and what rows gain that lose all of their ones.
     fn take_over(&mut self, target: &Target, base: &Base, above: Above, others: f64, bounded: &mut Bounded) {
-        let Above { flips: additions, removals, floors, emptied } = above;
+        let Above { flips: additions, removals, kept, floors, emptied } = above;
         bounded.emptied = self.emptied(target, base, emptied.into_iter());
-        bounded.rest = Rest { additions, removals, floors, others };
+        bounded.rest = Rest { additions, removals, kept, floors, others };
     }
 
     /// `bounded` with every flip that a counterexample may have listed, where the ones of rows are divided by their number; `None` if these
@@ -315,24 +330,24 @@ impl Bounding {
         patience: &Patience,
     ) -> Result<Option<Bounded>, Obstacle> {
         let (threshold, mut all) = (bounded.needed() * LOWER, bounded.clone());
-        let mut known = rows::needs(target, base, rows, bounded);
+        let mut known = Listing::new(target, base, rows, bounded).needs(base, bounded);
         for _ in 0..LOOKS {
             let floor = |position: u32| {
                 let before = bounded.rest.floors.get(&position).copied().unwrap_or(f64::INFINITY);
-                let floor = known.get(&position).map_or(f64::INFINITY, |needs: &Needs| needs.addition).min(before);
+                let floor = known.get(&position).map_or(f64::INFINITY, Needs::addition).min(before);
                 floor.is_finite().then_some(floor)
             };
             let mut above = self.screening.above_floors(target, base, &self.linear, (threshold, &floor), patience)?;
             above.exclude(target, base, excluded);
             all.gains.clear();
             self.take_over(target, base, above, threshold, &mut all);
-            let needs = rows::needs(target, base, rows, &all);
+            let needs = Listing::new(target, base, rows, &all).needs(base, &all);
             let is_listed =
-                |(position, floor): (&u32, &f64)| needs.get(position).is_none_or(|of| of.addition >= *floor);
+                |(position, floor): (&u32, &f64)| needs.get(position).is_none_or(|of| of.addition() >= *floor);
             if all.rest.floors.iter().all(is_listed) {
                 let Rest { additions, removals, .. } = std::mem::take(&mut all.rest);
                 let is_met = |&(score, flip): &(f64, SlicedFlip), adds: bool| {
-                    needs.get(&flip.0).is_none_or(|of| of.is_met(score, adds)).then_some(flip)
+                    needs.get(&flip.0).is_none_or(|of| of.is_met_by(score, adds)).then_some(flip)
                 };
                 let added = additions.iter().filter_map(|flip| is_met(flip, true));
                 let removed = removals.iter().filter_map(|flip| is_met(flip, false));
@@ -340,7 +355,7 @@ impl Bounding {
                 if flips.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
                     return Ok(None);
                 }
-                all.gains = self.gains(target, base, flips.into_iter(), patience)?;
+                self.set_gains(target, base, flips.into_iter(), &mut all, patience)?;
                 (all.threshold, all.asked, all.is_complete) = (threshold, threshold, true);
                 select(target, base, &mut all, 0.0);
                 return Ok(Some(all));
@@ -348,6 +363,96 @@ impl Bounding {
             known = needs;
         }
         Ok(None)
+    }
+
+    /// Has a bound know the gains of flips, and where the ones of rows are divided by their number, their scores.
+    pub(super) fn set_gains(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        listed: impl ExactSizeIterator<Item = SlicedFlip>,
+        bounded: &mut Bounded,
+        patience: &Patience,
+    ) -> Result<(), Obstacle> {
+        let Some(rows) = &base.rows else {
+            bounded.gains = self.gains(target, base, listed, patience)?;
+            return Ok(());
+        };
+        let mut scores = Scores::default();
+        bounded.gains.clear();
+        let bytes = listed.len() * size_of::<(f64, SlicedFlip)>();
+        for flip in listed {
+            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + scores.bytes() + bytes) {
+                return Err(obstacle);
+            }
+            bounded.gains.push((self.score(target, base, rows, flip, &mut scores), flip));
+        }
+        for position in rows.halved_by(target, base, &bounded.gains) {
+            for flip in rows.kept(target, base, position) {
+                self.score(target, base, rows, flip, &mut scores);
+            }
+        }
+        sort_falling(&mut bounded.gains);
+        bounded.scores = Rc::new(scores);
+        Ok(())
+    }
+
+    /// The gain of a flip where its row is left with as few ones as can be. What it scores then, and otherwise, is added to `scores`: with one
+    /// hidden layer, of whose units it moves u by `V_u / m'`,
+    ///
+    /// ```text
+    /// m' g(1 / m') = −σ w_n · (W_d − μ_n) + Σ_u (1 − β) |α_u| ς_u relu(V_u − θ_u m'),
+    /// ```
+    ///
+    /// and with more, at most what it scores with the fewest. Ones that are left, of m, have `θ_u max(m', m − m')` in place of `θ_u m'`.
+    fn score(&mut self, target: &Target, base: &Base, rows: &Rows, flip: SlicedFlip, scores: &mut Scores) -> f64 {
+        let fewest = rows.fewest_with(target, base, flip);
+        let possible = rows.possible(base, flip.0);
+        if target.hidden() != 1 {
+            let gain = self.gain(target, base, flip);
+            scores.push(flip, possible.map(|_| gain * fewest));
+            return gain;
+        }
+        let (least, most) = possible.into_inner();
+        let linear = self.linear.linear_gain(target, base, flip) * fewest;
+        let rest = 1.0 - target.shared.network.layers()[0].activation().slope();
+        if flip.1 >= KEPT {
+            let ones = rows.ones(flip.0);
+            let (against, moves) = (&self.linear.against, self.cones.moves(target, base, flip));
+            let score = |left: usize| {
+                let times = left.max(ones.saturating_sub(left)) as f64;
+                let excess = moves.iter().map(|&(unit, (lower, upper))| {
+                    let of = &base.units[0].values()[unit as usize];
+                    let beyond = of.towards(lower, upper) * fewest - of.threshold * times;
+                    against[unit as usize] * of.share * if beyond < 0.0 { 0.0 } else { beyond }
+                });
+                linear + rest * excess.sum::<f64>()
+            };
+            scores.push(flip, (least..=most).map(score));
+            return 0.0;
+        }
+        // Sums over the units that are beyond their threshold up to each number of ones, and no further.
+        let mut bends = vec![(0.0, 0.0); most + 1 - least];
+        for &(unit, (lower, upper)) in self.cones.moves(target, base, flip) {
+            let of = &base.units[0].values()[unit as usize];
+            let (weight, by) =
+                (rest * self.linear.against[unit as usize] * of.share, of.towards(lower, upper) * fewest);
+            let last = (by / of.threshold).min(most as f64);
+            // Nothing is sure of what is not a number.
+            if weight == 0.0 || last < least as f64 || by <= 0.0 {
+                continue;
+            }
+            let bend = &mut bends[last as usize - least];
+            *bend = (bend.0 + weight * by, bend.1 + weight * of.threshold);
+        }
+        let mut sums = (0.0, 0.0);
+        for (place, bend) in bends.iter_mut().enumerate().rev() {
+            sums = (sums.0 + bend.0, sums.1 + bend.1);
+            bend.0 = linear + sums.0 - sums.1 * (least + place) as f64;
+        }
+        scores.push(flip, bends.iter().map(|bend| bend.0));
+        let gain = bends[fewest as usize - least].0 / fewest;
+        if gain.is_nan() { f64::INFINITY } else { gain }
     }
 
     /// The gains of flips, the largest first.
@@ -395,9 +500,10 @@ impl Bounding {
     }
 
     /// `base` with the shares of units that suit the selected flips best; what is known of its flips is forgotten.
-    pub(super) fn tuned(&mut self, target: &Target, base: &Base, selected: &[SlicedFlip]) -> Base {
+    pub(super) fn tuned(&mut self, target: &Target, base: &Base, bounded: &Bounded) -> Base {
+        let selected = bounded.moves(target, base);
         let mut moves: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for &flip in selected {
+        for &(flip, _) in &selected {
             for &(unit, _) in self.cones.of(target, base, flip) {
                 if self.linear.against[unit as usize] > 0.0 {
                     moves.entry(unit).or_default();
@@ -405,11 +511,11 @@ impl Bounding {
             }
         }
         let keep_moves = self.cones.keep_moves;
-        for &flip in selected {
+        for &(flip, part) in &selected {
             for &(unit, (lower, upper)) in self.cones.moves(target, base, flip) {
                 if let Some(moves) = moves.get_mut(&unit) {
                     let (layer, at) = target.unit(unit);
-                    moves.push(if base.units[layer].values()[at].on { -lower } else { upper });
+                    moves.push(part * base.units[layer].values()[at].towards(lower, upper));
                 }
             }
         }

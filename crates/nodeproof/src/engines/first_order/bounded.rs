@@ -1,9 +1,10 @@
 //! A bound over sets of flips, and what it says about the flips of a counterexample (Lemmas 22 and 42 of `docs/maths.md`).
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::base::Base;
-use super::rows::{self, Rest};
+use super::listing::{Listing, Rest, Scores};
 use super::subproblem::Possible;
 use super::target::Target;
 use crate::certificate::Obstacle;
@@ -23,6 +24,8 @@ pub(super) struct Bounded {
     pub(super) asked: f64,
     /// The flips that attain the bound; perhaps fewer than are left.
     pub(super) selected: Vec<SlicedFlip>,
+    /// Where the ones of rows are divided by their number, the moves that stand for them, and how many ones are left then.
+    pub(super) moves: Vec<(SlicedFlip, usize)>,
     /// The gain of the last of the flips that are left.
     pub(super) last: f64,
     /// How many of the flips that are left are none of those that are listed.
@@ -31,7 +34,8 @@ pub(super) struct Bounded {
     pub(super) freed: Vec<(f64, SlicedFlip)>,
     /// Rows that can lose all of their ones, where these are divided by their number, and what that gains.
     pub(super) emptied: Vec<(u32, f64)>,
-    /// There, too, what is known of flips that have no gain yet.
+    /// There, too, what moves score, and what is known of those of which that is not.
+    pub(super) scores: Rc<Scores>,
     pub(super) rest: Rest,
     /// Whether all flips that a counterexample may have are among these, where the threshold does not tell.
     pub(super) is_complete: bool,
@@ -50,12 +54,17 @@ impl Bounded {
         if base.rows.is_some() { self.is_complete } else { self.threshold < self.needed() }
     }
 
+    /// Whether the gains of all selected flips were computed.
+    pub(super) fn knows_selected(&self) -> bool {
+        self.selected.iter().all(|flip| self.gains.iter().any(|(_, known)| known == flip))
+    }
+
     /// Drops flips that no counterexample has, and tells which flips all of them have (Lemma 22); nothing but listed flips matters.
     pub(super) fn reduce(&mut self, target: &Target, base: &Base, possible: &mut Possible) -> Vec<SlicedFlip> {
         let lists_all = matches!(possible, Possible::These(_));
         let needed = match &base.rows {
             None => self.reduce_flips(base, lists_all, target.shared.network.graph().values().is_some()),
-            Some(rows) => rows::reduce(target, base, rows, self, lists_all),
+            Some(rows) => Listing::reduce(target, base, rows, self, lists_all),
         };
         if let Possible::These(flips) = possible {
             self.threshold = f64::NEG_INFINITY;
@@ -106,6 +115,34 @@ impl Bounded {
         }
     }
 
+    /// The moves of the selected flips, and which part of each is made: where rows are divided by the number of their ones, that of what it
+    /// does with the fewest.
+    pub(super) fn moves(&self, target: &Target, base: &Base) -> Vec<(SlicedFlip, f64)> {
+        let Some(rows) = &base.rows else { return self.selected.iter().map(|&flip| (flip, 1.0)).collect() };
+        let part = |flip: SlicedFlip, left: usize| match left {
+            0 => 1.0,
+            left => rows.fewest_with(target, base, flip) / left as f64,
+        };
+        self.moves.iter().map(|&(flip, left)| (flip, part(flip, left))).collect()
+    }
+
+    /// Selects nothing, for now.
+    pub(super) fn clear_selection(&mut self) {
+        self.selected.clear();
+        self.moves.clear();
+    }
+
+    /// Selects flips of a row that leave it with so many ones, and the moves that stand for them.
+    pub(super) fn select_moves(&mut self, flips: &[SlicedFlip], moves: &[SlicedFlip], left: usize) {
+        self.selected.extend(flips);
+        self.moves.extend(moves.iter().map(|&flip| (flip, left)));
+    }
+
+    /// The moves that stand for the selected flips.
+    pub(super) fn moved(&self) -> impl Iterator<Item = SlicedFlip> + '_ {
+        self.moves.iter().map(|&(flip, _)| flip)
+    }
+
     /// What the margin is at least, whatever rounding did.
     pub(super) fn lower(&self) -> f64 {
         self.value - 1.01 * self.error.abs()
@@ -126,7 +163,10 @@ impl Bounded {
 pub(super) fn select(target: &Target, base: &Base, bounded: &mut Bounded, threshold: f64) {
     match &base.rows {
         None => select_flips(base, bounded, threshold, target.shared.network.graph().values().is_some()),
-        Some(rows) => rows::select(target, base, rows, bounded),
+        Some(rows) => {
+            let (listing, scores) = (Listing::new(target, base, rows, bounded), Rc::clone(&bounded.scores));
+            listing.select(target, base, rows, &scores, bounded);
+        }
     }
 }
 

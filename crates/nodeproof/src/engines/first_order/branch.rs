@@ -84,7 +84,7 @@ impl Search<'_, '_, '_, '_> {
             }
             let before = bounded.gains.len();
             let needed = bounded.reduce(self.target, &base, &mut of.possible);
-            if bounded.gains.is_empty() && base.freed.is_empty() {
+            if base.freed.is_empty() && matches!(&of.possible, Possible::These(flips) if flips.is_empty()) {
                 return Step::Ends(Outcome::Closed);
             }
             if !needed.is_empty() {
@@ -118,7 +118,7 @@ impl Search<'_, '_, '_, '_> {
 
     /// Lists all flips that a counterexample may have, if that can be told, or nothing else is left to do.
     fn list(&mut self, of: &mut Subproblem, bounded: &mut Bounded) -> Option<Outcome> {
-        if matches!(of.possible, Possible::AllBut(..)) && bounded.filled > 0 {
+        if matches!(of.possible, Possible::AllBut(..)) && (bounded.filled > 0 || !bounded.knows_selected()) {
             *bounded = self.bound(of);
             if let Some(outcome) = self.settled(bounded) {
                 return Some(outcome);
@@ -158,7 +158,7 @@ impl Search<'_, '_, '_, '_> {
             Err(obstacle) => return Some(Outcome::Open(obstacle)),
         }
         let narrowed = Base::clone(&of.base).narrowed(self.target, &of.lines);
-        of.base = Rc::new(self.bounding.tuned(self.target, &narrowed, &bounded.selected));
+        of.base = Rc::new(self.bounding.tuned(self.target, &narrowed, bounded));
         self.around = Some(Rc::clone(&of.base));
         *bounded = self.bound(of);
         self.settled(bounded)
@@ -223,7 +223,7 @@ impl Search<'_, '_, '_, '_> {
     /// The better halves by the sign of one of some units, and what they are worth.
     fn by_sign(&mut self, of: &Subproblem, bounded: &Bounded, tried: usize) -> Result<Option<Halves>, Obstacle> {
         let mut best: Option<Halves> = None;
-        for unit in self.bounding.widest_gaps(self.target, &of.base, &of.lines, &bounded.selected, tried) {
+        for unit in self.bounding.widest_gaps(self.target, &of.base, &of.lines, bounded, tried) {
             let halves = [true, false].map(|on| {
                 let mut half = of.with_sign(unit, on);
                 let bounded = self.bound(&mut half);

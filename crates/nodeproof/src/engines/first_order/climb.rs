@@ -38,7 +38,7 @@ impl Bounding {
         self.linear.compute(at, Some(&lines));
         let mut pace = 1.0;
         for _ in 0..self.tuning.steps {
-            let Some(direction) = self.direction(target, base, &lines, &now.selected) else { break };
+            let Some(direction) = self.direction(target, base, &lines, &now) else { break };
             let squares: f64 = direction.iter().flat_map(|direction| direction.values()).map(|d| d * d).sum();
             let step = pace * (goal - now.value) / squares;
             if !(step > 0.0 && step.is_finite()) {
@@ -61,8 +61,9 @@ impl Bounding {
             self.linear.compute(at, Some(&lines));
             now.constant = self.linear.constant;
             now.error = self.linear.error;
-            let Ok(gains) = self.gains(target, base, listed.iter().copied(), patience) else { break };
-            now.gains = gains;
+            if self.set_gains(target, base, listed.iter().copied(), &mut now, patience).is_err() {
+                break;
+            }
             now.freed = self.freed(target, base);
             now.emptied = self.emptied(target, base, bounded.emptied.iter().map(|row| row.0));
             select(target, base, &mut now, threshold);
@@ -80,16 +81,10 @@ impl Bounding {
 
     /// The derivative of the bound by the lines: α times what they change of the activations of the relaxed network under the
     /// selected flips.
-    fn direction(
-        &mut self,
-        target: &Target,
-        base: &Base,
-        lines: &Lines,
-        selected: &[SlicedFlip],
-    ) -> Option<Vec<Matrix>> {
+    fn direction(&mut self, target: &Target, base: &Base, lines: &Lines, bounded: &Bounded) -> Option<Vec<Matrix>> {
         let zeros = |z: &Matrix| Matrix::zeros(z.rows(), z.columns());
         let mut direction: Vec<Matrix> = base.z[..target.hidden()].iter().map(zeros).collect();
-        self.relax(target, base, lines, selected, |layer, unit| {
+        self.relax(target, base, lines, bounded, |layer, unit| {
             direction[layer].values_mut()[unit.at] = unit.derivative();
         });
         let any = direction.iter().flat_map(|direction| direction.values()).any(|&d| d != 0.0);
@@ -103,11 +98,11 @@ impl Bounding {
         target: &Target,
         base: &Base,
         lines: &Lines,
-        selected: &[SlicedFlip],
+        bounded: &Bounded,
         count: usize,
     ) -> Vec<(usize, usize)> {
         let mut gaps: Vec<(f64, (usize, usize))> = Vec::new();
-        self.relax(target, base, lines, selected, |layer, unit| {
+        self.relax(target, base, lines, bounded, |layer, unit| {
             let gap = unit.gap();
             if gap > 0.0 {
                 gaps.push((gap, (layer, unit.at)));
@@ -118,19 +113,39 @@ impl Bounding {
         gaps.into_iter().map(|(_, unit)| unit).collect()
     }
 
+    /// The excess of a flip that is made in part, unit by unit: exactly with one hidden layer, and otherwise at most that part of the whole.
+    fn each_excess(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        flip: SlicedFlip,
+        part: f64,
+        mut visit: impl FnMut(u32, f64),
+    ) {
+        if part == 1.0 || target.hidden() != 1 {
+            self.cones.of(target, base, flip).iter().for_each(|&(unit, excess)| visit(unit, part * excess));
+            return;
+        }
+        let rest = 1.0 - target.shared.network.layers()[0].activation().slope();
+        for &(unit, (lower, upper)) in self.cones.moves(target, base, flip) {
+            visit(unit, rest * base.units[0].values()[unit as usize].excess(part * lower, part * upper));
+        }
+    }
+
     /// Carries the selected flips through the relaxed network; `visit` hears of each unit with an activation, layer by layer.
     fn relax(
         &mut self,
         target: &Target,
         base: &Base,
         lines: &Lines,
-        selected: &[SlicedFlip],
+        bounded: &Bounded,
         mut visit: impl FnMut(usize, Moved),
     ) {
         let network = target.shared.network;
         let mut excess = vec![0.0; self.linear.against.len()];
-        for &flip in selected {
-            self.cones.of(target, base, flip).iter().for_each(|&(unit, e)| excess[unit as usize] += e);
+        let moves = bounded.moves(target, base);
+        for &(flip, part) in &moves {
+            self.each_excess(target, base, flip, part, |unit, by| excess[unit as usize] += by);
         }
         self.changes.clear();
         let mut buffer = Vec::new();
@@ -154,8 +169,9 @@ impl Bounding {
                 .collect();
             let units = network.layers()[layer].units();
             forward::layer_into::<Values>(rows, &vec![0.0; units], &links, &mut self.sums, &mut change);
-            for &flip in selected {
-                let effect = target.effect(base, flip, &mut buffer);
+            for &(flip, part) in &moves {
+                let mut effect = target.effect(base, flip, &mut buffer);
+                effect.factor *= part;
                 target.each_reader(layer, &effect, |m, p, weight| add_scaled(change.row_mut(m as usize), p, weight));
             }
             let activation = network.layers()[layer].activation();

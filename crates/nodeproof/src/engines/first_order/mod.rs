@@ -14,6 +14,7 @@ mod derivative;
 mod exchange;
 mod linearisation;
 mod lines;
+mod listing;
 mod reach;
 mod rows;
 mod screening;

@@ -26,7 +26,7 @@ use crate::ids::AttributeId;
 use crate::kernels::{Loops, vectorised_loops};
 use crate::model::{Activation, Source};
 use crate::search::SAFE_SQUARE;
-use crate::slice::{DOWN, SlicedFlip};
+use crate::slice::{DOWN, SlicedFlip, attribute_of};
 
 /// Upper bounds of the gains of all flips around a base point.
 #[derive(Default)]
@@ -133,7 +133,7 @@ impl Screening {
         (threshold, floor): (f64, &dyn Fn(u32) -> Option<f64>),
         patience: &Patience,
     ) -> Result<Above, Obstacle> {
-        let (mut listed, mut removals) = (Vec::new(), Vec::new());
+        let (mut listed, mut removals, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut floors, mut emptied) = (BTreeMap::new(), Vec::new());
         let (limits, network) = (target.shared.limits, target.shared.network);
         let (weight, attributes) = (network.attribute_weight(), network.graph().attributes());
@@ -159,7 +159,7 @@ impl Screening {
                 let row = NormalisedRow { target, base, rows, position: position as u32, own, query: (h, k, norm) };
                 let usual = || threshold * (rows.ones(position as u32) + 1) as f64;
                 let floor = floor(position as u32).unwrap_or_else(usual);
-                row.list(floor, &mut bounds, [&mut listed, &mut removals]);
+                row.list(floor, &mut bounds, [&mut listed, &mut removals, &mut kept]);
                 floors.insert(position as u32, floor);
                 emptied.extend(rows.can_be_emptied(target, base, position as u32).then_some(position as u32));
                 continue;
@@ -198,7 +198,7 @@ impl Screening {
                 }
             }
         }
-        Ok(Above { flips: listed, removals, floors, emptied })
+        Ok(Above { flips: listed, removals, kept, floors, emptied })
     }
 }
 
@@ -206,8 +206,9 @@ impl Screening {
 pub(super) struct Above {
     /// With the bounds that say so: of gains, or where the ones of rows are divided by their number, of scores.
     pub(super) flips: Vec<(f64, SlicedFlip)>,
-    /// There, removals of rows with such flips, likewise.
+    /// There, removals of rows with such flips, likewise, and moves of the ones that are left where these can be fewer.
     pub(super) removals: Vec<(f64, SlicedFlip)>,
+    pub(super) kept: Vec<(f64, SlicedFlip)>,
     /// There, additions that are not listed score at most this.
     pub(super) floors: BTreeMap<u32, f64>,
     /// Rows with such flips that can lose all of their ones, where these are divided by their number.
@@ -256,8 +257,8 @@ struct NormalisedRow<'r> {
 
 impl NormalisedRow<'_> {
     /// Lists all removals, and the additions that may score more than `floor`, with the bounds that say so.
-    fn list(&self, floor: f64, bounds: &mut Vec<f64>, listed: [&mut Vec<(f64, SlicedFlip)>; 2]) {
-        let [additions, removals] = listed;
+    fn list(&self, floor: f64, bounds: &mut Vec<f64>, listed: [&mut Vec<(f64, SlicedFlip)>; 3]) {
+        let [additions, removals, kept] = listed;
         // What is not a number bounds nothing.
         let bound = |score: f64| if score.is_nan() { f64::INFINITY } else { score };
         let Self { target, base, rows, position, own, query: (h, k, norm) } = *self;
@@ -279,6 +280,12 @@ impl NormalisedRow<'_> {
             for d in rows.own(target, base, position).filter(|&d| limits.flippable(AttributeId(d))) {
                 let (of_own, size) = products(weight.row(d as usize), h, k);
                 removals.push((bound(size - of_own + (magnitude + product)), (position, d)));
+            }
+        }
+        if rows.can_be_halved(base, position) {
+            for flip in rows.kept(target, base, position) {
+                let (of_own, size) = products(weight.row(attribute_of(flip)), h, k);
+                kept.push((bound(size + of_own + (magnitude - product)), flip));
             }
         }
     }

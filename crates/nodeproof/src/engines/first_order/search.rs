@@ -206,7 +206,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         }
         // The class's own base point: what is known of its flips is forgotten again at the end.
         self.bounding.linear.compute(At { target: self.target, base, pair }, lines.as_ref());
-        let base = self.bounding.tuned(self.target, base, &bounded.selected);
+        let base = self.bounding.tuned(self.target, base, &bounded);
         bounded = self.screened(&base, pair, lines.as_ref(), &[], None);
         if !self.ends(&mut root, &bounded) {
             let from = lines.clone().unwrap_or_else(|| tangents(&base));

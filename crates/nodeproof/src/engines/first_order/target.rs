@@ -140,9 +140,9 @@ impl<'t> Target<'t> {
             buffer.extend(rows.mean(self, position));
             return Effect { position, factor: -1.0, weights: buffer };
         }
-        let sign = self.shared.change(self.slice, flip);
-        buffer.extend(weight.row(d as usize).iter().zip(rows.mean(self, position)).map(|(w, mean)| w - mean));
-        Effect { position, factor: sign / rows.fewest(base, position, sign > 0.0), weights: buffer }
+        let sign = if d >= rows::KEPT { 1.0 } else { self.shared.change(self.slice, flip) };
+        buffer.extend(weight.row(attribute_of(flip)).iter().zip(rows.mean(self, position)).map(|(w, mean)| w - mean));
+        Effect { position, factor: sign / rows.fewest_with(self, base, flip), weights: buffer }
     }
 
     /// Calls `visit` with each node of a layer that reads what a flip does, the factor by which it does, and the weights.

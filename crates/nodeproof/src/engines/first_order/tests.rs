@@ -18,6 +18,7 @@ use super::screening::Screening;
 use super::search::{Outcome, Search};
 use super::subproblem::Subproblem;
 use super::target::Target;
+use crate::attributes::AttributeKind;
 use crate::budget::{Budget, LocalBudget};
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
@@ -112,10 +113,16 @@ fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model, Budget) {
 }
 
 /// Calls `check` with some targets of random problems.
-fn each_target(count: u64, mut check: impl FnMut(&Shard, &Slice, &mut ChaCha8Rng)) {
+fn each_target(count: u64, check: impl FnMut(&Shard, &Slice, &mut ChaCha8Rng)) {
+    each_target_of(AttributeKind::Bits, count, check);
+}
+
+/// The same with attributes of another kind.
+fn each_target_of(kind: AttributeKind, count: u64, mut check: impl FnMut(&Shard, &Slice, &mut ChaCha8Rng)) {
     for i in 0..count {
         let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(i));
         let (graph, model, budget) = random_problem(&mut random);
+        let (graph, model) = (graph.with_kind(kind), model.with_kind(kind));
         let network = Network::new(&graph, &model).unwrap();
         let limits = budget.limits(&graph).unwrap();
         let nodes: Vec<NodeId> = graph.node_ids().collect();
@@ -270,6 +277,16 @@ fn gains_bound_the_margin_of_every_set() {
 /// if there is one. Where few sets are left, it branches on flips alone.
 #[test]
 fn branching_decides_every_target() {
+    branching_decides(AttributeKind::Bits, 150);
+}
+
+/// The same where the ones of rows are divided by their number (Lemmas 45 to 48).
+#[test]
+fn branching_decides_every_target_on_normalised_rows() {
+    branching_decides(AttributeKind::NormalisedRows, 600);
+}
+
+fn branching_decides(kind: AttributeKind, count: u64) {
     let tunings = [
         Tuning { steps: 0, many: (0, 0), signs: 0 },
         Tuning { steps: 0, many: (0, 0), signs: 3 },
@@ -278,7 +295,7 @@ fn branching_decides_every_target() {
         Tuning::default(),
     ];
     let (mut found, mut closed, mut branches, mut few) = (0, 0, 0, 0);
-    each_target(150, |shared, slice, _| {
+    each_target_of(kind, count, |shared, slice, _| {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         let pair = (y, ClassId(1 - y.0));
