@@ -19,6 +19,8 @@ pub(crate) struct NormalisedRows<'a> {
     pub(crate) means: &'a Matrix,
     /// At least the norm of the weights of every attribute.
     pub(crate) longest: f64,
+    /// Attributes that may be added; if not all of them, the best may be missing.
+    pub(crate) added: &'a [u32],
 }
 
 /// The flips of a row that may be of use, by falling scores.
@@ -83,7 +85,7 @@ impl NormalisedRows<'_> {
         let mut additions = Selection::new(most);
         if limits.additions() {
             let floor = least * fewest;
-            for d in (0..weight.rows() as u32).filter(|&d| limits.flippable(AttributeId(d))) {
+            for &d in self.added.iter().filter(|&&d| limits.flippable(AttributeId(d))) {
                 let score = score(d);
                 if score > floor && score > additions.threshold() && own.binary_search(&d).is_err() {
                     additions.offer(score, (position, d));

@@ -18,9 +18,17 @@ pub(super) fn moves(problem: &Problem, means: &Matrix, unit: usize) -> UnitMoves
         .map(|(term, weights)| Column::new(problem, weights.row(unit), means, term.columns.start + unit))
         .collect();
     let known = terms.iter().map(|_| [(); 2].map(|()| Vec::new())).collect();
+    let number = unit;
     let mut unit = Unit { problem, known, terms, totals: Vec::new() };
     let mut moves = UnitMoves::default();
     for place in 0..problem.neighbourhoods.len() {
+        if problem.asked.only_signs_matter {
+            let (z, most) = (problem.asked.clean.get(place, number), unit.at_most(place));
+            if z.abs() > most {
+                moves.push(most, most);
+                continue;
+            }
+        }
         let [up, down] = [1.0, -1.0].map(|way| unit.most(place, way));
         moves.push(up, down);
     }
@@ -37,6 +45,22 @@ struct Unit<'a> {
 }
 
 impl Unit<'_> {
+    /// A number that is no less than what admissible sets move the unit by at a node of its level: as many flips as there may be, each of what the
+    /// largest difference of weights and μ does with the fewest ones.
+    fn at_most(&self, place: usize) -> f64 {
+        let Self { problem, terms, .. } = self;
+        let (mut flips, mut largest) = (0, 0.0f64);
+        for entry in problem.neighbourhoods.range(place) {
+            let (n, factors) = (problem.neighbourhoods.places[entry] as usize, problem.neighbourhoods.factors(entry));
+            flips += problem.capacities[n];
+            let widest: f64 = factors.iter().zip(terms).map(|(p, term)| p.abs() * term.widest(n)).sum();
+            let fewest = problem.attributes(n).len().saturating_sub(problem.capacities[n]).max(1);
+            largest = largest.max(widest / fewest as f64);
+        }
+        // Rounding is far below the difference.
+        flips.min(problem.asked.limits.global()) as f64 * largest * (1.0 + 1e-9)
+    }
+
     /// The most that admissible sets move the unit at a node of its level, up (1) or down (−1).
     fn most(&mut self, place: usize, way: f64) -> f64 {
         let Self { problem, terms, known, totals } = self;
@@ -74,6 +98,8 @@ struct Column<'a> {
     falling: Vec<u32>,
     /// μ of the unit for each node of level 0.
     means: Vec<f64>,
+    /// The smallest and the largest weight.
+    ends: (f64, f64),
 }
 
 impl<'a> Column<'a> {
@@ -84,7 +110,15 @@ impl<'a> Column<'a> {
             falling.clear();
         }
         falling.sort_by(|&a, &b| weights[b as usize].total_cmp(&weights[a as usize]));
-        Self { weights, falling, means: (0..means.rows()).map(|place| means.get(place, column)).collect() }
+        let means = (0..means.rows()).map(|place| means.get(place, column)).collect();
+        let ends = weights.iter().fold((0.0f64, 0.0f64), |(low, high), &w| (low.min(w), high.max(w)));
+        Self { weights, falling, means, ends }
+    }
+
+    /// The largest difference of μ of a node and a weight, or 0.
+    fn widest(&self, n: usize) -> f64 {
+        let mean = self.means[n];
+        (self.ends.1 - mean).max(mean - self.ends.0).max(mean.abs())
     }
 
     /// What a node gains that moves the unit up (1) or down (−1).

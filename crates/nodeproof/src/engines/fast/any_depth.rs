@@ -43,6 +43,8 @@ pub(crate) struct AnyDepth<'a> {
     reaches: Vec<f64>,
     /// For each column of the attributes' weights the largest `|W_dj|` of that unit, over all terms of its layer.
     largest_weights: Vec<f64>,
+    /// All attributes.
+    attributes: Vec<u32>,
     /// At least the norm of what any flip changes `X_n W` by.
     longest: f64,
     back: Vec<f64>,
@@ -100,6 +102,7 @@ impl<'a> AnyDepth<'a> {
             queries: Matrix::default(),
             reaches: Vec::new(),
             largest_weights,
+            attributes: (0..network.model().attributes() as u32).collect(),
             longest: longest(network),
             back: Vec::new(),
             rows: Vec::new(),
@@ -291,7 +294,7 @@ impl<'a> AnyDepth<'a> {
                 self.search.run(order, nodes, &self.rows, query, &mut self.z, &mut self.selection);
             }
             Some(means) => {
-                let rows = NormalisedRows { shared, nodes, means, longest: self.longest };
+                let rows = NormalisedRows { shared, nodes, means, longest: self.longest, added: &self.attributes };
                 rows.search(&self.rows, query, &mut self.z, &mut self.selection);
             }
         }

@@ -20,7 +20,7 @@ use crate::ids::ClassId;
 use crate::model::Activation;
 use crate::prepare::Order;
 use crate::rounding::gamma_after;
-use crate::search::{ByNorm, Row, norm_above, sort_rows};
+use crate::search::{ByNorm, NormalisedRows, Row, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::SlicedFlip;
 
@@ -31,6 +31,9 @@ const FALL: f64 = 0.75;
 const FIRST_SHARE: f64 = 0.98;
 /// The last threshold is this part of the largest bound of a gain.
 const SMALLEST_SHARE: f64 = 1e-9;
+
+/// So many rows, and attributes of largest weights, are looked at for a first attack.
+const STEEP: (usize, usize) = (16, 64);
 
 /// So often the flips of rows that are divided are listed anew until none can be missing.
 const LOOKS: usize = 3;
@@ -191,15 +194,7 @@ impl Bounding {
         if !target.shared.network.graph().kind().is_bits() {
             return None;
         }
-        let linear = &self.linear;
-        let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
-        let mut rows: Vec<Row> =
-            norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * RAISE)).collect();
-        sort_rows(&mut rows);
-        let query = |position: usize, z: &mut [f64]| {
-            linear.write_gradient(target, position, z);
-            z.iter_mut().for_each(|z| *z = -*z);
-        };
+        let (rows, query) = self.rows_and_query(target);
         let width = target.shared.network.attribute_weight().columns();
         let (mut z, mut selection) = (vec![0.0; width], Selection::new(0));
         let nodes = target.slice.level(0);
@@ -207,6 +202,36 @@ impl Bounding {
         let best = selection.best();
         let last = best.last().map_or(0.0, |&(gain, _)| if best.len() == target.most { gain } else { 0.0 });
         Some((best.iter().map(|&(_, flip)| flip).collect(), last))
+    }
+
+    /// Flips with large gains by the gradient alone where the ones of rows are divided by their number: additions of attributes with large
+    /// weights, and removals.
+    pub(super) fn steep_of_rows(&mut self, at: At) -> Vec<SlicedFlip> {
+        let At { target, .. } = at;
+        let Some(means) = &target.shared.bounds.clean.means else { return Vec::new() };
+        self.linear.compute(at, None);
+        let (mut rows, query) = self.rows_and_query(target);
+        rows.truncate(STEEP.0);
+        let (shared, nodes, by_length) = (target.shared, target.slice.level(0), &target.tables.by_length);
+        let search =
+            NormalisedRows { shared, nodes, means, longest: by_length.longest(), added: by_length.first(STEEP.1) };
+        let (mut z, mut selection) = (vec![0.0; shared.network.attribute_weight().columns()], Selection::new(0));
+        search.search(&rows, query, &mut z, &mut selection);
+        selection.best().iter().map(|&(_, flip)| flip).collect()
+    }
+
+    /// The rows of level 0 by falling norms of the gradient, and what writes that of a row, turned around.
+    fn rows_and_query<'q>(&'q self, target: &'q Target) -> (Vec<Row>, impl FnMut(usize, &mut [f64]) + 'q) {
+        let linear = &self.linear;
+        let norms = target.row_norms(|layer, row| norm_above(linear.lambda[layer].row(row)));
+        let mut rows: Vec<Row> =
+            norms.iter().zip(0..).map(|(norm, position)| Row::of_norm(position, norm * RAISE)).collect();
+        sort_rows(&mut rows);
+        let query = move |position: usize, z: &mut [f64]| {
+            linear.write_gradient(target, position, z);
+            z.iter_mut().for_each(|z| *z = -*z);
+        };
+        (rows, query)
     }
 
     /// The bound over sets of listed flips alone.

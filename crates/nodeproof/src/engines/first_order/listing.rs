@@ -65,8 +65,9 @@ impl Scores {
 /// The additions, or the removals, of one row.
 #[derive(Debug, Clone, Default)]
 struct Side {
-    /// With bounds of their scores, the largest first.
+    /// With bounds of their scores: so many of the largest, these first, and others.
     bounds: Vec<(f64, SlicedFlip)>,
+    sorted: usize,
     /// Those whose scores are known, and where these begin.
     known: Vec<(SlicedFlip, u32)>,
     /// Others score at most this, if it is positive.
@@ -89,22 +90,31 @@ impl Side {
         self.bounds.iter().map(|of| of.1).chain(self.known.iter().map(|of| of.0))
     }
 
-    fn sort(&mut self) {
-        self.bounds.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    /// Sorts as many as are asked for at least.
+    fn sort(&mut self, count: usize) {
+        let falling = |a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+        self.sorted = self.bounds.len().min(2 * count);
+        if self.sorted < self.bounds.len() && self.sorted > 0 {
+            self.bounds.select_nth_unstable_by(self.sorted - 1, falling);
+        }
+        self.bounds[..self.sorted].sort_unstable_by(falling);
     }
 
     /// Has it know what a flip of it scores.
-    fn learn(&mut self, flip: SlicedFlip, start: u32) {
-        let place = self.bounds.iter().position(|of| of.1 == flip);
-        if let Some(place) = place {
-            self.bounds.remove(place);
-            self.known.push((flip, start));
+    fn learn(&mut self, flip: SlicedFlip, start: u32, count: usize) {
+        let Some(place) = self.bounds.iter().position(|of| of.1 == flip) else { return };
+        self.bounds.remove(place);
+        self.known.push((flip, start));
+        self.sorted -= usize::from(place < self.sorted);
+        if self.sorted < count.min(self.bounds.len()) {
+            self.sort(count);
         }
     }
 
-    fn retain(&mut self, keep: impl Fn(SlicedFlip) -> bool) {
+    fn retain(&mut self, count: usize, keep: impl Fn(SlicedFlip) -> bool) {
         self.bounds.retain(|&(_, flip)| keep(flip));
         self.known.retain(|&(flip, _)| keep(flip));
+        self.sort(count);
     }
 
     /// Calls `take` with the largest scores, as many as are asked for, and their flips where these are listed. `sorted` is scratch space.
@@ -119,7 +129,7 @@ impl Side {
         sorted.clear();
         sorted.extend(self.known.iter().map(|&(flip, start)| (scores.at(start, place), flip)));
         sorted.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-        let (mut known, mut bounds) = (sorted.iter().peekable(), self.bounds.iter().peekable());
+        let (mut known, mut bounds) = (sorted.iter().peekable(), self.bounds[..self.sorted].iter().peekable());
         for _ in 0..self.len(count) {
             let bound = bounds.peek().map_or(f64::NEG_INFINITY, |of| of.0);
             let next = known.next_if(|of| of.0 >= bound).or_else(|| bounds.next()).or_else(|| known.next());
@@ -200,6 +210,8 @@ impl Row {
         let is_forced = |flip: SlicedFlip| !removable.contains(&(flip.0, flip.1 & !KEPT));
         forced.bounds.extend(kept.bounds.extract_if(.., |of| is_forced(of.1)));
         forced.known.extend(kept.known.extract_if(.., |of| is_forced(of.0)));
+        forced.sort(forced.bounds.len());
+        kept.sort(self.capacity);
     }
 
     /// Each number of additions and removals, together at most `flips`, that leave so many ones.
@@ -382,9 +394,9 @@ impl Listing {
                 }
                 row.force();
             }
-            row.additions.sort();
-            row.removals.sort();
-            row.kept.sort();
+            row.additions.sort(row.capacity);
+            row.removals.sort(row.capacity);
+            row.kept.sort(row.capacity);
             row.settle(&bounded.scores, &mut sums);
         }
         Self { rows: all, sums }
@@ -397,7 +409,7 @@ impl Listing {
             let row = &mut self.rows[place];
             for (&flip, start) in of_row.iter().filter_map(|flip| Some((flip, scores.of(*flip)?))) {
                 for side in [&mut row.additions, &mut row.removals, &mut row.kept, &mut row.forced] {
-                    side.learn(flip, start);
+                    side.learn(flip, start, side.bounds.len().min(row.capacity));
                 }
             }
             row.settle(scores, &mut self.sums);
@@ -481,6 +493,7 @@ impl Listing {
                 for (side, adds) in [(&mut row.additions, true), (&mut row.removals, false)] {
                     side.known.retain(|&(_, start)| needs.is_met(|place| scores.at(start, place), adds));
                     side.bounds.retain(|&(score, _)| needs.is_met_by(score, adds));
+                    side.sort(row.capacity);
                 }
             }
             let sides = listing.rows.iter().flat_map(|row| [&row.additions, &row.removals]);
@@ -502,8 +515,8 @@ impl Listing {
             for flip in known.filter(|flip| bounded.selected.contains(flip)) {
                 let mut fewer = row.clone();
                 fewer.emptied = fewer.emptied.filter(|_| row.additions.known.iter().any(|other| other.0 == flip));
-                fewer.additions.retain(|other| other != flip);
-                fewer.removals.retain(|other| other != flip);
+                fewer.additions.retain(row.capacity, |other| other != flip);
+                fewer.removals.retain(row.capacity, |other| other != flip);
                 fewer.force();
                 fewer.settle(&bounded.scores, &mut listing.sums);
                 if bounded.constant - most_with(&fewer.gains, others) > bounded.error {

@@ -49,6 +49,13 @@ pub(crate) fn decide(
     classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
     let mut search = Search::new(&target, attacks, patience);
     let mut open: Vec<(ClassId, Root)> = Vec::new();
+    if let Some(&k) = classes.first().filter(|_| base.rows.is_some() && patience.obstacle(search.held).is_none()) {
+        let at = At { target: &target, base: &base, pair: (search.attacks.y, ClassId(k as u32)) };
+        let flips = search.bounding.steep_of_rows(at);
+        if search.attacks.attempt(flips.into_iter()) {
+            return Decision { engine: Engine::Tight, ..decision };
+        }
+    }
     for k in classes {
         if let Some(obstacle) = patience.obstacle(search.held) {
             open.push((ClassId(k as u32), Root::unknown(obstacle)));
