@@ -355,6 +355,7 @@ impl Bounding {
         patience: &Patience,
     ) -> Result<Option<Bounded>, Obstacle> {
         let (threshold, mut all) = (bounded.needed() * LOWER, bounded.clone());
+        let many = self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len();
         let mut known = Listing::new(target, base, rows, bounded).needs(base, bounded);
         for _ in 0..LOOKS {
             let floor = |position: u32| {
@@ -362,7 +363,9 @@ impl Bounding {
                 let floor = known.get(&position).map_or(f64::INFINITY, Needs::addition).min(before);
                 floor.is_finite().then_some(floor)
             };
-            let mut above = self.screening.above_floors(target, base, &self.linear, (threshold, &floor), patience)?;
+            let above =
+                self.screening.above_floors(target, base, &self.linear, (threshold, &floor), 4 * many, patience)?;
+            let Some(mut above) = above else { return Ok(None) };
             above.exclude(target, base, excluded);
             all.gains.clear();
             self.take_over(target, base, above, threshold, &mut all);
@@ -377,7 +380,7 @@ impl Bounding {
                 let added = additions.iter().filter_map(|flip| is_met(flip, true));
                 let removed = removals.iter().filter_map(|flip| is_met(flip, false));
                 let flips: Vec<SlicedFlip> = added.chain(removed).collect();
-                if flips.len() > self.tuning.many.0 + self.tuning.many.1 * bounded.gains.len() {
+                if flips.len() > many {
                     return Ok(None);
                 }
                 self.set_gains(target, base, flips.into_iter(), &mut all, patience)?;

@@ -272,7 +272,8 @@ impl Row {
     fn needs(&self, scores: &Scores, others: &[f64], enough: f64, sums: &mut Sums) -> Needs {
         let (least, most) = self.possible;
         let none = || vec![f64::INFINITY; most + 1 - least];
-        let mut needs = Needs { additions: none(), removals: none(), emptied: false };
+        let never = (f64::INFINITY, f64::INFINITY);
+        let mut needs = Needs { additions: none(), removals: none(), least: never, emptied: false };
         let Some(flips) = self.capacity.checked_sub(1) else { return needs };
         let varies = self.varies();
         for left in least..=most {
@@ -294,6 +295,8 @@ impl Row {
                 }
             }
         }
+        let least = |needs: &[f64]| needs.iter().copied().fold(f64::INFINITY, f64::min);
+        needs.least = (least(&needs.additions), least(&needs.removals));
         if let Some(gain) = self.emptied {
             let too_little = gain + others[others.len() - 1 - self.ones.min(others.len() - 1)] < enough;
             needs.emptied = !too_little;
@@ -307,6 +310,8 @@ impl Row {
 pub(super) struct Needs {
     additions: Vec<f64>,
     removals: Vec<f64>,
+    /// The least of both.
+    least: (f64, f64),
     /// Whether it may lose all of its ones.
     emptied: bool,
 }
@@ -314,12 +319,13 @@ pub(super) struct Needs {
 impl Needs {
     /// What additions must score at least.
     pub(super) fn addition(&self) -> f64 {
-        self.additions.iter().copied().fold(f64::INFINITY, f64::min)
+        self.least.0
     }
 
     /// Whether a flip that scores at most this may be in a set that gains enough.
     pub(super) fn is_met_by(&self, score: f64, adds: bool) -> bool {
-        self.is_met(|_| score, adds)
+        let cannot = score < if adds { self.least.0 } else { self.least.1 };
+        !cannot || (!adds && self.emptied)
     }
 
     /// The same of one that scores this for each number of ones.

@@ -121,18 +121,21 @@ impl Screening {
         threshold: f64,
         patience: &Patience,
     ) -> Result<Above, Obstacle> {
-        self.above_floors(target, base, linear, (threshold, &|_| None), patience)
+        let all = self.above_floors(target, base, linear, (threshold, &|_| None), usize::MAX, patience)?;
+        Ok(all.unwrap_or_default())
     }
 
-    /// The same; where the ones of rows are divided by their number, additions are listed that may score more than a floor.
+    /// The same; where the ones of rows are divided by their number, additions are listed that may score more than a floor. `None` if there
+    /// are more than `most`.
     pub(super) fn above_floors(
         &self,
         target: &Target,
         base: &Base,
         linear: &Linearisation,
         (threshold, floor): (f64, &dyn Fn(u32) -> Option<f64>),
+        most: usize,
         patience: &Patience,
-    ) -> Result<Above, Obstacle> {
+    ) -> Result<Option<Above>, Obstacle> {
         let (mut listed, mut removals, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut floors, mut emptied) = (BTreeMap::new(), Vec::new());
         let (limits, network) = (target.shared.limits, target.shared.network);
@@ -160,6 +163,9 @@ impl Screening {
                 let usual = || threshold * (rows.ones(position as u32) + 1) as f64;
                 let floor = floor(position as u32).unwrap_or_else(usual);
                 row.list(floor, &mut bounds, [&mut listed, &mut removals, &mut kept]);
+                if listed.len() > most {
+                    return Ok(None);
+                }
                 floors.insert(position as u32, floor);
                 emptied.extend(rows.can_be_emptied(target, base, position as u32).then_some(position as u32));
                 continue;
@@ -198,11 +204,12 @@ impl Screening {
                 }
             }
         }
-        Ok(Above { flips: listed, removals, kept, floors, emptied })
+        Ok(Some(Above { flips: listed, removals, kept, floors, emptied }))
     }
 }
 
 /// Flips that may gain much.
+#[derive(Default)]
 pub(super) struct Above {
     /// With the bounds that say so: of gains, or where the ones of rows are divided by their number, of scores.
     pub(super) flips: Vec<(f64, SlicedFlip)>,
