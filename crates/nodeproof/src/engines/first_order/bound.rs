@@ -108,10 +108,9 @@ impl Bounding {
         let largest = self.screening.largest(target, base);
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * LOWER);
-        let is_bits = target.shared.network.graph().kind().is_bits();
         let first = match share {
-            // Bounds of all gains are far from these where attributes are no plain bits, and above the share no bound is positive.
-            share if share > 0.0 && !is_bits => share,
+            // The bound of all gains is far from these where rows are divided, and above the share no bound is positive.
+            share if share > 0.0 && base.rows.is_some() => share,
             share => share.max(if least > 0.0 { least } else { 0.5 * largest }),
         };
         let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
