@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,3 +117,71 @@ def test_counting_values_as_1_has_to_be_meant(caplog: pytest.LogCaptureFixture) 
     assert nodeproof.from_pyg(gcn(), of, binarise=True)[0] == Graph.from_pyg(counts, binarise=True, directed=True)
     _, model = nodeproof.from_pyg(gcn(), counts, certify_binarised=True)
     assert model.kind == "bits" and "another network than the one that runs" in caplog.text
+
+
+def inside(divide: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """A module that divides the rows of the attributes itself, and data with one row of zeros."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    from networks import data
+    from torch_geometric.nn import GCNConv
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = GCNConv(6, 8), GCNConv(8, 3)
+
+        def forward(self, x: Any, edge_index: Any) -> Any:
+            return self.second(self.first(divide(x), edge_index).relu(), edge_index)
+
+    torch.manual_seed(5)
+    of = data()
+    of.x[3] = 0
+    return Net().eval(), of
+
+
+@pytest.mark.parametrize("how", ["clamp", "in place", "normalize"])
+def test_modules_that_divide_rows_themselves_are_imported(how: str) -> None:
+    functional = pytest.importorskip("torch.nn.functional")
+    divide = {
+        "clamp": lambda x: x / x.sum(-1, keepdim=True).clamp(min=1),
+        "in place": lambda x: x.clone().div_(x.sum(-1, keepdim=True).clamp_(min=1.0)),
+        "normalize": lambda x: functional.normalize(x, p=1, dim=-1),
+    }[how]
+    module, of = inside(divide)
+    graph, model = nodeproof.from_pyg(module, of)
+    assert graph.kind == model.kind == "normalised-rows" and (graph.attributes.toarray() == of.x.numpy()).all()
+    found = 0
+    for certificate in nodeproof.certify(graph, model, global_budget=3, local_budget=3):
+        if certificate.witness is not None:
+            x = of.x.clone()
+            for node, attribute, to in certificate.witness:
+                x[node, attribute] = to
+            assert module(x, of.edge_index)[certificate.node].argmax() == certificate.witness.class_
+            found += 1
+    assert found > 0
+
+
+@pytest.mark.parametrize(
+    ("divide", "words"),
+    [
+        (lambda x: x / x.sum(-1, keepdim=True), "divides by a number"),
+        (lambda x: x / x.sum(-1, keepdim=True).clamp(min=2), "cuts values off"),
+        (lambda x: x / x.sum(0, keepdim=True).clamp(min=1), "cuts values off"),
+        (lambda x: x / (2 * x).sum(-1, keepdim=True).clamp(min=1), "cuts values off"),
+        (lambda x: (x + 1) / x.sum(-1, keepdim=True).clamp(min=1), "divides by a number"),
+        (lambda x: x + x / x.sum(-1, keepdim=True).clamp(min=1), "as they are and divided"),
+        (lambda x: x + x.sum(-1, keepdim=True).clamp(min=1), "cuts sums of the attributes off"),
+    ],
+)
+def test_other_divisions_are_refused(divide: Callable[[Any], Any], words: str) -> None:
+    module, of = inside(divide)
+    with pytest.raises(nodeproof.VerificationError, match=words):
+        nodeproof.from_pyg(module, of)
+
+
+def test_real_values_are_not_divided() -> None:
+    module, of = inside(lambda x: x / x.sum(-1, keepdim=True).clamp(min=1))
+    of.x = of.x - 0.5
+    with pytest.raises(nodeproof.VerificationError, match="cuts values off"):
+        nodeproof.from_pyg(module, of, real_values=True)

@@ -37,11 +37,15 @@ class Source:
     slope: float = 1.0
     #: How many sums without activation lie one behind another, this one included.
     depth: int = 0
+    #: Whether attributes may be negative.
+    is_signed: bool = False
+    #: Of sums of rows: none of them is less. Of the attributes: they are divided by such sums.
+    least: float | None = None
 
     @property
     def is_linear(self) -> bool:
         """Whether it is a sum without an activation."""
-        return self.of is not None and self.slope == 1.0
+        return self.of is not None and self.slope == 1.0 and self.least is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +94,41 @@ class Expression:
     def columns(self) -> int:
         """Number of columns."""
         return _sizes(self.shape, self.sides)[1]
+
+    def reads(self) -> set[float | None]:
+        """What the attributes that it reads are divided by: their sums, or this if it is more; `None` for nothing."""
+        found: set[float | None] = set()
+        for source in (term.source for term in self.terms):
+            if source is not None:
+                found |= {source.least} if source.of is None else source.of.reads()
+        return found
+
+    def of_attributes(self) -> Source | None:
+        """The attributes, if it is these as they are."""
+        source = self.terms[0].source if len(self.terms) == 1 else None
+        if source is None or source.of is not None or source.least is not None:
+            return None
+        term = self.terms[0]
+        is_whole = same(term.left, _identity(self.rows)) and same(term.right, _identity(source.width))
+        return source if is_whole else None
+
+    def of_row_sums(self) -> Source | None:
+        """The attributes, if it is the sums of their rows."""
+        source = self.terms[0].source if len(self.terms) == 1 and self.columns == 1 else None
+        if source is None or source.of is not None or source.least is not None or source.is_signed:
+            return None
+        term = self.terms[0]
+        are_sums = same(term.left, _identity(self.rows)) and _are_ones(term.right)
+        return source if are_sums else None
+
+    def of_divisor(self) -> float | None:
+        """What the sums of the rows of attributes are at least, if it is those, the same for all columns."""
+        source = self.terms[0].source if len(self.terms) == 1 else None
+        if source is None or source.of is None or source.least is None:
+            return None
+        term = self.terms[0]
+        are_sums = same(term.left, _identity(self.rows)) and _are_ones(term.right)
+        return source.least if are_sums else None
 
     def plus(self, other: Expression) -> Expression:
         """The sum; both are broadcast to a common shape."""
@@ -309,6 +348,11 @@ def _merged(terms: Sequence[Term]) -> tuple[Term, ...]:
         else:
             result.append(term)
     return tuple(result)
+
+
+def _are_ones(matrix: Any) -> bool:
+    """Whether a matrix, sparse or dense, has nothing but ones."""
+    return bool(((matrix.toarray() if scipy.sparse.issparse(matrix) else matrix) == 1.0).all())
 
 
 def same(one: Any, two: Any) -> bool:

@@ -71,6 +71,8 @@ class _Builder:
         _check_finite([left.data])
         assert term.source is not None
         source: str | int = "attributes"
+        if term.source.of is not None and term.source.least is not None:
+            raise VerificationError("the module cuts sums of the attributes off at a number other than 0")
         if term.source.of is not None:
             source, right = self._place(term.source, right, step_by_step)
         place, factor = self.propagations.place(left)

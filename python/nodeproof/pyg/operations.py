@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -158,9 +159,13 @@ def _mul(self: Any, other: Any) -> Expression:
 
 @rule("div")
 def _div(self: Expression, other: Any) -> Expression:
-    if isinstance(other, Expression):
+    if not isinstance(other, Expression):
+        return self.scaled(1.0 / numbers(other))
+    least = other.of_divisor()
+    attributes = self.of_attributes() if isinstance(self, Expression) else None
+    if least is None or attributes is None:
         raise UnfitError("divides by a number that depends on the attributes")
-    return self.scaled(1.0 / numbers(other))
+    return Expression.whole(replace(attributes, least=least), self.rows, self.shape, self.sides)
 
 
 @rule("mm")
@@ -217,6 +222,13 @@ def _sum(self: Expression, made: Any, dim: Any = None, keepdim: bool = False) ->
     for dimension in _dimensions(self, dim):
         self = self.linear(dimension, np.ones((1, self.shape[dimension])))
     return self.viewed(tuple(made.shape))
+
+
+@rule("linalg_vector_norm")
+def _vector_norm(self: Expression, made: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False) -> Expression:
+    if ord != 1 or not all(_is_positive(term) for term in self.terms):
+        raise UnfitError("divides by a number that depends on the attributes")
+    return _sum(self, made, dim)
 
 
 @rule("mean")
@@ -523,7 +535,8 @@ def activated(of: Expression, slope: float) -> Expression:
 def _is_positive(term: Term) -> bool:
     """Whether a term is never negative."""
     right = term.right.data if scipy.sparse.issparse(term.right) else term.right
-    rectified = term.source is None or term.source.of is None or term.source.slope == 0.0
+    source = term.source
+    rectified = source is None or (not source.is_signed if source.of is None else source.slope == 0.0)
     return bool(rectified and (term.left.data >= 0).all() and (np.asarray(right) >= 0).all())
 
 
@@ -538,6 +551,9 @@ def _relu(self: Expression) -> Expression:
 
 @rule("clamp")
 def _clamp(self: Expression, min: Any = None, max: Any = None) -> Expression:
+    if max is None and isinstance(min, (int, float)) and 0 < min <= 1 and self.of_row_sums() is not None:
+        # What rows of 0 and 1 are divided by: if a row is not 0, its sum is at least 1.
+        return Expression.whole(Source(1, self, least=float(min)), self.rows, self.shape, self.sides)
     if not _is_zero(min) or max is not None:
         raise UnfitError("cuts values off at a number other than 0")
     return activated(self, 0.0)

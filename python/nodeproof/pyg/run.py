@@ -56,15 +56,15 @@ class Subject:
         others.x = None
         return cls(copied, others.clone().cpu(), forward, dtype or float_type(copied))
 
-    def follow(self, nodes: int, attributes: int, record: Record) -> tuple[Expression, str]:
+    def follow(self, nodes: int, attributes: int, record: Record, is_signed: bool) -> tuple[Expression, str]:
         """What the module computes from any attributes, nodes × classes, and what stands at its end.
 
-        `record` is that of a run on numbers.
+        `record` is that of a run on numbers; `is_signed` says whether attributes may be negative.
         """
         torch = optional("torch", "pyg", "from_pyg()")
         trace = Trace(record)
         with self._unchanged() as module:
-            output = self._followed(trace, module, trace.follow(nodes, attributes, self.dtype))
+            output = self._followed(trace, module, trace.follow(nodes, attributes, self.dtype, is_signed))
             trace.check_all()
         _check_logits(output, nodes)
         trace.check_current(output)

@@ -92,13 +92,13 @@ class Trace:
         self._called: list[Any] = []
         self._class = _followed_class(self)
 
-    def follow(self, nodes: int, attributes: int, dtype: Any) -> Any:
-        """Attributes that are followed."""
+    def follow(self, nodes: int, attributes: int, dtype: Any, is_signed: bool) -> Any:
+        """Attributes that are followed; whether they may be negative."""
         torch = optional("torch", "pyg", "from_pyg()")
         shape = (nodes, attributes)
         return self._class(
             torch.empty(shape, dtype=dtype, device="meta"),
-            Expression.whole(Source(attributes), nodes, shape, "rc"),
+            Expression.whole(Source(attributes, is_signed=is_signed), nodes, shape, "rc"),
             _Memory(),
         )
 

@@ -19,6 +19,7 @@ from ..model import Model
 from ..verification import Verification
 from .convert import attributes_of, edges_of, labels_of, read_of
 from .evaluate import Evaluator
+from .expression import Expression
 from .network import model_of
 from .record import Record
 from .run import Forward, NotRunnableError, Subject, at_rest
@@ -94,13 +95,17 @@ def from_pyg(
     x, kind = attributes_of(data, binarise or certify_binarised, real_values)
     if binarise and not certify_binarised:
         _check_same(data, x)
-    graph = _graph_as_used(data, x, kind, ranges, node_names, attribute_names, class_names)
+    names = (node_names, attribute_names, class_names)
+    graph = _graph_as_used(data, x, kind, ranges, *names)
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = finite("tolerance", tolerance)
     with observer(progress, "importing") as observe, at_rest(module):
-        model = _imported(_Import(module, data, forward, graph, x, observe), own, tolerance)
+        what = _Import(module, data, forward, graph, x, observe)
+        model = _imported(what, own, tolerance)
+    if model.kind != graph.kind:
+        graph = _graph_as_used(data, x, model.kind, ranges, *names)
     if certify_binarised:
         _check_binarised(model, own, data, x)
     if any(not isinstance(propagation, (str, dict)) for propagation in model.propagations):
@@ -180,10 +185,11 @@ def _followed(
     before = subject.logits(inputs[0], record)
     what.step()
     nodes, attributes = what.x.shape
-    logits, end = subject.follow(nodes, attributes, record)
-    model = model_of(logits, attributes, what.graph.adjacency, rounding, what.graph.kind)
+    logits, end = subject.follow(nodes, attributes, record, what.graph.kind == "real-values")
+    kind, least = _read_by(logits, what.graph.kind)
+    model = model_of(logits, attributes, what.graph.adjacency, rounding, kind)
     what.step()
-    network = _Network(model, what.graph, end)
+    network = _Network(model, what.graph, end, least)
     compared = [_comparison(before, network.output(inputs[0]), tolerance, subject.dtype)]
     return network, compared + [_compared(what, subject, network, x, tolerance) for x in inputs[1:]]
 
@@ -275,11 +281,24 @@ class _Comparison:
     disagreements: tuple[int, ...]
 
 
+def _read_by(logits: Expression, kind: str) -> tuple[str, float | None]:
+    """The kind of attributes that a network reads, given that of what its module is given, and what it divides them by."""
+    reads = logits.reads()
+    if reads <= {None}:
+        return kind, None
+    if len(reads) > 1:
+        raise VerificationError(
+            "the module reads attributes as they are and divided by the sums of their rows; divide them before all else, "
+            "or nowhere"
+        )
+    return "normalised-rows", reads.pop()
+
+
 class _Network:
     """A model, and how to compute with it what the module returns."""
 
-    def __init__(self, model: Model, graph: Graph, end: str) -> None:
-        self.model, self._end = model, end
+    def __init__(self, model: Model, graph: Graph, end: str, least: float | None) -> None:
+        self.model, self._end, self._least = model, end, least
         self._evaluator = Evaluator(model, graph)
         self._known: list[tuple[npt.NDArray[Any], npt.NDArray[np.float64]]] = []
 
@@ -292,7 +311,10 @@ class _Network:
         return self._known[-1][1]
 
     def _output(self, x: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        logits = self._evaluator.logits(x)
+        divided = (
+            x if self._least is None else x / np.maximum(self._least, x.sum(axis=1, keepdims=True, dtype=np.float64))
+        )
+        logits = self._evaluator.logits(divided)
         if self._end != "softmax":
             return logits
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
