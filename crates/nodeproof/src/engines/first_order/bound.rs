@@ -432,7 +432,14 @@ impl Bounding {
     /// ```
     ///
     /// and with more, at most what it scores with the fewest. Ones that are left, of m, have `θ_u max(m', m − m')` in place of `θ_u m'`.
-    fn score(&mut self, target: &Target, base: &Base, rows: &Rows, flip: SlicedFlip, scores: &mut Scores) -> f64 {
+    pub(super) fn score(
+        &mut self,
+        target: &Target,
+        base: &Base,
+        rows: &Rows,
+        flip: SlicedFlip,
+        scores: &mut Scores,
+    ) -> f64 {
         let fewest = rows.fewest_with(target, base, flip);
         let possible = rows.possible(base, flip.0);
         if target.hidden() != 1 {

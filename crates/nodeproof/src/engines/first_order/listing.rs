@@ -57,7 +57,7 @@ impl Scores {
 
     /// That which begins there, for the `place`-th of the numbers of ones that the row can be left with.
     #[inline]
-    fn at(&self, start: u32, place: usize) -> f64 {
+    pub(super) fn at(&self, start: u32, place: usize) -> f64 {
         self.values[start as usize + place]
     }
 }

@@ -14,6 +14,8 @@ use super::branch::FEW;
 use super::cones::Cones;
 use super::linearisation::Linearisation;
 use super::lines::{Line, Lines, tangents};
+use super::listing::Scores;
+use super::rows::{ALL, KEPT};
 use super::screening::Screening;
 use super::search::{Outcome, Search};
 use super::subproblem::Subproblem;
@@ -271,6 +273,61 @@ fn gains_bound_the_margin_of_every_set() {
     });
     assert!(checked > 10_000 && bent > 500 && signed > 2_000, "{checked} {bent} {signed}");
     assert!(multiplied > 100 && narrowed > 50, "{multiplied} {narrowed}");
+}
+
+/// Lemma 45: every set has the margin that the scores of its flips leave, or those of the ones that it leaves of a row, where these are fewer.
+#[test]
+fn scores_bound_the_margin_of_every_set() {
+    let (mut checked, mut halved, mut emptied) = (0, 0, 0);
+    each_target_of(AttributeKind::NormalisedRows, 300, |shared, slice, random| {
+        let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
+        let y = largest(shared.logits(slice.target()));
+        let pair = (y, ClassId(1 - y.0));
+        for base in bases(&target, &mut attack, y, random) {
+            let rows = base.rows.as_ref().unwrap();
+            let (mut bounding, mut scores) = (Bounding::default(), Scores::default());
+            bounding.linear.compute(At { target: &target, base: &base, pair }, None);
+            let flips = target.all_flips(&base);
+            let positions = 0..slice.level(0).len() as u32;
+            let kept: Vec<SlicedFlip> = positions.flat_map(|n| rows.kept(&target, &base, n)).collect();
+            for &flip in flips.iter().chain(&kept).filter(|flip| base.capacities[flip.0 as usize] > 0) {
+                bounding.score(&target, &base, rows, flip, &mut scores);
+            }
+            let all = sets(&base, &flips);
+            for set in all.iter().filter(|set| base.left > 0 && !set.is_empty()) {
+                let mut gains = 0.0;
+                for position in 0..slice.level(0).len() as u32 {
+                    let of_row: Vec<SlicedFlip> = set.iter().copied().filter(|flip| flip.0 == position).collect();
+                    let removed = of_row.iter().filter(|&&flip| shared.change(slice, flip) < 0.0).count();
+                    let ones = rows.ones(position);
+                    let left = ones + of_row.len() - 2 * removed;
+                    if of_row.is_empty() {
+                        continue;
+                    }
+                    if left == 0 {
+                        gains += bounding.gain(&target, &base, (position, ALL));
+                        emptied += 1;
+                        continue;
+                    }
+                    let place = left - rows.possible(&base, position).start();
+                    let score = |flip: &SlicedFlip| scores.at(scores.of(*flip).unwrap(), place);
+                    let of_flips: f64 = of_row.iter().map(score).sum();
+                    let stays =
+                        |flip: &&SlicedFlip| flip.0 == position && !of_row.contains(&(position, flip.1 & !KEPT));
+                    let added = of_row.iter().filter(|&&flip| shared.change(slice, flip) > 0.0);
+                    let of_kept: f64 = added.chain(kept.iter().filter(stays)).map(score).sum();
+                    let is_halved = 2 * removed >= ones;
+                    halved += usize::from(is_halved && of_kept < of_flips);
+                    gains += if is_halved { of_kept.min(of_flips) } else { of_flips } / left as f64;
+                }
+                let _ = attack.margin(slice, y, base.flips.iter().chain(set).copied());
+                let (margin, bound) = (attack.margin_of(pair.0, pair.1), bounding.linear.constant - gains);
+                assert!(margin >= bound - bounding.linear.error, "{margin} < {bound} with {set:?}");
+                checked += 1;
+            }
+        }
+    });
+    assert!(checked > 5_000 && halved > 100 && emptied > 100, "{checked} {halved} {emptied}");
 }
 
 /// Lemmas 22 to 26: with hardly a flip listed, hardly a step made, and whatever is branched on, the search finds a counterexample
