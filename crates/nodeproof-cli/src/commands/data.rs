@@ -175,7 +175,12 @@ fn cleaned(cleaning: &Cleaning) -> Vec<String> {
         (c.self_loops_removed, "self-loop", "self-loops", "left out; --keep-self-loops keeps them"),
         (c.duplicate_edges, "repeated adjacency entry", "repeated adjacency entries", "merged"),
         (c.weights_ignored, "edge weight", "edge weights", "other than 1 ignored"),
-        (c.attributes_binarised, "attribute value", "attribute values", "other than 0 and 1 made binary, 1 if above 0"),
+        (
+            c.attributes_binarised,
+            "attribute value",
+            "attribute values",
+            "other than 0 and 1 made binary, 1 if above 0; --real-values reads them as they are",
+        ),
         (c.attribute_zeros, "attribute entry", "attribute entries", "stored as 0"),
         (c.duplicate_attributes, "repeated attribute entry", "repeated attribute entries", "merged"),
         (c.nodes_dropped, "node", "nodes", "outside the largest component left out"),
