@@ -188,7 +188,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(thorough(5_000)))]
+    #![proptest_config(config(thorough(3_000)))]
 
     #[test]
     fn verdicts_on_layers_of_terms_hold_for_every_admissible_set(problem in problems_of_terms(TINY, 5)) {
@@ -199,7 +199,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(thorough(5_000)))]
+    #![proptest_config(config(thorough(2_000)))]
 
     #[test]
     fn verdicts_on_normalised_rows_hold_for_every_admissible_set(
@@ -212,7 +212,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(config(thorough(3_000)))]
+    #![proptest_config(config(thorough(1_000)))]
 
     /// Of one or two nodes with many flips each, so that rows are emptied, and filled with others.
     #[test]
@@ -229,7 +229,7 @@ proptest! {
 const FEW: Sizes = Sizes { nodes: 3, attributes: 3, hidden_layers: (0, 3), units: 3, global: 4 };
 
 proptest! {
-    #![proptest_config(config(thorough(5_000)))]
+    #![proptest_config(config(thorough(1_500)))]
 
     /// Values between the ends are tried as well, so that some nodes are nonrobust that no engine can tell.
     #[test]
