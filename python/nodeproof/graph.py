@@ -98,7 +98,7 @@ class Graph:
             if binarise or normalise_rows:
                 raise InputError("real_values=True takes attributes as they are; leave out binarise and normalise_rows")
             values = dense_values(attributes)
-            (rows, columns), attributes = values.shape, np.zeros(values.shape, dtype=np.bool_)
+            rows, columns = values.shape
             ones = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.int64), np.zeros(rows + 1, dtype=np.int64)
         else:
             ones, (rows, columns) = compressed_rows(attributes, "the attributes")

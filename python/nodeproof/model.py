@@ -314,7 +314,7 @@ def _table(model: Model) -> str:
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in rows
     ]
-    kind = "" if model.kind == "bits" else f" ({model.kind.replace(chr(45), chr(32))})"
+    kind = "" if model.kind == "bits" else f" ({model.kind.replace('-', ' ')})"
     return "\n".join([f"Model: {model.attributes} attributes{kind}, {model.classes} classes", *lines])
 
 

@@ -3,12 +3,8 @@ use crate::common::{Fixture, json};
 
 const GRAPH: &str = "--graph graph.npz --normalise-rows";
 
-/// A folder with a model that was trained on such rows.
 fn trained() -> Fixture {
-    let fixture = Fixture::new();
-    let train = "--method ce --global-budget 2 --steps 60 --hidden 8 --weight-decay 0 --out rows.safetensors --quiet";
-    fixture.run(&format!("train {GRAPH} {train}")).succeeded();
-    fixture
+    Fixture::trained(GRAPH, "rows.safetensors")
 }
 
 #[test]

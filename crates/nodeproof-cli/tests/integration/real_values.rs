@@ -4,12 +4,8 @@ use crate::common::{Fixture, json};
 const GRAPH: &str = "--graph graph.npz --real-values";
 const BUDGET: &str = "--model values.safetensors --global-budget 3 --local-budget 3";
 
-/// A folder with a model that was trained on real values.
 fn trained() -> Fixture {
-    let fixture = Fixture::new();
-    let train = "--method ce --global-budget 2 --steps 60 --hidden 8 --weight-decay 0 --out values.safetensors --quiet";
-    fixture.run(&format!("train {GRAPH} {train}")).succeeded();
-    fixture
+    Fixture::trained(GRAPH, "values.safetensors")
 }
 
 #[test]

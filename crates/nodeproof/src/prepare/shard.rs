@@ -117,16 +117,9 @@ impl<'a> Shard<'a> {
     /// Where a flip brings its entry, one of real values.
     fn end(&self, values: &Values, node: u32, flip: SlicedFlip) -> f64 {
         let (node, attribute) = (NodeId(node), attribute_id(flip));
-        match self.limits.range(values, node, attribute) {
-            Some((low, high)) => {
-                if flip.1 >= DOWN {
-                    low
-                } else {
-                    high
-                }
-            }
-            None => values.get(node, attribute),
-        }
+        let value = values.get(node, attribute);
+        let (low, high) = self.limits.range(values, node, attribute).unwrap_or((value, value));
+        if flip.1 >= DOWN { low } else { high }
     }
 
     /// The flip of the graph that one of a slice stands for.

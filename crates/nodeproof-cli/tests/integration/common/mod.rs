@@ -109,6 +109,14 @@ impl Fixture {
         self.names().into_iter().map(|name| (name.clone(), content(&name))).collect()
     }
 
+    /// A folder with a model that was trained on `graph`, which is said with flags.
+    pub(crate) fn trained(graph: &str, out: &str) -> Self {
+        let fixture = Self::new();
+        let train = "--method ce --global-budget 2 --steps 60 --hidden 8 --weight-decay 0 --quiet";
+        fixture.run(&format!("train {graph} {train} --out {out}")).succeeded();
+        fixture
+    }
+
     /// Certifies the fixture's graph with these further arguments.
     pub(crate) fn certify(&self, more: &str) -> Run {
         self.run(&format!("certify --graph graph.npz --model model.safetensors --global-budget 2 {more}"))

@@ -108,11 +108,11 @@ impl Bounding {
         let largest = self.screening.largest(target, base);
         // As many flips as are left gain at least this.
         let least = steepest.map_or(0.0, |(_, last)| last * LOWER);
-        let first = match share {
-            // The bound of all gains is far from these where rows are divided, and above the share no bound is positive.
-            share if share > 0.0 && base.rows.is_some() => share,
-            share => share.max(if least > 0.0 { least } else { 0.5 * largest }),
-        };
+        let mut first = share.max(if least > 0.0 { least } else { 0.5 * largest });
+        // Where rows are divided, the bound of all gains is far from them, and above the share no bound is positive.
+        if base.rows.is_some() && share > 0.0 {
+            first = share;
+        }
         let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
         if threshold.is_nan() || threshold <= 0.0 {
             // Nothing moves anything, or numbers are too small to tell.
@@ -406,18 +406,18 @@ impl Bounding {
             return Ok(());
         };
         let mut scores = Scores::default();
+        let listed: Vec<SlicedFlip> = listed.collect();
+        let halved = rows.halved_by(target, base, &listed).into_iter();
+        let kept = halved.flat_map(|position| rows.kept(target, base, position));
         bounded.gains.clear();
-        let bytes = listed.len() * size_of::<(f64, SlicedFlip)>();
-        for flip in listed {
-            if let Some(obstacle) = patience.obstacle(self.cones.bytes() + scores.bytes() + bytes) {
+        for flip in listed.iter().copied().chain(kept) {
+            if let Some(obstacle) =
+                patience.obstacle(self.cones.bytes() + scores.bytes() + 4 * size_of_val(&listed[..]))
+            {
                 return Err(obstacle);
             }
-            bounded.gains.push((self.score(target, base, rows, flip, &mut scores), flip));
-        }
-        for position in rows.halved_by(target, base, &bounded.gains) {
-            for flip in rows.kept(target, base, position) {
-                self.score(target, base, rows, flip, &mut scores);
-            }
+            let gain = self.score(target, base, rows, flip, &mut scores);
+            bounded.gains.extend((flip.1 < KEPT).then_some((gain, flip)));
         }
         sort_falling(&mut bounded.gains);
         bounded.scores = Rc::new(scores);

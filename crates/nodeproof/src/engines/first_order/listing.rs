@@ -26,7 +26,7 @@ pub(super) struct Rest {
 impl Rest {
     /// Bytes that it takes, about.
     pub(super) fn bytes(&self) -> usize {
-        2 * (size_of_val(&self.additions[..]) + size_of_val(&self.removals[..]))
+        2 * (size_of_val(&self.additions[..]) + size_of_val(&self.removals[..]) + size_of_val(&self.kept[..]))
     }
 }
 
@@ -51,6 +51,7 @@ impl Scores {
         size_of_val(&self.values[..]) + self.starts.len() * size_of::<(SlicedFlip, u32)>()
     }
 
+    /// Where those of a flip begin, if they are known.
     pub(super) fn of(&self, flip: SlicedFlip) -> Option<u32> {
         self.starts.get(&flip).copied()
     }
@@ -62,7 +63,7 @@ impl Scores {
     }
 }
 
-/// The additions, or the removals, of one row.
+/// The additions of one row, or its removals, or the ones that are left of it.
 #[derive(Debug, Clone, Default)]
 struct Side {
     /// With bounds of their scores: so many of the largest, these first, and others.
@@ -111,6 +112,7 @@ impl Side {
         }
     }
 
+    /// Keeps some, and sorts as many as are asked for at least.
     fn retain(&mut self, count: usize, keep: impl Fn(SlicedFlip) -> bool) {
         self.bounds.retain(|&(_, flip)| keep(flip));
         self.known.retain(|&(flip, _)| keep(flip));
@@ -197,6 +199,7 @@ impl Row {
         })
     }
 
+    /// The sum of scores of additions and of the ones that are left, if these are no more than the removals.
     fn of_kept(&self, sums: &Sums, (added, removed): (usize, usize)) -> Option<f64> {
         let kept = self.ones.checked_sub(removed).filter(|&kept| kept <= removed)?;
         let chosen = kept.checked_sub(self.forced.listed())?;

@@ -145,9 +145,9 @@ impl Rows {
     }
 
     /// The rows of which listed flips can remove as many ones as they leave.
-    pub(super) fn halved_by(&self, target: &Target, base: &Base, listed: &[(f64, SlicedFlip)]) -> Vec<u32> {
+    pub(super) fn halved_by(&self, target: &Target, base: &Base, listed: &[SlicedFlip]) -> Vec<u32> {
         let mut removals = vec![0; base.capacities.len()];
-        for &(_, flip) in listed.iter().filter(|(_, flip)| target.shared.change(target.slice, *flip) < 0.0) {
+        for flip in listed.iter().filter(|&&flip| target.shared.change(target.slice, flip) < 0.0) {
             removals[flip.0 as usize] += 1;
         }
         let can_be = |&position: &u32| {
