@@ -270,10 +270,12 @@ impl TrainSettings {
     ///
     /// | method | weight decay | weight of the worst-case loss | attribute dropout |
     /// |---|---|---|---|
-    /// | CE | 0.01, and 0.0001 where rows are normalised | | |
+    /// | CE | 0.01 | | |
     /// | RCE | 0.01 few | 1 | 0.35 few |
     /// | RH | 0.03 few | 0.2 | 0.35 few |
     /// | RH-U | 0.1 × the share of ones among the attributes | 0.6 few, of first order times the number of hidden layers | 0 |
+    ///
+    /// Where rows are normalised, weight decay is a hundredth of that: ones that are divided need larger weights.
     ///
     /// Robustness of labelled nodes carries over to others only with small weights, and if it does not hang on the very
     /// words of the labelled ones; the more labels there are, the less of either is needed. With unlabelled nodes in the loss, what weights have to be kept from is fitting an
@@ -284,8 +286,8 @@ impl TrainSettings {
         let density = graph.node_ids().map(|node| graph.row_length(node)).sum::<usize>() as f64 / cells as f64;
         let suited = if self.hidden_layers() < DEEP { WorstCase::Dual } else { WorstCase::FirstOrder };
         let worst_case = *self.worst_case.get_or_insert(suited);
-        let (weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
-            (Method::CrossEntropy, _) => (if graph.kind().is_normalised() { 1e-4 } else { 0.01 }, 1.0, 0.0),
+        let (mut weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
+            (Method::CrossEntropy, _) => (0.01, 1.0, 0.0),
             (Method::RobustCrossEntropy, _) => (0.01 * few, 1.0, 0.35 * few),
             (Method::RobustHinge, _) => (0.03 * few, 0.2, 0.35 * few),
             (Method::RobustHingeUnlabelled, WorstCase::Dual) => (0.1 * density, 0.6 * few, 0.0),
@@ -293,6 +295,9 @@ impl TrainSettings {
                 (0.1 * density, 0.6 * few * self.hidden_layers().max(1) as f64, 0.0)
             }
         };
+        if graph.kind().is_normalised() {
+            weight_decay *= 0.01;
+        }
         self.hidden = Some(self.hidden_sizes().to_vec());
         if self.architecture.has_propagation() {
             self.propagation.get_or_insert(Propagation::SymmetricGcn);
@@ -392,10 +397,6 @@ impl TrainSettings {
             return Err(SettingsError::Split { split: split.nodes(), nodes: graph.nodes() });
         }
         check_labels(graph, &split.part(Part::Train))?;
-        if self.method.is_robust() && !graph.kind().is_bits() {
-            let remedy = format!("on attributes that are {} only ce can train so far", graph.kind().in_words());
-            return Err(SettingsError::value("method", self.method, &remedy));
-        }
         self.check_size(graph)?;
         Ok(self.budget.limits(graph).map(drop)?)
     }

@@ -4,6 +4,7 @@ use crate::backward::{self, CarriedBack, Coefficients};
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::forward::{Carried, Values};
 use crate::gradient::Gradient;
+use crate::ids::NodeId;
 use crate::kernels::add_rows;
 use crate::model::Source;
 use crate::network::Network;
@@ -127,6 +128,13 @@ pub(super) fn add_part_gradient(
         let mut by_sums = Matrix::zeros(region.level(0).nodes().len(), by_part.columns());
         let hop = network.hop(region, term.layer, term.term);
         backward::spread(&Coefficients, &hop, by_part, 0..by_part.columns(), &mut by_sums);
+        if let Some(values) = network.graph().values() {
+            for (row, &node) in region.level(0).nodes().iter().enumerate() {
+                let entries = values.row(NodeId(node)).iter().enumerate().filter(|&(_, &x)| x != 0.0);
+                entries.for_each(|(d, &x)| add_scaled(gradient.row_mut(d), x, by_sums.row(row)));
+            }
+            continue;
+        }
         divide_rows(network, region, &mut by_sums);
         for attribute in 0..places_with.rows() {
             let places = places_with.row(attribute).iter();

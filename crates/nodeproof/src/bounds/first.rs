@@ -29,10 +29,12 @@ use rayon::prelude::*;
 use super::{ByBounds, Ends};
 use crate::budget::Limits;
 use crate::dense::{Matrix, add_scaled};
+use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
 use crate::network::Network;
+use crate::prepare::Changes;
 use crate::selection::Selection;
-use crate::slice::Region;
+use crate::slice::{Region, SlicedFlip};
 use crate::sparse::Pattern;
 
 /// Units between two calls of the observer.
@@ -78,16 +80,10 @@ pub(super) fn bounds(
     Some((lo, hi))
 }
 
-/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them: none where attributes are not
-/// plain bits.
+/// `lo` and `hi` as [`bounds`] has them, with the flips that attain them where a derivative can need them.
 pub(super) fn attained_bounds(asked: Asked) -> (Matrix, Matrix, Attained) {
     let (mut lo, mut hi) = (asked.clean.clone(), asked.clean.clone());
     let problem = Problem::new(asked);
-    if !problem.asked.network.graph().kind().is_bits() {
-        let moves: Vec<UnitMoves> = (0..lo.columns()).into_par_iter().map(|unit| problem.moves(unit)).collect();
-        moves.iter().enumerate().for_each(|(unit, moves)| moves.apply(unit, &mut lo, &mut hi));
-        return (lo, hi, Attained { neighbourhoods: problem.neighbourhoods, flips: Vec::new() });
-    }
     let moves: Vec<_> = (0..lo.columns()).into_par_iter().map(|unit| problem.attained_moves(unit)).collect();
     let mut flips = Vec::with_capacity(moves.len());
     for (unit, (moves, attained)) in moves.into_iter().enumerate() {
@@ -101,47 +97,94 @@ pub(super) fn attained_bounds(asked: Asked) -> (Matrix, Matrix, Attained) {
 #[derive(Debug)]
 pub(crate) struct Attained {
     neighbourhoods: Neighbourhoods,
-    /// For each unit those behind hi, and those behind lo.
-    flips: Vec<[Lists<AttainedFlip>; 2]>,
+    /// For each unit those behind hi, and those behind lo. In place of a row they have its entry in the neighbourhoods.
+    flips: Vec<[Lists<SlicedFlip>; 2]>,
 }
-
-/// A flip of an attribute at a neighbour, given as its entry in the [`Neighbourhoods`].
-type AttainedFlip = (u32, u32);
 
 impl Attained {
     /// The derivative by the weights of the layer's terms, each attributes × units, given those by lo and hi. The flips being
-    /// fixed, `∂hi_mj / ∂W_k,dj = σ P_k,mn` with σ the sign of `Σ_k P_k,mn W_k,dj`, since only gains > 0 are taken; for lo the
-    /// sign turns. `add` is called with the term, the attribute, the unit and its derivative.
-    pub(super) fn add_gradient(&self, weights: &[&Matrix], by: &ByBounds, mut add: impl FnMut(usize, usize, &[f64])) {
-        let attributes = weights.first().map_or(0, |weight| weight.rows());
-        let columns: Vec<Vec<Vec<f64>>> = (0..self.flips.len())
-            .into_par_iter()
-            .map(|unit| {
-                let mut columns = vec![vec![0.0; attributes]; weights.len()];
-                let ends: [fn(Ends) -> f64; 2] = [|by| by.hi, |by| -by.lo];
-                for (lists, derivative) in self.flips[unit].iter().zip(ends) {
-                    for place in 0..by.rows() {
-                        let derivative = derivative(by.get(place, unit));
-                        for &(entry, attribute) in lists.of(place) {
-                            let (d, factors) = (attribute as usize, self.neighbourhoods.factors(entry as usize));
-                            let terms = factors.iter().zip(weights);
-                            let moved: f64 = terms.map(|(p, weight)| p * weight.get(d, unit)).sum();
-                            for (column, p) in columns.iter_mut().zip(factors) {
-                                column[d] += derivative * p * moved.signum();
-                            }
-                        }
-                    }
-                }
-                columns
-            })
-            .collect();
+    /// fixed, `∂hi_mj / ∂W_k,dj = Σ_n P_k,mn ΔX_nd`, and so of lo (Lemmas 35 and 50). `add` is called with the term, the attribute, the unit and its derivative.
+    pub(super) fn add_gradient(
+        &self,
+        (network, limits, region): (&Network, &Limits, &Region),
+        weights: &[Matrix],
+        by: &ByBounds,
+        mut add: impl FnMut(usize, usize, &[f64]),
+    ) {
+        let of_unit = |unit: usize| match network.graph().kind().is_bits() {
+            true => self.by_weights_of_bits(weights, by, unit),
+            false => self.by_weights(network.graph(), limits, region.level(0).nodes(), weights, by, unit),
+        };
+        let columns: Vec<Vec<Vec<f64>>> = (0..self.flips.len()).into_par_iter().map(of_unit).collect();
         let mut row = vec![0.0; columns.len()];
-        for term in 0..weights.len() {
-            for attribute in 0..attributes {
+        for (term, weight) in weights.iter().enumerate() {
+            for attribute in 0..weight.rows() {
                 row.iter_mut().zip(&columns).for_each(|(value, columns)| *value = columns[term][attribute]);
                 add(term, attribute, &row);
             }
         }
+    }
+
+    /// Calls `visit` with the derivative by each end of a unit, and the flips that attain it.
+    fn each_end(&self, by: &ByBounds, unit: usize, mut visit: impl FnMut(f64, Way, &[SlicedFlip])) {
+        for (lists, way) in self.flips[unit].iter().zip([Way::Up, Way::Down]) {
+            for place in 0..by.rows() {
+                let Ends { lo, hi } = by.get(place, unit);
+                let derivative = if matches!(way, Way::Up) { hi } else { lo };
+                if derivative != 0.0 {
+                    visit(derivative, way, lists.of(place));
+                }
+            }
+        }
+    }
+
+    /// The derivatives by the weights of one unit, a column for each term.
+    fn by_weights(
+        &self,
+        graph: &Graph,
+        limits: &Limits,
+        nodes: &[u32],
+        weights: &[Matrix],
+        by: &ByBounds,
+        unit: usize,
+    ) -> Vec<Vec<f64>> {
+        let mut columns: Vec<Vec<f64>> = weights.iter().map(|weight| vec![0.0; weight.rows()]).collect();
+        // By `X_n W` as it is.
+        let mut by_rows = vec![vec![0.0; nodes.len()]; weights.len()];
+        self.each_end(by, unit, |derivative, _, flips| {
+            let place = |entry: u32| self.neighbourhoods.places[entry as usize] as usize;
+            for change in Changes::new(graph, limits, flips, |entry| nodes[place(entry)]).iter() {
+                let factors = self.neighbourhoods.factors(change.row as usize).iter();
+                for ((p, column), by_rows) in factors.zip(&mut columns).zip(&mut by_rows) {
+                    change.entries.iter().for_each(|&(d, amount)| column[d as usize] += derivative * p * amount);
+                    by_rows[place(change.row)] += derivative * p * change.multiple;
+                }
+            }
+        });
+        for (column, by_rows) in columns.iter_mut().zip(&by_rows) {
+            for (&node, by_row) in nodes.iter().zip(by_rows).filter(|(_, by_row)| **by_row != 0.0) {
+                let own = graph.attributes().row(node as usize);
+                own.iter().for_each(|&d| column[d as usize] += by_row / graph.kind().divisor(own.len()));
+            }
+        }
+        columns
+    }
+
+    /// The same of bits: since only gains > 0 are taken, a flip changes its entry by the sign of `Σ_k P_k,mn W_k,dj` where it attains hi, and
+    /// by the opposite where it attains lo.
+    fn by_weights_of_bits(&self, weights: &[Matrix], by: &ByBounds, unit: usize) -> Vec<Vec<f64>> {
+        let mut columns: Vec<Vec<f64>> = weights.iter().map(|weight| vec![0.0; weight.rows()]).collect();
+        self.each_end(by, unit, |derivative, way, flips| {
+            let derivative = if matches!(way, Way::Up) { derivative } else { -derivative };
+            for &(entry, attribute) in flips {
+                let (d, factors) = (attribute as usize, self.neighbourhoods.factors(entry as usize));
+                let moved: f64 = factors.iter().zip(weights).map(|(p, weight)| p * weight.get(d, unit)).sum();
+                for (column, p) in columns.iter_mut().zip(factors) {
+                    column[d] += derivative * p * moved.signum();
+                }
+            }
+        });
+        columns
     }
 }
 
@@ -185,31 +228,44 @@ impl<'a> Problem<'a> {
 
     /// How far `unit` can be moved.
     fn moves(&self, unit: usize) -> UnitMoves {
-        if let Some(means) = self.asked.means {
-            return normalised::moves(self, means, unit);
-        }
-        if let Some(values) = self.asked.network.graph().values() {
-            return values::moves(self, values, unit);
-        }
         let mut moves = UnitMoves::default();
-        Unit::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
+        if !self.visit_other_kinds(unit, false, |up, down, _| moves.push(up, down)) {
+            Unit::new(self, unit).select(|_, _| (), |up, down, _| moves.push(up, down));
+        }
         moves
     }
 
     /// How far `unit` can be moved, and the flips that do so, up and down.
-    fn attained_moves(&self, unit: usize) -> (UnitMoves, [Lists<AttainedFlip>; 2]) {
+    fn attained_moves(&self, unit: usize) -> (UnitMoves, [Lists<SlicedFlip>; 2]) {
         let mut moves = UnitMoves::default();
         let mut flips = [Lists::default(), Lists::default()];
-        Unit::new(self, unit).select(
-            |entry, attribute| (entry, attribute),
-            |up, down, selected| {
-                moves.push(up, down);
-                for (flips, selected) in flips.iter_mut().zip(selected) {
-                    flips.push(selected.iter().map(|&(_, flip)| flip));
-                }
-            },
-        );
+        let is_other = self.visit_other_kinds(unit, true, |up, down, selected| {
+            moves.push(up, down);
+            flips.iter_mut().zip(selected).for_each(|(flips, selected)| flips.push(selected.into_iter()));
+        });
+        if !is_other {
+            Unit::new(self, unit).select(
+                |entry, attribute| (entry, attribute),
+                |up, down, selected| {
+                    moves.push(up, down);
+                    for (flips, selected) in flips.iter_mut().zip(selected) {
+                        flips.push(selected.iter().map(|&(_, flip)| flip));
+                    }
+                },
+            );
+        }
         (moves, flips)
+    }
+
+    /// Calls `visit` for each node of the level how far the unit can be moved up and down and, where they are `wanted`, with the flips that
+    /// do so; false, and no call, where attributes are plain bits.
+    fn visit_other_kinds(&self, unit: usize, wanted: bool, visit: impl FnMut(f64, f64, [Vec<SlicedFlip>; 2])) -> bool {
+        match (self.asked.means, self.asked.network.graph().values()) {
+            (Some(means), _) => normalised::visit(self, means, unit, wanted, visit),
+            (None, Some(values)) => values::visit(self, values, unit, wanted, visit),
+            (None, None) => return false,
+        }
+        true
     }
 
     fn attributes(&self, place: usize) -> &'a [u32] {

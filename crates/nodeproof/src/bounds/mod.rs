@@ -306,8 +306,7 @@ impl DifferentiableBounds {
     pub(crate) fn add_gradient(
         &self,
         bounds: &Bounds,
-        network: &Network,
-        region: &Region,
+        (network, limits, region): (&Network, &Limits, &Region),
         mut by_bounds: Vec<ByBounds>,
         mut by_parts: Vec<Matrix>,
         gradient: &mut Gradient,
@@ -323,7 +322,7 @@ impl DifferentiableBounds {
             };
             let terms: Vec<_> = network.attribute_terms_of(layer).collect();
             let weights: Vec<Matrix> = terms.iter().map(|term| network.attribute_weight_of(term)).collect();
-            attained.add_gradient(&weights.iter().collect::<Vec<_>>(), &by, |term, attribute, by| {
+            attained.add_gradient((network, limits, region), &weights, &by, |term, attribute, by| {
                 if let Some(gradient) = &mut gradient.weights[layer][terms[term].term] {
                     add_scaled(gradient.row_mut(attribute), 1.0, by);
                 }

@@ -1,5 +1,5 @@
-//! The derivative of worst-case margins, duals and those of first order, by all that they depend on (Lemmas 34, 35 and 44 of
-//! `docs/maths.md`).
+//! The derivative of worst-case margins, duals and those of first order, by all that they depend on (Lemmas 34, 35, 44 and
+//! 50 of `docs/maths.md`).
 //!
 //! The flips that a margin charges are held fixed (the envelope theorem): it is then a smooth function of slopes, offsets,
 //! pre-activations, weights and biases. Its derivative by the coefficients of `Zⁱ` are the values that the network with
@@ -12,8 +12,8 @@ use crate::gradient::Gradient;
 use crate::ids::ClassId;
 use crate::model::{Activation, Source};
 use crate::network::Network;
-use crate::prepare::Shard;
-use crate::slice::{Hop, Region, Slice, SlicedFlip, attribute_of};
+use crate::prepare::{Change, Shard};
+use crate::slice::{Hop, Region, Slice, SlicedFlip};
 
 /// One worst-case margin of a target, `logit_class − logit_other`, in a weighted sum of them.
 #[derive(Debug)]
@@ -40,6 +40,9 @@ pub(crate) struct TargetDerivative {
     /// By rows of the attributes' weights: the attribute of each, and the rows one after the other.
     pub(super) attributes: Vec<u32>,
     pub(super) by_attributes: Vec<f64>,
+    /// By rows of `X W` as they are: the node of each, and the rows one after the other.
+    pub(super) rows: Vec<u32>,
+    pub(super) by_rows: Vec<f64>,
     /// By all other weights, and by the biases of layers that do not read the attributes.
     pub(super) gradient: Gradient,
 }
@@ -80,8 +83,24 @@ impl TargetDerivative {
             by_parts: layers().map(|(layer, nodes)| zero_part(network, layer, nodes)).collect(),
             attributes: Vec::new(),
             by_attributes: Vec::new(),
+            rows: Vec::new(),
+            by_rows: Vec::new(),
             gradient: Gradient::zeros_behind_attributes(network.model()),
             places,
+        }
+    }
+
+    /// Adds the derivative by weights of the attributes of what a change of node `node` does, `by` being that by `ΔX_n W`.
+    pub(super) fn add_change(&mut self, change: Change, node: u32, scale: f64, by: &[f64]) {
+        for &(attribute, amount) in change.entries {
+            let factor = scale * amount;
+            self.attributes.push(attribute);
+            self.by_attributes.extend(by.iter().map(|by| factor * by));
+        }
+        if change.multiple != 0.0 {
+            let factor = scale * change.multiple;
+            self.rows.push(node);
+            self.by_rows.extend(by.iter().map(|by| factor * by));
         }
     }
 }
@@ -118,12 +137,20 @@ impl<'n> Derivative<'n> {
             add_rows_at(&mut self.by_parts[layer], places, &target.by_parts[layer]);
         }
         let width = self.network.attribute_weight().columns();
-        for (&attribute, row) in target.attributes.iter().zip(target.by_attributes.chunks_exact(width)) {
+        let mut add = |attribute: u32, factor: f64, row: &[f64]| {
             for term in self.network.attribute_terms() {
                 if let Some(gradient) = &mut gradient.weights[term.layer][term.term] {
-                    add_scaled(gradient.row_mut(attribute as usize), 1.0, &row[term.columns.clone()]);
+                    add_scaled(gradient.row_mut(attribute as usize), factor, &row[term.columns.clone()]);
                 }
             }
+        };
+        for (&attribute, row) in target.attributes.iter().zip(target.by_attributes.chunks_exact(width)) {
+            add(attribute, 1.0, row);
+        }
+        let graph = self.network.graph();
+        for (&node, row) in target.rows.iter().zip(target.by_rows.chunks_exact(width)) {
+            let own = graph.attributes().row(node as usize);
+            own.iter().for_each(|&attribute| add(attribute, 1.0 / graph.kind().divisor(own.len()), row));
         }
         gradient.add(&target.gradient);
     }
@@ -232,9 +259,8 @@ pub(super) fn add_relaxed(
 fn changes(shared: &Shard, slice: &Slice, term: &Term) -> Matrix {
     let weight = shared.network.attribute_weight();
     let mut changes = Matrix::zeros(slice.level(0).len(), weight.columns());
-    for &flip in &term.flips {
-        let change = shared.change(slice, flip);
-        add_scaled(changes.row_mut(flip.0 as usize), change, weight.row(attribute_of(flip)));
+    for change in shared.changes(slice, &term.flips).iter() {
+        change.add_to(changes.row_mut(change.row as usize), weight, shared.mean(slice, change.row));
     }
     changes
 }

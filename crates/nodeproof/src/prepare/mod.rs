@@ -1,6 +1,7 @@
 //! What is computed before any target is looked at: once for a network and its targets ([`Prepared`]), and once more for each
 //! budget and the targets that are asked about under it ([`Shard`]).
 
+mod changes;
 mod shard;
 mod step_error;
 
@@ -18,6 +19,7 @@ use crate::relax::Slopes;
 use crate::search::AttributeTables;
 use crate::slice::Region;
 
+pub(crate) use changes::{Change, Changes};
 pub(crate) use shard::{Order, Shard};
 #[cfg(test)]
 pub(crate) use step_error::StepError;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::changes::{self, Changes};
 use super::step_error::StepError;
 use crate::bounds::Bounds;
 use crate::budget::Limits;
@@ -12,7 +13,7 @@ use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
 use crate::search::{AttributeTables, NormTable, PairTables, Search};
-use crate::slice::{DOWN, Region, Slice, SlicedFlip, attribute_of, reversed};
+use crate::slice::{Region, Slice, SlicedFlip, attribute_of, reversed};
 use crate::values::Values;
 
 /// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
@@ -42,10 +43,6 @@ pub(crate) enum Order {
     Norms(NormTable),
 }
 
-fn attribute_id(flip: SlicedFlip) -> AttributeId {
-    AttributeId(attribute_of(flip) as u32)
-}
-
 impl<'a> Shard<'a> {
     pub(crate) fn new(
         network: &'a Network<'a>,
@@ -71,7 +68,7 @@ impl<'a> Shard<'a> {
                 let (logits, slopes) = (&bounds.clean.layers[1], &lines[0].upper);
                 Order::Pairs(PairTables::new(network, limits, &region, logits, slopes, (&tables.rough, norms)))
             }
-            None => Order::Norms(NormTable::new(&tables.rough, limits)),
+            None => Order::Norms(NormTable::new(&tables.rough, limits, network.graph().values())),
         };
         let step_errors = match order {
             Order::Pairs(_) => Vec::new(),
@@ -99,36 +96,34 @@ impl<'a> Shard<'a> {
     /// What a flip changes its entry by: of bits 1 if it adds the attribute, and −1 if it removes it.
     #[inline]
     pub(crate) fn change(&self, slice: &Slice, flip: SlicedFlip) -> f64 {
-        let (node, graph) = (slice.level(0)[flip.0 as usize], self.network.graph());
-        match graph.values() {
-            None if graph.attributes().contains(node as usize, flip.1) => -1.0,
-            None => 1.0,
-            Some(values) => self.end(values, node, flip) - values.get(NodeId(node), attribute_id(flip)),
-        }
+        changes::change(self.network.graph(), self.limits, slice.level(0)[flip.0 as usize], flip)
     }
 
     /// What a flip of an entry changes it by that another flip has brought to the opposite end.
     pub(crate) fn change_back(&self, slice: &Slice, flip: SlicedFlip) -> f64 {
-        let node = slice.level(0)[flip.0 as usize];
-        let values = self.network.graph().values();
-        values.map_or(0.0, |values| self.end(values, node, flip) - self.end(values, node, reversed(flip)))
+        let (node, values) = (slice.level(0)[flip.0 as usize], self.network.graph().values());
+        let end = |values: &Values, flip| changes::end(values, self.limits, node, flip);
+        values.map_or(0.0, |values| end(values, flip) - end(values, reversed(flip)))
     }
 
-    /// Where a flip brings its entry, one of real values.
-    fn end(&self, values: &Values, node: u32, flip: SlicedFlip) -> f64 {
-        let (node, attribute) = (NodeId(node), attribute_id(flip));
-        let value = values.get(node, attribute);
-        let (low, high) = self.limits.range(values, node, attribute).unwrap_or((value, value));
-        if flip.1 >= DOWN { low } else { high }
+    /// What flips of a slice do to its rows.
+    pub(crate) fn changes(&self, slice: &Slice, flips: &[SlicedFlip]) -> Changes {
+        Changes::new(self.network.graph(), self.limits, flips, |position| slice.level(0)[position as usize])
+    }
+
+    /// `X_n W` of a row of a slice, where rows are divided by the number of their ones.
+    pub(crate) fn mean(&self, slice: &Slice, position: u32) -> Option<&[f64]> {
+        let place = self.region.level(0).place(slice.level(0)[position as usize]);
+        self.bounds.clean.means.as_ref().map(|means| means.row(place))
     }
 
     /// The flip of the graph that one of a slice stands for.
     pub(crate) fn flip(&self, slice: &Slice, flip: SlicedFlip) -> Flip {
         let (node, graph) = (slice.level(0)[flip.0 as usize], self.network.graph());
-        let (id, attribute) = (NodeId(node), attribute_id(flip));
+        let (id, attribute) = (NodeId(node), AttributeId(attribute_of(flip) as u32));
         match graph.values() {
             None => Flip::of(graph, id, attribute),
-            Some(values) => Flip { node: id, attribute, to: self.end(values, node, flip) },
+            Some(values) => Flip { node: id, attribute, to: changes::end(values, self.limits, node, flip) },
         }
     }
 

@@ -3,32 +3,44 @@
 //! `|z · W_d| ≤ ‖z‖ ‖W_d‖` alone says little of a gain. But the queries of one target look alike, so the first row keeps its inner
 //! products with the attributes that it visits, and its query is the mean with which those of the other rows are compared.
 
-use super::rough::RoughWeights;
+use super::rough::{RoughWeights, norm_above, round_up};
 use super::{CHUNK, Row, RowSearch, VisitingOrder};
 use crate::budget::Limits;
+use crate::dense::Matrix;
 use crate::ids::AttributeId;
-use crate::kernels::InnerProduct;
+use crate::kernels::{InnerProduct, Work, dispatch};
+use crate::values::Values;
 
-/// The attributes that may be flipped, by decreasing norm of their weights.
+/// The attributes that may be flipped, by decreasing norm of what a flip does to `X_n W` before rows are divided: of their weights, times the
+/// most that an entry changes by.
 #[derive(Debug)]
 pub(crate) struct NormTable {
-    attributes: Vec<u32>,
-    /// Upper bounds of their norms, and their rough weights, in the same order.
-    norms: Vec<f32>,
+    pub(super) attributes: Vec<u32>,
+    /// Upper bounds of these norms, and rough weights, in the same order.
+    pub(super) norms: Vec<f32>,
     rows: Vec<f32>,
     width: usize,
     /// For each attribute its place in the order, or [`NOT_ALLOWED`].
     places: Vec<u32>,
     additions: bool,
     deletions: bool,
+    /// The largest of the norms, those of attributes included that may not be flipped.
+    pub(super) longest: f64,
 }
 
 /// In place of the place of an attribute that may not be flipped.
 const NOT_ALLOWED: u32 = u32::MAX;
 
 impl NormTable {
-    pub(crate) fn new(rough: &RoughWeights, limits: &Limits) -> Self {
-        let lengths = rough.lengths();
+    pub(crate) fn new(rough: &RoughWeights, limits: &Limits, values: Option<&Values>) -> Self {
+        let mut lengths = rough.lengths();
+        if let Some(values) = values {
+            for (length, d) in lengths.iter_mut().zip(0..) {
+                // Rounding is far below the difference, and what is not a number may be any.
+                let changed = f64::from(*length) * values.widest(AttributeId(d)) * (1.0 + 1e-9);
+                *length = if changed.is_nan() { f32::INFINITY } else { round_up(changed) };
+            }
+        }
         let mut attributes: Vec<u32> = (0u32..).take(lengths.len()).collect();
         attributes.retain(|&attribute| limits.flippable(AttributeId(attribute)));
         let norm = |attribute: u32| lengths[attribute as usize];
@@ -43,6 +55,75 @@ impl NormTable {
             places,
             additions: limits.additions(),
             deletions: limits.deletions(),
+            longest: lengths.iter().copied().fold(0.0, f32::max).into(),
+        }
+    }
+
+    /// Calls `visit` with those of the first `count` attributes whose inner product with a query is above a limit, and with that; the limit
+    /// is from then on what it returns. `rough` are the weights in single precision.
+    pub(super) fn visit_above(
+        &self,
+        (weight, rough): (&Matrix, &RoughWeights),
+        query: &[f64],
+        count: usize,
+        limit: f64,
+        visit: impl FnMut(u32, f64) -> f64,
+    ) {
+        let length = norm_above(query);
+        let mut direction = vec![0.0; self.width];
+        direction.iter_mut().zip(query).for_each(|(rough, z)| *rough = (z / length) as f32);
+        let unit = length * rough.unit;
+        dispatch(VisitAbove {
+            table: self,
+            weight,
+            query,
+            direction,
+            length,
+            unit,
+            slack: rough.slack,
+            count,
+            limit,
+            visit,
+        });
+    }
+}
+
+/// The visit of [`NormTable::visit_above`].
+struct VisitAbove<'a, F> {
+    table: &'a NormTable,
+    weight: &'a Matrix,
+    query: &'a [f64],
+    /// The query, scaled to length 1, in single precision.
+    direction: Vec<f32>,
+    length: f64,
+    /// What an inner product of 1 with the direction stands for, and how far one may be off.
+    unit: f64,
+    slack: f64,
+    count: usize,
+    limit: f64,
+    visit: F,
+}
+
+impl<F: FnMut(u32, f64) -> f64> Work for VisitAbove<'_, F> {
+    #[inline(always)]
+    fn run(mut self, inner_product: impl InnerProduct) {
+        let NormTable { attributes, norms, rows, width, .. } = self.table;
+        // A product up to the limit looks, in single precision, at most like this. What is not a number says nothing.
+        let looks = |limit: f64| ((limit / self.unit - self.slack) as f32).next_down();
+        let mut rough_limit = looks(self.limit);
+        let all = attributes.iter().zip(norms).zip(rows.chunks_exact(*width)).take(self.count);
+        for ((&attribute, &norm), row) in all {
+            if self.length * f64::from(norm) <= self.limit {
+                break;
+            }
+            if inner_product.rough(&self.direction, row) <= rough_limit {
+                continue;
+            }
+            let product = inner_product.of(self.query, self.weight.row(attribute as usize));
+            if product > self.limit {
+                self.limit = (self.visit)(attribute, product);
+                rough_limit = looks(self.limit);
+            }
         }
     }
 }
@@ -157,7 +238,7 @@ mod tests {
 
     use super::*;
     use crate::budget::{Budget, Direction, LocalBudget};
-    use crate::dense::{Matrix, dot};
+    use crate::dense::dot;
     use crate::graph::Graph;
     use crate::ids::NodeId;
     use crate::model::{Model, Propagation};
@@ -228,7 +309,7 @@ mod tests {
             let limits = budget.limits(&graph).unwrap();
             let queries = Matrix::from_values(NODES, UNITS, queries);
             let rough = RoughWeights::new(network.attribute_weight());
-            let table = NormTable::new(&rough, &limits);
+            let table = NormTable::new(&rough, &limits, None);
             let mut rows: Vec<Row> = (0..NODES).map(|n| Row::without_mean(n as u32, queries.row(n))).collect();
             sort_rows(&mut rows);
             let nodes: Vec<u32> = (0..NODES as u32).collect();

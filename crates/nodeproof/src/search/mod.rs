@@ -27,17 +27,19 @@ use crate::engines::first_order;
 use crate::ids::NodeId;
 use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::network::Network;
+use crate::prepare::Shard;
 use crate::selection::Selection;
-use crate::slice::SlicedFlip;
+use crate::slice::{Slice, SlicedFlip};
 use crate::sparse::Pattern;
 
-pub(crate) use by_norm::{ByNorm, NormTable};
+use by_norm::ByNorm;
+pub(crate) use by_norm::NormTable;
 pub(crate) use normalised::NormalisedRows;
 pub(crate) use pair_tables::{PairNorms, PairTables};
 pub(crate) use rough::RoughWeights;
 use rough::round_up;
 pub(crate) use rough::{SAFE_SQUARE, norm_above};
-pub(crate) use values::ValueRows;
+use values::ValueRows;
 
 /// Additions that are looked at together.
 const CHUNK: usize = 16;
@@ -215,6 +217,43 @@ impl<'a> Search<'a> {
             }
         }
         selection.settle();
+    }
+}
+
+/// Searches the best flips of a slice, of whatever kind the attributes are, with one table for everything.
+#[derive(Debug)]
+pub(crate) struct AnyKind<'a> {
+    shared: &'a Shard<'a>,
+    table: &'a NormTable,
+    bits: Search<'a>,
+}
+
+impl<'a> AnyKind<'a> {
+    pub(crate) fn new(shared: &'a Shard<'a>, table: &'a NormTable) -> Self {
+        Self { shared, table, bits: shared.search() }
+    }
+
+    /// Puts the best admissible flips into `selection`; where rows are divided, each with its part of what its row gains. `rows` are sorted
+    /// by norm; `query(position, z)` writes the query of a row.
+    pub(crate) fn run(
+        &mut self,
+        slice: &Slice,
+        rows: &[Row],
+        query: impl FnMut(usize, &mut [f64]),
+        z: &mut [f64],
+        selection: &mut Selection<SlicedFlip>,
+    ) {
+        let (shared, nodes, table) = (self.shared, slice.level(0), self.table);
+        match &shared.bounds.clean.means {
+            _ if shared.network.graph().values().is_some() => {
+                ValueRows { shared, slice, table }.search(rows, query, z, selection);
+            }
+            None => self.bits.run(ByNorm::new(table), nodes, rows, query, z, selection),
+            Some(means) => {
+                let count = usize::MAX;
+                NormalisedRows { shared, nodes, means, table, count }.search(rows, query, z, selection);
+            }
+        }
     }
 }
 

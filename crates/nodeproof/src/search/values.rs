@@ -1,9 +1,9 @@
 //! Searching where attributes are real values: a flip of an entry from x to an end of its range gains `(end − x) W_d · z`
 //! (Lemma 49 of `docs/maths.md`).
 
-use super::Row;
+use super::{NormTable, Row};
 use crate::dense::dot;
-use crate::ids::{AttributeId, NodeId};
+use crate::ids::NodeId;
 use crate::prepare::Shard;
 use crate::selection::Selection;
 use crate::slice::{DOWN, Slice, SlicedFlip};
@@ -12,8 +12,7 @@ use crate::slice::{DOWN, Slice, SlicedFlip};
 pub(crate) struct ValueRows<'a> {
     pub(crate) shared: &'a Shard<'a>,
     pub(crate) slice: &'a Slice,
-    /// At least the norm of what any flip changes `X_n W` by.
-    pub(crate) longest: f64,
+    pub(crate) table: &'a NormTable,
 }
 
 impl ValueRows<'_> {
@@ -27,19 +26,21 @@ impl ValueRows<'_> {
     ) {
         let Shard { network, limits, .. } = self.shared;
         let weight = network.attribute_weight();
-        let flippable = |&d: &u32| limits.flippable(AttributeId(d));
-        let attributes: Vec<u32> = (0..weight.rows() as u32).filter(flippable).collect();
         let mut of_row = Selection::new(0);
         selection.reset(limits.global());
         for row in rows {
             // Rounding is far below the difference.
-            if row.norm * self.longest * (1.0 + 1e-9) <= selection.threshold() {
+            let norm = row.norm * (1.0 + 1e-9);
+            if norm * self.table.longest <= selection.threshold() {
                 break;
             }
             let node = NodeId(self.slice.level(0)[row.position as usize]);
             of_row.reset(limits.local(node));
             query(row.position as usize, z);
-            for &d in &attributes {
+            for (&d, &length) in self.table.attributes.iter().zip(&self.table.norms) {
+                if norm * f64::from(length) <= selection.threshold().max(of_row.threshold()) {
+                    break;
+                }
                 let product = dot(z, weight.row(d as usize));
                 let flip = (row.position, if product < 0.0 { d | DOWN } else { d });
                 let gain = self.shared.change(self.slice, flip) * product;

@@ -76,9 +76,7 @@ impl RobustTerm<'_> {
         let region = Arc::new(Region::around(model, self.matrices, &nodes));
         let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
         let network = Network::with_matrices(thinned.as_ref().unwrap_or(self.graph), model, self.matrices);
-        // There is no derivative of what flips do to rows that are divided by the number of their ones: margins are for looking at.
-        let worst_case = if self.graph.kind().is_bits() { self.worst_case } else { WorstCase::Dual };
-        let (bounds, attained) = match worst_case {
+        let (bounds, attained) = match self.worst_case {
             WorstCase::Dual => {
                 let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
                 (bounds, Some(attained))
@@ -101,7 +99,7 @@ impl RobustTerm<'_> {
             let found: Vec<Vec<TargetValue>> = block
                 .par_chunks(CHUNK)
                 .map(|chunk| {
-                    let mut worker = Worker::new(&shard, worst_case, scale);
+                    let mut worker = Worker::new(&shard, self.worst_case, scale);
                     chunk.iter().map(|&target| worker.evaluate(target)).collect()
                 })
                 .collect();
@@ -119,7 +117,8 @@ impl RobustTerm<'_> {
             match attained {
                 Some(attained) => {
                     let by_bounds = sum.by_bounds(&shard.bounds);
-                    attained.add_gradient(&shard.bounds, &network, &region, by_bounds, sum.by_parts, gradient);
+                    let on = (&network, self.limits, &*region);
+                    attained.add_gradient(&shard.bounds, on, by_bounds, sum.by_parts, gradient);
                 }
                 None => shard.bounds.clean.add_gradient(&network, &region, sum.by_clean, sum.by_parts, gradient),
             }

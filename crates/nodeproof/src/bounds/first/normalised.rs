@@ -3,13 +3,21 @@
 //! A set of flips at node n that leaves m' ≥ 1 ones raises `P_mn X_n W_j` by `P_mn / m' · Σ σ (W_dj − μ_nj)`, and one that leaves none
 //! by `−P_mn μ_nj`. What each row can gain is known for each number of flips, and rows share the budget.
 
-use super::{Problem, UnitMoves};
+use super::Problem;
 use crate::dense::Matrix;
 use crate::ids::AttributeId;
-use crate::selection::{RowGains, RowScores, share};
+use crate::selection::{OverRows, RowGains, RowScores, share};
+use crate::slice::SlicedFlip;
 
-/// How far `unit` can be moved up and down, for each node of its layer.
-pub(super) fn moves(problem: &Problem, means: &Matrix, unit: usize) -> UnitMoves {
+/// Calls `visit` for each node of the layer how far `unit` can be moved up and down and, where they are `wanted`, with the flips that do so.
+/// Where the unit is stable and nothing but that matters, it hears of no flips, and may hear of larger moves.
+pub(super) fn visit(
+    problem: &Problem,
+    means: &Matrix,
+    unit: usize,
+    wanted: bool,
+    mut visit: impl FnMut(f64, f64, [Vec<SlicedFlip>; 2]),
+) {
     let terms: Vec<Column> = problem
         .asked
         .network
@@ -20,19 +28,24 @@ pub(super) fn moves(problem: &Problem, means: &Matrix, unit: usize) -> UnitMoves
     let known = terms.iter().map(|_| [(); 2].map(|()| Vec::new())).collect();
     let number = unit;
     let mut unit = Unit { problem, known, terms, totals: Vec::new() };
-    let mut moves = UnitMoves::default();
     for place in 0..problem.neighbourhoods.len() {
-        if problem.asked.only_signs_matter {
-            let (z, most) = (problem.asked.clean.get(place, number), unit.at_most(place));
+        let (z, only_signs_matter) = (problem.asked.clean.get(place, number), problem.asked.only_signs_matter);
+        if only_signs_matter {
+            let most = unit.at_most(place);
             if z.abs() > most {
-                moves.push(most, most);
+                visit(most, most, Default::default());
                 continue;
             }
         }
         let [up, down] = [1.0, -1.0].map(|way| unit.most(place, way));
-        moves.push(up, down);
+        let is_stable = z - down >= 0.0 || z + up <= 0.0;
+        let flips = if wanted && !(only_signs_matter && is_stable) {
+            [1.0, -1.0].map(|way| unit.flips(place, way))
+        } else {
+            Default::default()
+        };
+        visit(up, down, flips);
     }
-    moves
 }
 
 /// One unit of the layer, with its weights in each term.
@@ -63,14 +76,44 @@ impl Unit<'_> {
 
     /// The most that admissible sets move the unit at a node of its level, up (1) or down (−1).
     fn most(&mut self, place: usize, way: f64) -> f64 {
-        let Self { problem, terms, known, totals } = self;
-        let neighbours = problem.neighbourhoods.range(place);
-        let capacities =
-            neighbours.clone().map(|entry| problem.capacities[problem.neighbourhoods.places[entry] as usize]);
-        let flips = capacities.sum::<usize>().min(problem.asked.limits.global());
+        let flips = self.flips_within(place);
+        let mut totals = std::mem::take(&mut self.totals);
         totals.clear();
         totals.resize(flips + 1, 0.0);
-        for entry in neighbours {
+        self.each_row(place, way, |_, gains, factor| share(&mut totals, gains, factor, |_, _| ()));
+        self.totals = totals;
+        self.totals[flips]
+    }
+
+    /// The flips that move it so.
+    fn flips(&mut self, place: usize, way: f64) -> Vec<SlicedFlip> {
+        let flips = self.flips_within(place);
+        let (mut over, mut entries) = (OverRows::new(flips), Vec::new());
+        self.each_row(place, way, |entry, gains, factor| {
+            over.add(gains, factor);
+            entries.push(entry);
+        });
+        let mut taken: Vec<(usize, usize)> = entries.into_iter().rev().zip(over.taken(flips)).collect();
+        taken.retain(|&(_, taken)| taken > 0);
+        let mut ways = Vec::new();
+        self.each_row(place, way, |entry, gains, _| {
+            ways.extend(taken.iter().find(|of| of.0 == entry).map(|&(_, taken)| (entry, gains.way(taken))));
+        });
+        let best = |(entry, counts)| self.best_of(entry, way, counts).into_iter().map(move |d| (entry as u32, d));
+        ways.into_iter().flat_map(best).collect()
+    }
+
+    /// Most flips at the neighbours of a node of the unit's level.
+    fn flips_within(&self, place: usize) -> usize {
+        let Problem { neighbourhoods, capacities, asked, .. } = self.problem;
+        let capacities = neighbourhoods.range(place).map(|entry| capacities[neighbourhoods.places[entry] as usize]);
+        capacities.sum::<usize>().min(asked.limits.global())
+    }
+
+    /// Calls `visit` with each neighbour's entry, what its row gains, and a factor of that.
+    fn each_row(&mut self, place: usize, way: f64, mut visit: impl FnMut(usize, &RowGains, f64)) {
+        let Self { problem, terms, known, .. } = self;
+        for entry in problem.neighbourhoods.range(place) {
             let (n, factors) = (problem.neighbourhoods.places[entry] as usize, problem.neighbourhoods.factors(entry));
             let mut gathered = (0..factors.len()).filter(|&term| factors[term] != 0.0);
             match (gathered.next(), gathered.next()) {
@@ -79,15 +122,44 @@ impl Unit<'_> {
                     let known = &mut known[term][usize::from(way < 0.0)];
                     known.resize(problem.nodes.len(), None);
                     let gains = known[n].get_or_insert_with(|| terms[term].gains(problem, n, way));
-                    share(totals, gains, factors[term].abs(), |_, _| ());
+                    visit(entry, gains, factors[term].abs());
                 }
-                (Some(_), Some(_)) => {
-                    share(totals, &together(problem, terms, factors, n, way), 1.0, |_, _| ());
-                }
+                (Some(_), Some(_)) => visit(entry, &together(problem, terms, factors, n, way), 1.0),
                 (None, _) => {}
             }
         }
-        totals[flips]
+    }
+
+    /// So many additions and removals of a neighbour's row that move the unit most.
+    fn best_of(&self, entry: usize, way: f64, (added, removed): (usize, usize)) -> Vec<u32> {
+        let Self { problem, terms, .. } = self;
+        let (n, factors) = (problem.neighbourhoods.places[entry] as usize, problem.neighbourhoods.factors(entry));
+        let (own, limits) = (problem.attributes(n), problem.asked.limits);
+        let score = |d: u32| -> f64 {
+            let terms = factors.iter().zip(terms);
+            terms.map(|(p, term)| way * p * (term.weights[d as usize] - term.means[n])).sum()
+        };
+        let missing = |d: &u32| own.binary_search(d).is_err();
+        let mut gathered = (0..factors.len()).filter(|&term| factors[term] != 0.0);
+        let mut best: Vec<u32> = match (gathered.next(), gathered.next()) {
+            (Some(term), None) if way * factors[term] > 0.0 => {
+                terms[term].falling.iter().copied().filter(missing).take(added).collect()
+            }
+            (Some(term), None) => terms[term].falling.iter().rev().copied().filter(missing).take(added).collect(),
+            _ => {
+                let mut additions: Vec<u32> = terms[0].falling.iter().copied().filter(missing).collect();
+                additions.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
+                additions.truncate(added);
+                additions
+            }
+        };
+        if removed > 0 {
+            let removable = own.iter().copied().filter(|&d| limits.flippable(AttributeId(d)));
+            let mut removals: Vec<(f64, u32)> = removable.map(|d| (score(d), d)).collect();
+            removals.select_nth_unstable_by(removed - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            best.extend(removals[..removed].iter().map(|&(_, d)| d));
+        }
+        best
     }
 }
 
@@ -156,14 +228,15 @@ fn together(problem: &Problem, terms: &[Column], factors: &[f64], n: usize, way:
 /// What a row gains, given the scores of additions, those of removals, and what it gains to be emptied.
 fn of_row(problem: &Problem, n: usize, additions: &[f64], removal: impl Fn(u32) -> f64, emptied: f64) -> RowGains {
     let (own, capacity, limits) = (problem.attributes(n), problem.capacities[n], problem.asked.limits);
-    let removable: Vec<u32> =
-        own.iter().copied().filter(|&d| limits.deletions() && limits.flippable(AttributeId(d))).collect();
-    let mut removals: Vec<f64> = removable.iter().copied().map(removal).collect();
+    let mut removals = Vec::with_capacity(own.len());
+    if limits.deletions() {
+        removals.extend(own.iter().filter(|&&d| limits.flippable(AttributeId(d))).map(|&d| removal(d)));
+    }
+    let emptied = (!own.is_empty() && removals.len() == own.len()).then_some(emptied);
     if removals.len() > capacity && capacity > 0 {
         removals.select_nth_unstable_by(capacity - 1, |a, b| b.total_cmp(a));
         removals.truncate(capacity);
     }
-    removals.sort_by(|a, b| b.total_cmp(a));
-    let emptied = (!own.is_empty() && removable.len() == own.len()).then_some(emptied);
+    removals.sort_unstable_by(|a, b| b.total_cmp(a));
     RowGains::best(RowScores { ones: own.len(), capacity, additions, removals: &removals, emptied })
 }

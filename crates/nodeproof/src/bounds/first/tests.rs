@@ -168,7 +168,7 @@ fn check(case: &Case) {
                 if flips.is_empty() && stable && only_signs_matter {
                     continue;
                 }
-                let gain = |&(entry, d): &AttainedFlip| {
+                let gain = |&(entry, d): &SlicedFlip| {
                     let n = region.level(0).nodes()[attained.neighbourhoods.places[entry as usize] as usize];
                     moved(&network, (node, n), d as usize, unit).abs()
                 };

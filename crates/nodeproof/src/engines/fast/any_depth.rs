@@ -20,20 +20,18 @@
 use crate::backward::{self, Coefficients};
 use crate::dense::{Matrix, dot};
 use crate::engines::derivative::{TargetDerivative, Term, add_relaxed};
-use crate::ids::{AttributeId, ClassId};
+use crate::ids::ClassId;
 use crate::model::Source;
-use crate::network::Network;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude, magnitude_dot};
-use crate::search::{ByNorm, NormTable, NormalisedRows, Row, Search, ValueRows, norm_above, sort_rows};
+use crate::search::{AnyKind, NormTable, Row, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
 /// The dual of one target after the other.
 pub(crate) struct AnyDepth<'a> {
     shared: &'a Shard<'a>,
-    table: &'a NormTable,
-    search: Search<'a>,
+    search: AnyKind<'a>,
     selection: Selection<SlicedFlip>,
     /// For each layer α, and λ once the lines are applied; a row for each node of its level.
     coefficients: Vec<Matrix>,
@@ -43,20 +41,9 @@ pub(crate) struct AnyDepth<'a> {
     reaches: Vec<f64>,
     /// For each column of the attributes' weights the largest `|W_dj|` of that unit, over all terms of its layer.
     largest_weights: Vec<f64>,
-    /// All attributes.
-    attributes: Vec<u32>,
-    /// At least the norm of what any flip changes `X_n W` by.
-    longest: f64,
     back: Vec<f64>,
     rows: Vec<Row>,
     z: Vec<f64>,
-}
-
-/// At least the norm of the weights of every attribute, times the most that a flip changes an entry by.
-fn longest(network: &Network) -> f64 {
-    let (weight, values) = (network.attribute_weight(), network.graph().values());
-    let width = |d: usize| values.map_or(1.0, |values| values.widest(AttributeId(d as u32)));
-    (0..weight.rows()).map(|d| norm_above(weight.row(d)) * width(d)).fold(0.0, f64::max)
 }
 
 /// The constant so far, its error, and the sum of the magnitudes of all its terms.
@@ -95,15 +82,12 @@ impl<'a> AnyDepth<'a> {
         }
         Self {
             shared,
-            table,
-            search: shared.search(),
+            search: AnyKind::new(shared, table),
             selection: Selection::new(0),
             coefficients: network.layers().iter().map(|_| Matrix::default()).collect(),
             queries: Matrix::default(),
             reaches: Vec::new(),
             largest_weights,
-            attributes: (0..network.model().attributes() as u32).collect(),
-            longest: longest(network),
             back: Vec::new(),
             rows: Vec::new(),
             z: vec![0.0; width],
@@ -283,21 +267,7 @@ impl<'a> AnyDepth<'a> {
                 *z = -w;
             }
         };
-        let (shared, nodes) = (self.shared, slice.level(0));
-        match &shared.bounds.clean.means {
-            _ if network.graph().values().is_some() => {
-                let rows = ValueRows { shared, slice, longest: self.longest };
-                rows.search(&self.rows, query, &mut self.z, &mut self.selection);
-            }
-            None => {
-                let order = ByNorm::new(self.table);
-                self.search.run(order, nodes, &self.rows, query, &mut self.z, &mut self.selection);
-            }
-            Some(means) => {
-                let rows = NormalisedRows { shared, nodes, means, longest: self.longest, added: &self.attributes };
-                rows.search(&self.rows, query, &mut self.z, &mut self.selection);
-            }
-        }
+        self.search.run(slice, &self.rows, query, &mut self.z, &mut self.selection);
         let gains = flips as f64 * largest_gain;
         let floor = flips as f64 * FLOOR * (1.0 + self.largest_weights.iter().sum::<f64>());
         constant.add(-self.selection.total(), gains, 3.0 * gamma * gains + floor);
@@ -308,7 +278,7 @@ impl<'a> AnyDepth<'a> {
     ///
     /// ```text
     /// a = v ∘ slope + offset 1[α < 0],   v = Σ P a W + P δ + b over its terms, δ being the change of X W,
-    /// by slope: v α,   by offset: α 1[α < 0],   by W: (P a)ᵀ λ,   by b: Σ λ,   by W_d: σ (Pᵀ λ)_n.
+    /// by slope: v α,   by offset: α 1[α < 0],   by W: (P a)ᵀ λ,   by b: Σ λ,   by ΔX_n W: (Pᵀ λ)_n.
     /// ```
     pub(super) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {
         let mut by = TargetDerivative::zeros(self.shared.network, self.shared.places(slice));
@@ -342,10 +312,9 @@ impl<'a> AnyDepth<'a> {
 
     /// Adds the derivatives by the flipped attributes' weights.
     fn add_by_attributes(&self, slice: &Slice, term: &Term, by: &mut TargetDerivative) {
-        for &(position, attribute) in &term.flips {
-            let factor = term.weight * self.shared.change(slice, (position, attribute));
-            by.attributes.push(attribute);
-            by.by_attributes.extend(self.queries.row(position as usize).iter().map(|by| factor * by));
+        for change in self.shared.changes(slice, &term.flips).iter() {
+            let position = change.row as usize;
+            by.add_change(change, slice.level(0)[position], term.weight, self.queries.row(position));
         }
     }
 

@@ -44,7 +44,7 @@ fn the_fast_path_equals_the_general_one() {
         let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
         let shard = || prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
         let (fast, mut general) = (shard(), shard());
-        general.order = Order::Norms(NormTable::new(&general.tables.rough, &limits));
+        general.order = Order::Norms(NormTable::new(&general.tables.rough, &limits, None));
         general.step_errors = StepError::of_layers(&network, &general.region, &general.bounds.layers);
         let (mut fast, mut general) = (Dual::new(&fast), Dual::new(&general));
         assert!(matches!((&fast, &general), (Dual::OneHidden(_), Dual::AnyDepth(_))));

@@ -20,7 +20,7 @@ use crate::ids::ClassId;
 use crate::model::Activation;
 use crate::prepare::Order;
 use crate::rounding::gamma_after;
-use crate::search::{ByNorm, NormalisedRows, Row, norm_above, sort_rows};
+use crate::search::{AnyKind, NormalisedRows, Row, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::SlicedFlip;
 
@@ -96,7 +96,9 @@ impl Bounding {
         }
         let of_freed: f64 = bounded.freed.iter().map(|(gain, _)| gain.max(0.0)).sum();
         let share = FIRST_SHARE * (constant - of_freed) / base.left as f64;
-        let steepest = if base.flips.is_empty() { self.steepest(target) } else { None };
+        // What a flip gains depends on others of its row where that is divided, and on its entry where that is a real value.
+        let is_bits = target.shared.network.graph().kind().is_bits();
+        let steepest = if base.flips.is_empty() && is_bits { self.steepest(target) } else { None };
         if let Some((flips, _)) = &steepest
             && lines.is_none()
             && !flips.is_empty()
@@ -189,15 +191,11 @@ impl Bounding {
     /// The flips with the largest gains by the gradient alone, and the gain of the last if there are as many as may be made.
     pub(super) fn steepest(&mut self, target: &Target) -> Option<(Vec<SlicedFlip>, f64)> {
         let Order::Norms(table) = &target.shared.order else { return None };
-        // The search is for bits: what a flip gains depends on others of its row where that is divided, or on its entry.
-        if !target.shared.network.graph().kind().is_bits() {
-            return None;
-        }
         let (rows, query) = self.rows_and_query(target);
         let width = target.shared.network.attribute_weight().columns();
         let (mut z, mut selection) = (vec![0.0; width], Selection::new(0));
-        let nodes = target.slice.level(0);
-        target.shared.search().run(ByNorm::new(table), nodes, &rows, query, &mut z, &mut selection);
+        let mut search = AnyKind::new(target.shared, table);
+        search.run(target.slice, &rows, query, &mut z, &mut selection);
         let best = selection.best();
         let last = best.last().map_or(0.0, |&(gain, _)| if best.len() == target.most { gain } else { 0.0 });
         Some((best.iter().map(|&(_, flip)| flip).collect(), last))
@@ -207,13 +205,12 @@ impl Bounding {
     /// weights, and removals.
     pub(super) fn steep_of_rows(&mut self, at: At) -> Vec<SlicedFlip> {
         let At { target, .. } = at;
-        let Some(means) = &target.shared.bounds.clean.means else { return Vec::new() };
+        let shared = target.shared;
+        let (Some(means), Order::Norms(table)) = (&shared.bounds.clean.means, &shared.order) else { return Vec::new() };
         self.linear.compute(at, None);
         let (mut rows, query) = self.rows_and_query(target);
         rows.truncate(STEEP.0);
-        let (shared, nodes, by_length) = (target.shared, target.slice.level(0), &target.tables.by_length);
-        let search =
-            NormalisedRows { shared, nodes, means, longest: by_length.longest(), added: by_length.first(STEEP.1) };
+        let search = NormalisedRows { shared, nodes: target.slice.level(0), means, table, count: STEEP.1 };
         let (mut z, mut selection) = (vec![0.0; shared.network.attribute_weight().columns()], Selection::new(0));
         search.search(&rows, query, &mut z, &mut selection);
         selection.best().iter().map(|&(_, flip)| flip).collect()

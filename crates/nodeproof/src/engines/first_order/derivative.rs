@@ -8,12 +8,12 @@
 use super::base::{Base, Unit};
 use super::bound::{At, Bounding};
 use super::cones::{self, Moves, Sums};
-use super::target::Target;
-use crate::dense::{Matrix, add_scaled};
+use super::target::{Effect, Target};
+use crate::dense::{Matrix, add_scaled, dot};
 use crate::engines::derivative::{TargetDerivative, Term, add_relaxed};
 use crate::ids::ClassId;
 use crate::model::{Activation, Source, Weight};
-use crate::prepare::Shard;
+use crate::prepare::{Change, Shard};
 use crate::slice::{Slice, SlicedFlip};
 
 /// The margins of one target after the other. Nothing is rounded down, and other flips may do more: they are for training, and prove
@@ -57,9 +57,28 @@ impl Margins {
         bounding.linear.compute(clean.at(other), None);
         let steepest = bounding.steepest(&clean.target);
         *selected = steepest.unwrap_or_else(|| unreachable!("margins of first order are prepared with one table")).0;
-        let gain = |&flip: &SlicedFlip| bounding.gain(&clean.target, &clean.base, flip);
-        let gains: f64 = selected.iter().map(gain).sum();
+        let CleanTarget { target, base, .. } = clean;
+        if base.rows.is_some() {
+            return bounding.linear.constant - self.gain_of_rows(target, base);
+        }
+        let gains: f64 = selected.iter().map(|&flip| bounding.gain(target, base, flip)).sum();
         bounding.linear.constant - gains
+    }
+
+    /// What the selected flips gain where the ones of rows are divided by their number, so that those of a row are one change.
+    fn gain_of_rows(&mut self, target: &Target, base: &Base) -> f64 {
+        let Self { bounding: Bounding { linear, .. }, selected, walk } = self;
+        let (mut excesses, mut gains) = (zeros(base), 0.0);
+        let mut gradient = vec![0.0; target.shared.network.attribute_weight().columns()];
+        for change in target.shared.changes(target.slice, selected).iter() {
+            walk.forth(target, base, change, &mut excesses);
+            linear.write_gradient(target, change.row as usize, &mut gradient);
+            gains -= dot(&gradient, &walk.effect);
+        }
+        for (excesses, &first) in excesses.iter().zip(&target.first_unit) {
+            gains += dot(excesses.values(), &linear.against[first..][..excesses.values().len()]);
+        }
+        gains
     }
 
     /// The flips that were charged last.
@@ -79,13 +98,13 @@ impl Margins {
             self.bounding.linear.compute(clean.at(term.other), None);
             let mut offsets = zeros(base);
             let linear = &self.bounding.linear;
-            for &flip in &term.flips {
-                linear.write_gradient(target, flip.0 as usize, &mut gradient);
-                let factor = term.weight * shared.change(slice, flip);
-                by.attributes.push(flip.1);
-                by.by_attributes.extend(gradient.iter().map(|by| factor * by));
-                self.walk.forth(target, base, flip, &mut offsets);
-                self.walk.back(target, base, flip, term.weight, &linear.against, &mut by);
+            for change in shared.changes(slice, &term.flips).iter() {
+                let node = slice.level(0)[change.row as usize];
+                linear.write_gradient(target, change.row as usize, &mut gradient);
+                by.add_change(change, node, term.weight, &gradient);
+                self.walk.forth(target, base, change, &mut offsets);
+                self.walk.back(target, base, change.row, term.weight, &linear.against, &mut by);
+                by.add_change(change, node, 1.0, &self.walk.by_effect);
             }
             add_relaxed(shared, slice, term, &linear.lambda, &mut by, |layer, values, _| {
                 let values = values.values_mut().iter_mut().zip(base.tangents[layer].values());
@@ -114,17 +133,23 @@ struct Walk {
     by: Vec<[Vec<f64>; 2]>,
     sums: Sums,
     by_sums: [Vec<f64>; 2],
+    /// What is done to `X_n W`, and the derivative by that.
+    effect: Vec<f64>,
+    by_effect: Vec<f64>,
     /// Units of a node with derivatives that are not 0.
     bent: Vec<(usize, [f64; 2])>,
 }
 
 impl Walk {
-    /// Carries a flip through the layers, and adds its excess at each unit to `excesses`.
-    fn forth(&mut self, target: &Target, base: &Base, flip: SlicedFlip, excesses: &mut [Matrix]) {
+    /// Carries a change through the layers, and adds its excess at each unit to `excesses`.
+    fn forth(&mut self, target: &Target, base: &Base, change: Change, excesses: &mut [Matrix]) {
         self.after.resize_with(target.hidden(), Moves::default);
         self.before.resize_with(target.hidden(), Moves::default);
-        let mut buffer = Vec::new();
-        let effect = target.effect(base, flip, &mut buffer);
+        let weight = target.shared.network.attribute_weight();
+        self.effect.clear();
+        self.effect.resize(weight.columns(), 0.0);
+        change.add_to(&mut self.effect, weight, target.shared.mean(target.slice, change.row));
+        let effect = Effect { position: change.row, factor: 1.0, weights: &self.effect };
         for (layer, excesses) in excesses.iter_mut().enumerate() {
             cones::arrive(target, layer, &effect, &mut self.after, &mut self.sums);
             let (moves, of) = (&mut self.after[layer], &target.shared.network.layers()[layer]);
@@ -137,12 +162,12 @@ impl Walk {
         }
     }
 
-    /// Carries derivatives back: that by a flip's excess at a unit is `−scale · against`.
+    /// Carries derivatives back, that by the change's excess at a unit being `−scale · against`, and leaves that by what it does to `X_n W`.
     fn back(
         &mut self,
         target: &Target,
         base: &Base,
-        flip: SlicedFlip,
+        position: u32,
         scale: f64,
         against: &[f64],
         by: &mut TargetDerivative,
@@ -155,9 +180,8 @@ impl Walk {
                 by.resize(moves.centre.len(), 0.0);
             }
         }
-        let start = by.by_attributes.len();
-        by.attributes.push(flip.1);
-        by.by_attributes.resize(start + network.attribute_weight().columns(), 0.0);
+        self.by_effect.clear();
+        self.by_effect.resize(network.attribute_weight().columns(), 0.0);
         for (layer, of) in network.layers().iter().enumerate().take(target.hidden()).rev() {
             if of.activation() != Activation::None {
                 let against = &against[target.first_unit[layer]..];
@@ -173,11 +197,10 @@ impl Walk {
                 );
             }
             for term in network.attribute_terms_of(layer) {
-                let sign = target.shared.change(target.slice, flip);
-                let row = &mut by.by_attributes[start..][term.columns.clone()];
-                for &(m, p) in target.readers[layer][term.term].of(flip.0 as usize) {
+                let row = &mut self.by_effect[term.columns.clone()];
+                for &(m, p) in target.readers[layer][term.term].of(position as usize) {
                     let place = self.before[layer].place_of(m);
-                    add_scaled(row, p * sign, &self.by[layer][0][place * of.units()..][..of.units()]);
+                    add_scaled(row, p, &self.by[layer][0][place * of.units()..][..of.units()]);
                 }
             }
             for (k, term) in of.terms().iter().enumerate() {

@@ -66,12 +66,9 @@ impl Rows {
 
     /// μ of a row.
     pub(super) fn mean<'r>(&'r self, target: &'r Target, position: u32) -> &'r [f64] {
-        let clean = |means: &'r crate::dense::Matrix| {
-            means.row(target.shared.region.level(0).place(target.slice.level(0)[position as usize]))
-        };
         match self.means.get(&position) {
             Some(mean) => mean,
-            None => target.shared.bounds.clean.means.as_ref().map_or(&[], clean),
+            None => target.shared.mean(target.slice, position).unwrap_or_default(),
         }
     }
 

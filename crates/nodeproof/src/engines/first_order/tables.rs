@@ -91,11 +91,6 @@ impl ByLength {
         self.lengths[attribute as usize]
     }
 
-    /// So many attributes of largest norm.
-    pub(super) fn first(&self, count: usize) -> &[u32] {
-        &self.attributes[..count.min(self.attributes.len())]
-    }
-
     /// The attributes whose norm is at least `length`.
     pub(super) fn down_to(&self, length: f64) -> &[u32] {
         &self.attributes[..self.falling.partition_point(|&falling| falling >= length)]

@@ -12,6 +12,7 @@ use super::bound::{At, Bounding, Tuning};
 use super::bounded::Bounded;
 use super::branch::FEW;
 use super::cones::Cones;
+use super::derivative::{CleanTarget, Margins};
 use super::linearisation::Linearisation;
 use super::lines::{Line, Lines, tangents};
 use super::listing::Scores;
@@ -30,7 +31,7 @@ use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::{Network, largest};
-use crate::prepare::{Prepared, Shard};
+use crate::prepare::{Order, Prepared, Shard};
 use crate::relax::Slopes;
 use crate::slice::{Slice, SlicedFlip};
 use crate::sparse::SparseMatrix;
@@ -328,6 +329,34 @@ fn scores_bound_the_margin_of_every_set() {
         }
     });
     assert!(checked > 5_000 && halved > 100 && emptied > 100, "{checked} {halved} {emptied}");
+}
+
+/// Lemma 44: what is trained to be large is at most the margin under the flips that it charges, which keep to the budget.
+#[test]
+fn margins_of_first_order_are_below_those_of_their_flips() {
+    let mut changed = 0;
+    for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues] {
+        each_target_of(kind, 300, |shared, slice, _| {
+            if matches!(shared.order, Order::Pairs(_)) {
+                return;
+            }
+            let (mut attack, mut margins) = (Attack::new(shared), Margins::default());
+            let y = largest(shared.logits(slice.target()));
+            let (other, clean) = (ClassId(1 - y.0), CleanTarget::new(shared, slice, y));
+            margins.begin();
+            let bound = margins.of(&clean, other);
+            let _ = attack.margin(slice, y, margins.selected().iter().copied());
+            let margin = attack.margin_of(y, other);
+            assert!(margin >= bound - 1e-9, "{margin} < {bound} with {:?}", margins.selected());
+            assert!(margins.selected().len() <= shared.limits.global());
+            for position in 0..slice.level(0).len() as u32 {
+                let of_row = margins.selected().iter().filter(|flip| flip.0 == position).count();
+                assert!(of_row <= shared.limits.local(NodeId(slice.level(0)[position as usize])));
+            }
+            changed += usize::from(margin < bound + 0.5 && margins.selected().len() > 1);
+        });
+    }
+    assert!(changed > 300, "{changed}");
 }
 
 /// Lemmas 22 to 26: with hardly a flip listed, hardly a step made, and whatever is branched on, the search finds a counterexample

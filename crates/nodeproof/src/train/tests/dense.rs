@@ -140,28 +140,86 @@ impl<'a> Dense<'a> {
         self.graph.attributes().contains(n, d as u32)
     }
 
-    /// +1 or −1, or `None` for a flip that is not allowed.
-    fn sign(&self, n: usize, d: usize) -> Option<f64> {
-        let has = self.has(n, d);
-        let allowed = if has { self.limits.deletions() } else { self.limits.additions() };
-        (allowed && self.limits.flippable(AttributeId(d as u32))).then_some(if has { -1.0 } else { 1.0 })
+    /// X_nd, as the network reads it.
+    fn attribute(&self, n: usize, d: usize) -> f64 {
+        match self.graph.values() {
+            Some(values) => values.get(NodeId(n as u32), AttributeId(d as u32)),
+            None => f64::from(self.has(n, d)) / self.divisor(self.graph.attributes().row(n).len()),
+        }
     }
 
-    /// The sum of the largest gains: of each row n its q_n largest, of those the Q largest.
-    fn best(&self, gain: impl Fn(usize, usize, f64) -> Jet) -> Jet {
-        let falling = |a: &Jet, b: &Jet| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal);
-        let mut all = Vec::new();
-        for n in 0..self.graph.nodes() {
-            let attributes = 0..self.graph.attribute_count();
-            let mut row: Vec<Jet> = attributes.filter_map(|d| self.sign(n, d).map(|sign| gain(n, d, sign))).collect();
-            row.retain(|gain| gain.value > 0.0);
-            row.sort_by(falling);
-            row.truncate(self.limits.local(NodeId(n as u32)));
-            all.extend(row);
+    fn divisor(&self, ones: usize) -> f64 {
+        if self.graph.kind().is_normalised() { ones.max(1) as f64 } else { 1.0 }
+    }
+
+    /// Whether a flip is allowed.
+    fn may(&self, n: usize, d: usize) -> bool {
+        let direction = if self.has(n, d) { self.limits.deletions() } else { self.limits.additions() };
+        direction && self.limits.flippable(AttributeId(d as u32))
+    }
+
+    /// What each admissible change of row n moves the sum by, given what each of its entries adds to it: with the number of flips. Where entries
+    /// do not depend on each other, those of one flip.
+    fn changes(&self, n: usize, pull: &[Jet]) -> Vec<(usize, Jet)> {
+        let entries = 0..pull.len();
+        if let Some(values) = self.graph.values() {
+            let node = NodeId(n as u32);
+            let ends = |d: usize| {
+                let range = self.limits.range(values, node, AttributeId(d as u32)).into_iter();
+                range.flat_map(|(low, high)| [low, high]).map(move |end| constant(end - self.attribute(n, d)) * pull[d])
+            };
+            return entries.flat_map(ends).map(|change| (1, change)).collect();
         }
-        all.sort_by(falling);
-        all.truncate(self.limits.global());
-        all.into_iter().sum()
+        if !self.graph.kind().is_normalised() {
+            let change = |d: usize| constant(if self.has(n, d) { -1.0 } else { 1.0 }) * pull[d];
+            return entries.filter(|&d| self.may(n, d)).map(|d| (1, change(d))).collect();
+        }
+        let mut all = Vec::new();
+        for set in 1u32..1 << pull.len() {
+            let flipped = |d: usize| set >> d & 1 == 1;
+            if entries.clone().any(|d| flipped(d) && !self.may(n, d)) {
+                continue;
+            }
+            let ones = entries.clone().filter(|&d| self.has(n, d) != flipped(d));
+            let divisor = self.divisor(ones.clone().count());
+            let after: Jet = ones.map(|d| constant(1.0 / divisor) * pull[d]).sum();
+            let before: Jet = entries.clone().map(|d| constant(self.attribute(n, d)) * pull[d]).sum();
+            all.push((set.count_ones() as usize, after - before));
+        }
+        all
+    }
+
+    /// The most that admissible changes move a sum by, `pull(n, d)` being what entry d of row n adds to it.
+    fn best(&self, pull: impl Fn(usize, usize) -> Jet) -> Jet {
+        let falling = |a: &Jet, b: &Jet| b.value.partial_cmp(&a.value).unwrap_or(Ordering::Equal);
+        let larger = |a: Jet, b: Jet| if b.value > a.value { b } else { a };
+        let most = |n: usize| self.limits.local(NodeId(n as u32)).min(self.limits.global());
+        // The most that at most 0, 1, … flips move it by.
+        let rows = (0..self.graph.nodes()).filter(|&n| most(n) > 0);
+        let flips = rows.clone().map(|n| most(n).min(self.graph.attribute_count())).sum::<usize>();
+        let mut totals = vec![constant(0.0); flips.min(self.limits.global()) + 1];
+        for n in rows {
+            let pull: Vec<Jet> = (0..self.graph.attribute_count()).map(|d| pull(n, d)).collect();
+            let changes = self.changes(n, &pull);
+            let mut of_row = vec![constant(0.0); most(n).min(pull.len()) + 1];
+            if self.graph.kind().is_normalised() {
+                for (flips, change) in changes {
+                    of_row.iter_mut().skip(flips).for_each(|best| *best = larger(*best, change));
+                }
+            } else {
+                let mut gains: Vec<Jet> = changes.into_iter().map(|(_, change)| change).collect();
+                gains.retain(|gain| gain.value > 0.0);
+                gains.sort_by(falling);
+                for k in 1..of_row.len() {
+                    of_row[k] = of_row[k - 1] + gains.get(k - 1).copied().unwrap_or(constant(0.0));
+                }
+            }
+            for flips in (1..totals.len()).rev() {
+                let shares = of_row.iter().enumerate().take(flips + 1);
+                totals[flips] = shares.map(|(k, &gain)| totals[flips - k] + gain).reduce(larger).unwrap();
+            }
+        }
+        totals[totals.len() - 1]
     }
 
     /// What a term reads, from the pre-activations so far.
@@ -169,7 +227,7 @@ impl<'a> Dense<'a> {
         let (nodes, attributes) = (self.graph.nodes(), self.graph.attribute_count());
         match source {
             Source::Attributes => {
-                (0..nodes).map(|n| (0..attributes).map(|d| constant(f64::from(self.has(n, d)))).collect()).collect()
+                (0..nodes).map(|n| (0..attributes).map(|d| constant(self.attribute(n, d))).collect()).collect()
             }
             Source::Layer(i) => {
                 so_far[i].iter().map(|row| row.iter().map(|&z| self.activated(i, z)).collect()).collect()
@@ -218,10 +276,9 @@ impl<'a> Dense<'a> {
                 for j in 0..layer.bias.len() {
                     let of_attributes = || layer.terms.iter().filter(|term| term.source == Source::Attributes);
                     let gain = |direction: f64| {
-                        self.best(|n, d, sign| {
-                            let moves =
-                                |t: &DenseTerm| constant(direction * t.propagation[m][n] * sign) * t.weight[d][j];
-                            of_attributes().map(moves).sum()
+                        self.best(|n, d| {
+                            let pull = |t: &DenseTerm| constant(direction * t.propagation[m][n]) * t.weight[d][j];
+                            of_attributes().map(pull).sum()
                         })
                     };
                     if of_attributes().next().is_some() {
@@ -295,7 +352,7 @@ impl<'a> Dense<'a> {
                 }
             }
         }
-        value - self.best(|n, d, sign| constant(-sign) * self.pull(&lambdas, n, d))
+        value - self.best(|n, d| constant(-1.0) * self.pull(&lambdas, n, d))
     }
 
     /// What attribute d at node n adds, given the coefficients of all pre-activations.

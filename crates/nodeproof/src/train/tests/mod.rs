@@ -129,10 +129,14 @@ fn differences(model: &Model, mut loss: impl FnMut(&Model) -> f64) -> Vec<Vec<f6
 fn assert_close(found: &Gradient, expected: &[Vec<f64>], tolerance: f64, case: &str) {
     for (tensor, (found, expected)) in found.tensors().zip(expected).enumerate() {
         for (i, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-            let near = (found - expected).abs() <= tolerance * expected.abs().max(1e-2);
-            assert!(near, "{case}: {found} instead of {expected} at {i} of tensor {tensor}");
+            assert_near(found, expected, tolerance, &format!("{case} at {i} of tensor {tensor}"));
         }
     }
+}
+
+fn assert_near(found: f64, expected: f64, tolerance: f64, case: &str) {
+    let near = (found - expected).abs() <= tolerance * expected.abs().max(1e-2);
+    assert!(near, "{case}: {found} instead of {expected}");
 }
 
 #[test]
@@ -152,8 +156,8 @@ fn cross_entropy_of_every_architecture_has_the_gradient_of_finite_differences() 
         let targets = labelled(&graph, &[0, 1, 4, 9, 10, 11].map(NodeId));
         for (case, model) in small_models(&propagation, crate::seed::seed(seed)) {
             assert_cross_entropy_gradient(&graph, &model, &targets, &case);
-            for kind in [AttributeKind::NormalisedRows, AttributeKind::RealValues] {
-                let (graph, model) = (with_other_kind(&graph, kind), model.clone().with_kind(kind));
+            for kind in OTHER_KINDS {
+                let (graph, model) = (with_kind(&graph, kind), model.clone().with_kind(kind));
                 assert_cross_entropy_gradient(&graph, &model, &targets, &format!("{case}, {}", kind.name()));
             }
         }
@@ -229,76 +233,97 @@ fn targets(goal: Goal) -> Vec<Target> {
 
 #[test]
 fn robust_losses_have_the_gradient_of_the_plain_formulas() {
+    let goals = [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))];
     for (seed, budget) in (0..).zip(budgets().into_iter().cycle().take(12)) {
         let graph = small_graph(crate::seed::seed(seed));
-        let limits = budget.limits(&graph).unwrap();
         let models = small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed + 50));
         // Every budget with every architecture; more of what is quick.
         let models = models.into_iter().filter(|(_, model)| seed < 6 || model.as_gcn().is_some());
         for (case, model) in models {
-            let matrices = matrices(&graph, &model);
-            let term = RobustTerm {
-                graph: &graph,
-                matrices: &matrices,
-                limits: &limits,
-                attribute_dropout: None,
-                worst_case: WorstCase::Dual,
-            };
             // Two of the four losses each time.
-            let goals = [Goal::CrossEntropy, hinge(0.4, None), hinge(2.2, None), hinge(1.1, Some(0.7))];
-            for goal in goals.into_iter().skip((seed + seed / 6) as usize % 2).step_by(2) {
-                let targets = targets(goal);
-                let case = format!("seed {seed}, {case}, {goal:?}, {budget:?}");
-                let mut gradient = Gradient::zeros(&model);
-                let value = term.evaluate(&model, &targets, Some((1.0, &mut gradient)));
-                let lengths: Vec<usize> = model.tensors().map(<[f64]>::len).collect();
-                let dense = |tensor, i| Dense::new(&graph, &limits, &matrices, &model, (tensor, i)).loss(&targets);
-                let loss = dense(0, 0).value;
-                assert!((value.loss - loss).abs() <= 1e-12 * loss.abs().max(1.0), "{case}: {} and {loss}", value.loss);
-                let derivatives = |(tensor, &length): (usize, &usize)| -> Vec<f64> {
-                    (0..length).map(|i| dense(tensor, i).derivative).collect()
-                };
-                let expected: Vec<Vec<f64>> = lengths.iter().enumerate().map(derivatives).collect();
-                assert_close(&gradient, &expected, 1e-9, &case);
+            for &goal in goals.iter().skip((seed + seed / 6) as usize % 2).step_by(2) {
+                assert_plain_formulas(&graph, &model, &budget, goal, 1, &format!("seed {seed}, {case}"));
             }
         }
+    }
+}
+
+/// The same where rows are divided by the number of their ones, and of real values.
+#[test]
+fn robust_losses_on_other_attributes_have_the_gradient_of_the_plain_formulas() {
+    let goals = [Goal::CrossEntropy, hinge(1.1, Some(0.7))];
+    for (seed, budget) in (70..).zip(budgets()) {
+        let bits = small_graph(crate::seed::seed(seed));
+        let models = small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed));
+        for ((case, model), i) in models.into_iter().filter(|(_, model)| model.layers().len() < 4).zip(seed as usize..)
+        {
+            for kind in OTHER_KINDS {
+                let (graph, model) = (with_kind(&bits, kind), model.clone().with_kind(kind));
+                let case = format!("seed {seed}, {case}, {}", kind.name());
+                // All sets of flips of a row are tried for each number.
+                assert_plain_formulas(&graph, &model, &budget, goals[i % 2], 29, &case);
+            }
+        }
+    }
+}
+
+const OTHER_KINDS: [AttributeKind; 2] = [AttributeKind::NormalisedRows, AttributeKind::RealValues];
+
+/// Holds the loss by the dual, and every so many numbers of its gradient, against the plain formulas.
+fn assert_plain_formulas(graph: &Graph, model: &Model, budget: &Budget, goal: Goal, every: usize, case: &str) {
+    let (limits, matrices) = (&budget.limits(graph).unwrap(), &matrices(graph, model)[..]);
+    let (attribute_dropout, worst_case) = (None, WorstCase::Dual);
+    let term = RobustTerm { graph, matrices, limits, attribute_dropout, worst_case };
+    let targets = targets(goal);
+    let case = format!("{case}, {goal:?}, {budget:?}");
+    let mut gradient = Gradient::zeros(model);
+    let value = term.evaluate(model, &targets, Some((1.0, &mut gradient)));
+    let dense = |tensor, i| Dense::new(graph, limits, matrices, model, (tensor, i)).loss(&targets);
+    let loss = dense(0, 0).value;
+    assert!((value.loss - loss).abs() <= 1e-12 * loss.abs().max(1.0), "{case}: {} and {loss}", value.loss);
+    let tensors = gradient.tensors().enumerate();
+    let numbers =
+        tensors.flat_map(|(tensor, values)| values.iter().enumerate().map(move |(i, &value)| (tensor, i, value)));
+    for (tensor, i, found) in numbers.step_by(every) {
+        let expected = dense(tensor, i).derivative;
+        assert_near(found, expected, 1e-9, &format!("{case} at {i} of tensor {tensor}"));
     }
 }
 
 #[test]
 fn robust_losses_have_the_gradient_of_finite_differences() {
+    let goals = [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))];
     for (seed, budget) in (20..).zip(budgets()) {
-        let graph = small_graph(crate::seed::seed(seed));
-        let limits = budget.limits(&graph).unwrap();
-        for (case, model) in small_models(&Propagation::RowNormalised, crate::seed::seed(seed)) {
-            let matrices = matrices(&graph, &model);
-            let term = |worst_case| RobustTerm {
-                graph: &graph,
-                matrices: &matrices,
-                limits: &limits,
-                attribute_dropout: None,
-                worst_case,
-            };
-            let goals = [Goal::CrossEntropy, hinge(1.3, None), hinge(1.3, Some(0.5))];
-            let first_order = (goals[seed as usize % goals.len()], WorstCase::FirstOrder);
-            for (goal, worst_case) in goals.map(|goal| (goal, WorstCase::Dual)).into_iter().chain([first_order]) {
-                let (targets, term) = (targets(goal), term(worst_case));
+        let bits = small_graph(crate::seed::seed(seed));
+        let models = small_models(&Propagation::RowNormalised, crate::seed::seed(seed));
+        for ((case, model), i) in models.into_iter().zip(seed as usize..) {
+            for (kind, worst_case) in [AttributeKind::Bits, OTHER_KINDS[i % 2]]
+                .into_iter()
+                .flat_map(|kind| WorstCase::ALL.map(|of| (kind, of)))
+            {
+                let (graph, model, targets) =
+                    (with_kind(&bits, kind), model.clone().with_kind(kind), targets(goals[i % 3]));
+                let (limits, matrices) = (budget.limits(&graph).unwrap(), matrices(&graph, &model));
+                let term = RobustTerm {
+                    graph: &graph,
+                    matrices: &matrices,
+                    limits: &limits,
+                    attribute_dropout: None,
+                    worst_case,
+                };
                 let mut gradient = Gradient::zeros(&model);
                 term.evaluate(&model, &targets, Some((2.0, &mut gradient)));
                 let expected = differences(&model, |model| 2.0 * term.evaluate(model, &targets, None).loss);
-                assert_close(
-                    &gradient,
-                    &expected,
-                    1e-5,
-                    &format!("seed {seed}, {case}, {worst_case}, {goal:?}, {budget:?}"),
-                );
+                let case =
+                    format!("seed {seed}, {case}, {}, {worst_case}, {:?}, {budget:?}", kind.name(), goals[i % 3]);
+                assert_close(&gradient, &expected, 1e-5, &case);
             }
         }
     }
 }
 
-/// The same graph with attributes of another kind: of real values, any.
-fn with_other_kind(graph: &Graph, kind: AttributeKind) -> Graph {
+/// The same graph with attributes of a kind: of real values, any.
+fn with_kind(graph: &Graph, kind: AttributeKind) -> Graph {
     let graph = graph.clone().with_kind(kind);
     let Some(values) = graph.values() else { return graph };
     let (rows, columns) = (values.entries().rows(), values.entries().columns());
@@ -307,19 +332,18 @@ fn with_other_kind(graph: &Graph, kind: AttributeKind) -> Graph {
     graph.with_values(values).unwrap()
 }
 
-/// What is shown while a network is trained on attributes that are no plain bits, though nothing is trained against it.
+/// On attributes that are no plain bits.
 #[test]
 fn margins_on_other_attributes_are_those_of_the_fast_engine() {
-    let kinds = [AttributeKind::NormalisedRows, AttributeKind::RealValues];
     for (seed, (budget, divided)) in
-        (40..).zip(budgets().into_iter().flat_map(|budget| kinds.map(|kind| (budget.clone(), kind))))
+        (40..).zip(budgets().into_iter().flat_map(|budget| OTHER_KINDS.map(|kind| (budget.clone(), kind))))
     {
-        let graph = with_other_kind(&small_graph(crate::seed::seed(seed)), divided);
+        let graph = with_kind(&small_graph(crate::seed::seed(seed)), divided);
         let limits = budget.limits(&graph).unwrap();
         for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed)) {
             let model = model.with_kind(divided);
             let matrices = matrices(&graph, &model);
-            let (attribute_dropout, worst_case) = (None, WorstCase::FirstOrder);
+            let (attribute_dropout, worst_case) = (None, WorstCase::Dual);
             let (graph, matrices, limits) = (&graph, &matrices[..], &limits);
             let term = RobustTerm { graph, matrices, limits, attribute_dropout, worst_case };
             let targets: Vec<Target> =
@@ -417,6 +441,26 @@ fn robust_methods_make_nodes_robust() {
     // Of so few words, a third is much: by default, rce only keeps up here.
     let [standard, rce, rh, unlabelled] = Method::ALL.map(|method| robust(method, None));
     assert!(rce >= standard && rh > standard && unlabelled > standard, "{standard}, {rce}, {rh}, {unlabelled}");
+}
+
+#[test]
+fn robust_methods_make_nodes_robust_on_other_attributes() {
+    let budget = Budget::new(5, LocalBudget::Count(2));
+    for (kind, hidden) in OTHER_KINDS.into_iter().flat_map(|kind| [vec![8], vec![8, 8]].map(|hidden| (kind, hidden))) {
+        let graph = graph(1).with_kind(kind);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let robust = |method| {
+            let (weight_decay, attribute_dropout) = (Some(1e-4), Some(0.0));
+            let options = changed!(options(method); weight_decay, attribute_dropout, steps: 150);
+            let model = run(&graph, changed!(options; hidden: Some(hidden.clone()), budget: budget.clone())).unwrap();
+            assert_eq!(accuracy(&graph, &model, &nodes).unwrap(), Some(1.0), "{method} on {}", kind.name());
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone());
+            certifier.certify(&nodes).unwrap().iter().filter(|certificate| certificate.is_robust()).count()
+        };
+        let [standard, rce, rh, unlabelled] = Method::ALL.map(robust);
+        let all = format!("{}, {hidden:?}: {standard}, {rce}, {rh}, {unlabelled}", kind.name());
+        assert!(rce > standard && rh > standard && unlabelled > standard, "{all}");
+    }
 }
 
 /// With steps too small to change a weight, a loss depends on nothing but what is left out.
