@@ -272,6 +272,14 @@ class Graph:
         return self._core.kind
 
     @property
+    def binarised(self) -> int:
+        """How many values of the attributes were neither 0 nor 1, and count as 1 where they are above 0 (`binarise=True`).
+
+        Verdicts are then about a network that reads 0 and 1. Results and reports say so.
+        """
+        return self._core.binarised
+
+    @property
     def attributes(self) -> scipy.sparse.csr_matrix | npt.NDArray[np.float64]:
         """The bits of the attributes, N × D, in compressed row form; or the real values, as an array."""
         values = self._core.values()
@@ -388,6 +396,7 @@ class Graph:
             self.kind,
             self._core.values(),
             self._core.ranges(),
+            self.binarised,
         )
 
 
@@ -403,6 +412,7 @@ def _unpickled(
     kind: str = "bits",
     values: npt.NDArray[np.float64] | None = None,
     ranges: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None,
+    binarised: int = 0,
 ) -> Graph:
     def ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any]) -> Triple:
         return np.ones(len(indices), dtype=np.bool_), indices, offsets
@@ -414,7 +424,7 @@ def _unpickled(
     )
     if values is not None and ranges is not None:
         made = made.with_values(values).with_ranges(*ranges)
-    graph = Graph._of(made)
+    graph = Graph._of(made.with_binarised(binarised))
     graph.cleaning = cleaning
     return graph
 

@@ -63,6 +63,11 @@ class _Results(ABC):
         """The strongest engine that was asked for."""
         return str(self._core.engine)
 
+    @property
+    def binarised(self) -> int:
+        """How many values of the graph's attributes were neither 0 nor 1: verdicts are about a network that reads 1 where they are above 0."""
+        return int(self._core.binarised)
+
     def __contains__(self, node: object) -> bool:
         """Whether a node, given by its id or name, is among them."""
         try:

@@ -55,13 +55,13 @@ def test_other_kinds_do_not_fit() -> None:
         Model([np.eye(3, 2)], kind="counts")
 
 
-def test_only_cross_entropy_trains_on_them() -> None:
+@pytest.mark.parametrize("method", ["ce", "rce", "rh", "rh-u"])
+@pytest.mark.parametrize("hidden", [[4], [4, 4]])
+def test_every_method_trains_on_them(method: str, hidden: list[int]) -> None:
     graph = Graph(RING, BITS, labels=[0, 0, 1, 1], normalise_rows=True)
-    options = {"split": nodeproof.Split(graph, train=[0, 1, 2, 3]), "global_budget": 1}
-    model = nodeproof.train(graph, "ce", steps=5, **options).model
+    split = nodeproof.Split(graph, train=[0, 1, 2, 3])
+    model = nodeproof.train(graph, method, split=split, global_budget=1, steps=5, hidden=hidden).model
     assert model.kind == "normalised-rows"
-    with pytest.raises(InputError, match="only ce can train"):
-        nodeproof.train(graph, "rh-u", **options)
 
 
 def test_what_a_module_runs_on_is_certified() -> None:
@@ -115,8 +115,15 @@ def test_counting_values_as_1_has_to_be_meant(caplog: pytest.LogCaptureFixture) 
     with pytest.raises(InputError, match="another network than the one that runs.*certify_binarised=True"):
         nodeproof.from_pyg(gcn(), counts, binarise=True)
     assert nodeproof.from_pyg(gcn(), of, binarise=True)[0] == Graph.from_pyg(counts, binarise=True, directed=True)
-    _, model = nodeproof.from_pyg(gcn(), counts, certify_binarised=True)
+    graph, model = nodeproof.from_pyg(gcn(), counts, certify_binarised=True)
     assert model.kind == "bits" and "another network than the one that runs" in caplog.text
+    odd = int(((counts.x != 0) & (counts.x != 1)).sum())
+    results = nodeproof.certify(graph, model, global_budget=1), nodeproof.radius(graph, model, max_budget=1)
+    for result in results:
+        assert (graph.binarised, result.binarised) == (odd, odd)
+        assert f"above 0 ({odd} values are neither 0 nor 1)" in result.budget_in_words()
+    assert pickle.loads(pickle.dumps(graph)).binarised == odd
+    assert nodeproof.certify(*nodeproof.from_pyg(gcn(), of), global_budget=1).binarised == 0
 
 
 def inside(divide: Callable[[Any], Any]) -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ export interface Report {
     edges: number;
     attributes: number;
     kind: string; // "", ", divided by the number of ones in their row" or ", real values"
+    binarised: number; // values that were neither 0 nor 1 before they were counted as one of these
     classes: string[]; // a name for each class; "class 3" where the graph has none
     named: boolean; // whether nodes have names
   };

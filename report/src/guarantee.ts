@@ -107,9 +107,18 @@ function targetInWords(target: Certificates["target"]): string {
 
 function limits(findings: Findings): HTMLElement {
   const byLabel = findings.models.every(({ certificates }) => certificates?.target === "label");
+  const { binarised } = findings.report.graph;
   return h(
     "ul",
     {},
+    binarised > 0 &&
+      h(
+        "li",
+        {},
+        h("strong", {}, "Nothing about the attributes as they were. "),
+        `${plural(binarised, "value")} of them ${binarised === 1 ? "is" : "are"} neither 0 nor 1. Verdicts are about the network on `,
+        "attributes that count as 1 where they are above 0; on the values themselves it is another network, and may predict otherwise.",
+      ),
     !byLabel &&
       h(
         "li",

@@ -214,6 +214,8 @@ export function makeReport({ size = 300, drawnOnly = 40, seed = 1, models = [{}]
       nodes: size + drawnOnly,
       edges: graph.nodes.degree.reduce((sum, degree) => sum + degree, 0) / 2,
       attributes: 200,
+      kind: "",
+      binarised: 0,
       classes: CLASSES,
       named: true,
     },

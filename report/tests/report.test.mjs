@@ -54,6 +54,14 @@ pageTest("shows every section and makes no request", one, async (page) => {
   assert.equal(await page.locator("main .chart svg").count(), 5);
 });
 
+const thresholded = makeReport({ size: 40, title: "thresholded" });
+thresholded.graph.binarised = 1234;
+
+pageTest("says that verdicts are about thresholded attributes", thresholded, async (page) => {
+  const text = await page.locator(".guarantee").innerText();
+  assert.match(text, /Nothing about the attributes as they were\. 1,234 values of them are neither 0 nor 1\./);
+});
+
 pageTest("headline numbers are those of the data", two, async (page) => {
   for (const [number, model] of two.models.entries()) {
     const robust = model.certificates.verdict.filter((verdict) => verdict === 0).length;

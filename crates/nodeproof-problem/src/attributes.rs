@@ -17,6 +17,15 @@ pub enum AttributeKind {
     RealValues,
 }
 
+/// What to say beside a budget of attributes that were neither 0 nor 1; nothing if all were.
+pub(crate) fn binarised_in_words(values: usize) -> String {
+    match values {
+        0 => String::new(),
+        1 => "; attributes count as 1 where they are above 0 (1 value is neither 0 nor 1)".to_owned(),
+        _ => format!("; attributes count as 1 where they are above 0 ({values} values are neither 0 nor 1)"),
+    }
+}
+
 impl AttributeKind {
     /// The name that files have for it.
     pub fn name(self) -> &'static str {

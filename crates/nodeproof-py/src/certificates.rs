@@ -108,6 +108,12 @@ impl PyCertificates {
         &self.0.header.graph.fingerprint
     }
 
+    /// How many values of attributes were neither 0 nor 1.
+    #[getter]
+    fn binarised(&self) -> usize {
+        self.0.header.graph.binarised
+    }
+
     #[getter]
     fn model_fingerprint(&self) -> &str {
         &self.0.header.model.fingerprint
@@ -120,7 +126,7 @@ impl PyCertificates {
 
     /// The budget as a person would say it.
     fn budget_in_words(&self) -> String {
-        self.0.header.budget.in_words(self.0.header.graph.attributes)
+        self.0.header.budget_in_words()
     }
 
     /// The file, as the command line writes it.

@@ -100,12 +100,23 @@ impl PyGraph {
         }
         let (nodes, attributes, classes) = names;
         graph = graph.with_names(Names { nodes, attributes, classes }).raised(py)?;
+        graph = graph.with_binarised(cleaning.attributes_binarised);
         if largest_component {
             let all = graph.nodes();
             graph = graph.largest_component();
             cleaning.nodes_dropped = all - graph.nodes();
         }
         Ok((Self(Arc::new(graph)), cleaned(py, &cleaning)?.unbind()))
+    }
+
+    /// The same graph, of whose attributes so many values were neither 0 nor 1.
+    fn with_binarised(&self, values: usize) -> Self {
+        Self(Arc::new((*self.0).clone().with_binarised(values)))
+    }
+
+    #[getter]
+    fn binarised(&self) -> usize {
+        self.0.binarised()
     }
 
     /// The same graph with these real values as attributes.

@@ -94,6 +94,12 @@ impl PyRadii {
         &self.0.header.graph.fingerprint
     }
 
+    /// How many values of attributes were neither 0 nor 1.
+    #[getter]
+    fn binarised(&self) -> usize {
+        self.0.header.graph.binarised
+    }
+
     #[getter]
     fn model_fingerprint(&self) -> &str {
         &self.0.header.model.fingerprint
@@ -106,7 +112,7 @@ impl PyRadii {
 
     /// The budget as a person would say it, the global one being the largest that was tried.
     fn budget_in_words(&self) -> String {
-        self.0.header.budget.in_words(self.0.header.graph.attributes)
+        self.0.header.budget_in_words()
     }
 
     /// The file, as the command line writes it.

@@ -17,7 +17,7 @@ from ..errors import InputError, VerificationError
 from ..graph import Graph
 from ..model import Model
 from ..verification import Verification
-from .convert import attributes_of, edges_of, labels_of, read_of
+from .convert import array_of, attributes_of, edges_of, labels_of, read_of
 from .evaluate import Evaluator
 from .expression import Expression
 from .network import model_of
@@ -108,6 +108,7 @@ def from_pyg(
         graph = _graph_as_used(data, x, model.kind, ranges, *names)
     if certify_binarised:
         _check_binarised(model, own, data, x)
+        graph = Graph._of(graph._core.with_binarised(int((array_of(data.x, "x") != x).sum())), graph.cleaning)
     if any(not isinstance(propagation, (str, dict)) for propagation in model.propagations):
         model.metadata["edges"] = graph.edges_fingerprint
     assert model.verification is not None

@@ -239,8 +239,8 @@ impl Found {
     fn in_words(&self, summary: &RadiusSummary, question: &Question, files: &ResultFiles) -> String {
         let settings = &question.settings;
         let most = counted(self.radii.max_budget() as usize, "flip");
-        let kind = question.graph.kind().beside_budget();
-        let local = settings.budget.local_in_words(question.graph.attribute_count()) + kind;
+        let attributes = question.graph.beside_budget();
+        let local = settings.budget.local_in_words(question.graph.attribute_count()) + &attributes;
         let engine = settings.engine.name();
         let engine = match self.radii.header.scan {
             true => format!("{engine}, scanning upwards from 1 flip as the paper does"),

@@ -35,6 +35,30 @@ fn info_suggests_to_binarise() {
     assert!(text.contains("unknown"), "no labels, no classes\n{text}");
 }
 
+/// Verdicts are about a network that reads 0 and 1, whatever was on file.
+#[test]
+fn results_say_that_attributes_were_binarised() {
+    let fixture = Fixture::new();
+    common::graph_npz(&fixture.path("counts.npz"), [1.0, 3.0, 0.5]);
+    common::model(2).write(fixture.path("two.safetensors")).unwrap();
+    let (graph, model) = ("--graph counts.npz --binarise", "--model two.safetensors");
+    let certify = format!("certify {graph} {model} --global-budget 1 --out c.jsonl");
+    let radius = format!("radius {graph} {model} --out r.jsonl");
+    for command in [certify, radius] {
+        let run = fixture.run(&command);
+        let unwrapped = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words = "attributes count as 1 where they are above 0 (2 values are neither 0 nor 1)";
+        assert!(run.code == 0 && unwrapped.contains(words), "{run:?}");
+    }
+    for file in ["c.jsonl", "r.jsonl"] {
+        assert_eq!(json(fixture.read(file).lines().next().unwrap())["graph"]["binarised"], 2, "{file}");
+    }
+    assert_eq!(fixture.run(&format!("report c.jsonl {graph} --out report.html")).code, 0);
+    assert!(fixture.read("report.html").contains(r#""binarised":2"#));
+    let header = fixture.certify("--out bits.jsonl").succeeded();
+    assert!(!fixture.read("bits.jsonl").contains("binarised"), "{header:?}");
+}
+
 #[test]
 fn split_draws_the_same_every_time() {
     let fixture = Fixture::new();

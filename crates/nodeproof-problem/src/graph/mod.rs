@@ -9,7 +9,7 @@ mod statistics;
 
 use sha2::{Digest, Sha256};
 
-use crate::attributes::AttributeKind;
+use crate::attributes::{AttributeKind, binarised_in_words};
 use crate::fingerprint::hex;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::sparse::Pattern;
@@ -28,6 +28,7 @@ pub struct Graph {
     attributes: Pattern,
     values: Option<Values>,
     kind: AttributeKind,
+    binarised: usize,
     labels: Option<Vec<Option<ClassId>>>,
     classes: usize,
     names: Names,
@@ -100,6 +101,7 @@ impl Graph {
             attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
             values: None,
             kind: AttributeKind::Bits,
+            binarised: 0,
             labels: None,
             classes: 0,
             names: Names::default(),
@@ -169,6 +171,23 @@ impl Graph {
         Ok(self)
     }
 
+    /// The same graph, of whose attributes so many values were neither 0 nor 1 and counted as 1 where they were above 0
+    /// ([`GraphOptions::binarise`]). Verdicts are then about a network that reads 0 and 1, and say so.
+    pub fn with_binarised(mut self, values: usize) -> Self {
+        self.binarised = values;
+        self
+    }
+
+    /// How many values of attributes were neither 0 nor 1 before they were counted as one of these.
+    pub fn binarised(&self) -> usize {
+        self.binarised
+    }
+
+    /// What to say of the attributes beside a budget; nothing for plain bits.
+    pub fn beside_budget(&self) -> String {
+        self.kind.beside_budget().to_owned() + &binarised_in_words(self.binarised)
+    }
+
     /// The same graph with these real values as attributes.
     ///
     /// ```
@@ -204,7 +223,7 @@ impl Graph {
     pub fn of_attributes(attributes: Pattern) -> Self {
         let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
         let (kind, names) = (AttributeKind::Bits, Names::default());
-        Self { adjacency, attributes, values: None, kind, labels: None, classes: 0, names }
+        Self { adjacency, attributes, values: None, kind, binarised: 0, labels: None, classes: 0, names }
     }
 
     /// Number of nodes, N.
@@ -422,6 +441,7 @@ impl Graph {
             attributes: Pattern::from_pairs(kept.len(), self.attribute_count(), &pairs),
             values: self.values.as_ref().map(|values| values.of_nodes(&kept)),
             kind: self.kind,
+            binarised: self.binarised,
             labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node]).collect()),
             classes: self.classes,
             names: Names {

@@ -76,7 +76,7 @@ impl Graph {
             classes: read_names(&mut archive, "class_names")?,
         };
         cleaning.members_skipped = skipped_members(&archive, &names);
-        graph = graph.with_names(names)?;
+        graph = graph.with_names(names)?.with_binarised(cleaning.attributes_binarised);
         if options.largest_component {
             let all = graph.nodes();
             graph = graph.largest_component();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lines::VERSION;
-use crate::attributes::AttributeKind;
+use crate::attributes::{AttributeKind, binarised_in_words};
 use crate::budget::Budget;
 use crate::certificate::Witness;
 use crate::graph::{Graph, Part, Split};
@@ -27,13 +27,26 @@ pub struct GraphHeader {
     /// What networks read of them.
     #[serde(default, skip_serializing_if = "AttributeKind::is_bits")]
     pub kind: AttributeKind,
+    /// How many of their values were neither 0 nor 1 before they were counted as one of these ([`Graph::binarised`]).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub binarised: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl GraphHeader {
     /// Names `graph`.
     pub fn new(graph: &Graph) -> Self {
         let (nodes, edges, attributes) = (graph.nodes(), graph.edges(), graph.attribute_count());
-        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes, kind: graph.kind() }
+        let (kind, binarised) = (graph.kind(), graph.binarised());
+        Self { fingerprint: graph.fingerprint(), nodes, edges, attributes, kind, binarised }
+    }
+
+    /// Whether two headers are about one graph, however that was read.
+    pub fn is_same_graph(&self, other: &Self) -> bool {
+        *self == Self { binarised: self.binarised, ..other.clone() }
     }
 }
 
@@ -145,6 +158,12 @@ impl Header {
             nodes,
             timings: false,
         }
+    }
+
+    /// The budget in words, and what its flips are of.
+    pub fn budget_in_words(&self) -> String {
+        let GraphHeader { attributes, kind, binarised, .. } = self.graph;
+        self.budget.in_words(attributes) + kind.beside_budget() + &binarised_in_words(binarised)
     }
 
     /// The same, of a scan.

@@ -40,6 +40,8 @@ struct GraphFacts {
     attributes: usize,
     /// What networks read of them, in words, beyond plain bits.
     kind: &'static str,
+    /// How many of their values were neither 0 nor 1 before they were counted as one of these.
+    binarised: usize,
     classes: Vec<String>,
     named: bool,
 }
@@ -199,8 +201,8 @@ fn name(text: &str) -> String {
 impl GraphFacts {
     fn new(page: &Page) -> Self {
         let graph = page.graph;
-        let of_models = page.models.iter().flat_map(|model| model.headers().map(|header| header.model.classes));
-        let classes = of_models.max().unwrap_or(0).max(graph.classes());
+        let headers = || page.models.iter().flat_map(ModelResults::headers);
+        let classes = headers().map(|header| header.model.classes).max().unwrap_or(0).max(graph.classes());
         Self {
             name: name(&page.graph_name),
             fingerprint: graph.fingerprint(),
@@ -208,6 +210,7 @@ impl GraphFacts {
             edges: graph.edges(),
             attributes: graph.attribute_count(),
             kind: graph.kind().in_addition(),
+            binarised: headers().map(|header| header.graph.binarised).max().unwrap_or(0),
             classes: (0..classes).map(|class| name(&graph.class_name(ClassId(class as u32)))).collect(),
             named: graph.names().nodes.is_some(),
         }
@@ -269,7 +272,7 @@ impl BudgetFacts {
         let (budget, attributes) = (&header.budget, header.graph.attributes);
         Self {
             global: budget.global(),
-            in_words: budget.in_words(attributes),
+            in_words: header.budget_in_words(),
             local_in_words: budget.local_in_words(attributes),
         }
     }

@@ -170,7 +170,7 @@ impl<'a> Page<'a> {
         for model in &self.models {
             let name = || model.name.clone();
             for header in model.headers() {
-                if header.graph != expected {
+                if !header.graph.is_same_graph(&expected) {
                     let (expected, found) = (expected.fingerprint, header.graph.fingerprint.clone());
                     return Err(PageError::OtherGraph { model: name(), expected, found });
                 }
