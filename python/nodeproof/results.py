@@ -65,7 +65,7 @@ class _Results(ABC):
 
     @property
     def binarised(self) -> int:
-        """How many values of the graph's attributes were neither 0 nor 1: verdicts are about a network that reads 1 where they are above 0."""
+        """How many values of the graph's attributes were neither 0 nor 1 (`Graph.binarised`)."""
         return int(self._core.binarised)
 
     def __contains__(self, node: object) -> bool:
