@@ -197,11 +197,11 @@ fn a_flip_that_leads_to_a_tie_is_seen() {
     not_robust(&with);
 }
 
-/// Sums of thousands of terms: a hub with 400 neighbours and 60 attributes each. Under class 1 the attributes count the
+/// Sums of thousands of terms: a hub with 200 neighbours and 60 attributes each. Under class 1 the attributes count the
 /// other way round, so that every margin is 0 but for the order of the sums.
 #[test]
 fn long_sums_are_covered() {
-    let (nodes, attributes, units) = (401u32, 60u32, 3);
+    let (nodes, attributes, units) = (201u32, 60u32, 3);
     let number = |i: u32| f64::from((i * 7919) % 1000) / 1000.0;
     let ones: Vec<_> = (0..nodes).flat_map(|n| (0..attributes).map(move |d| (n, d))).collect();
     let problem = Problem {

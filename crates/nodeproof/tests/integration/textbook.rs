@@ -65,7 +65,7 @@ fn compare(problem: &Problem, slopes: Option<&[Matrix]>) -> usize {
 }
 
 proptest! {
-    #![proptest_config(config(10000))]
+    #![proptest_config(config(4000))]
 
     #[test]
     fn default_slopes_give_the_textbook_margins(problem in problems(SMALL)) {
