@@ -20,7 +20,7 @@ from .witness import Flip, Witness
 VERDICTS = np.array(["robust", "nonrobust", "undecided"])
 ENGINES = np.array(["fast", "tight", "complete"])
 #: What keeps nodes from being decided; "" stands for nothing, and comes last.
-OBSTACLES = np.array(["engine", "time", "memory", "overflow", ""])
+OBSTACLES = np.array(["engine", "values", "time", "memory", "overflow", ""])
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -322,7 +322,7 @@ class Certificates(_Results):
 
     @property
     def undecided_because(self) -> Words:
-        """For undecided nodes what kept them from being decided: `engine`, `time`, `memory` or `overflow`. "" for others."""
+        """For undecided nodes what kept them from being decided: `engine`, `values`, `time`, `memory` or `overflow`. "" for others."""
         words: Words = OBSTACLES[self._columns["undecided_because"]]
         return words
 

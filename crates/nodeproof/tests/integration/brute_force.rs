@@ -225,6 +225,63 @@ proptest! {
     }
 }
 
+/// The problem with a bias that leaves a thousandth of the smallest margin of the first node, so that little decides on its verdict.
+fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate]) -> Problem {
+    let classes: Vec<ClassId> = certificates.iter().map(|certificate| certificate.class).collect();
+    let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
+    let others = smallest[0].iter().enumerate().filter(|&(k, _)| k != classes[0].index());
+    let mut sharp = problem.clone();
+    if let (Some((k, margin)), Some(last)) = (others.min_by(|a, b| a.1.total_cmp(b.1)), sharp.layers.last_mut()) {
+        last.bias[k] += 0.999 * margin;
+    }
+    sharp
+}
+
+/// Two or three nodes with most of their few attributes, large weights, and one or two hidden layers of four units.
+fn dense_rows() -> impl Strategy<Value = Problem> {
+    let sizes = (2..=3usize, 4..=6usize, 1..=2usize, 2..=5u32, 2..=6u32);
+    sizes.prop_flat_map(|(nodes, attributes, hidden, global, local)| {
+        let widths: Vec<usize> = [vec![attributes], vec![4; hidden], vec![2]].concat();
+        let layers: Vec<_> = widths.windows(2).map(|pair| dense_layer(pair[0], pair[1])).collect();
+        let bits = prop::collection::vec(prop::bool::weighted(0.8), nodes * attributes);
+        let spread = prop::sample::select(vec![Spread::RowMean, Spread::Symmetric]);
+        (bits, spread, layers).prop_map(move |(bits, spread, layers)| {
+            let cells = (0..nodes as u32).flat_map(|n| (0..attributes as u32).map(move |d| (n, d)));
+            Problem {
+                nodes,
+                labels: vec![0; nodes],
+                certify_labels: false,
+                edges: (1..nodes as u32).map(|n| (0, n)).collect(),
+                ones: cells.zip(bits).filter(|of| of.1).map(|of| of.0).collect(),
+                kind: AttributeKind::NormalisedRows,
+                spread,
+                global,
+                local,
+                ..Problem::one_node(attributes, layers)
+            }
+        })
+    })
+}
+
+fn dense_layer(inputs: usize, outputs: usize) -> impl Strategy<Value = Dense> {
+    let weight = prop::collection::vec(-5.0..5.0, inputs * outputs);
+    let bias = prop::collection::vec(-1.0..1.0, outputs);
+    (weight, bias).prop_map(move |(weight, bias)| Dense { inputs, outputs, weight, bias })
+}
+
+proptest! {
+    #![proptest_config(config(thorough(1_000)))]
+
+    /// Where a node is robust or not by little, so that bounds have to be as good as they can be.
+    #[test]
+    fn verdicts_on_normalised_rows_hold_where_little_decides(problem in dense_rows()) {
+        let (problem, sets) = problem.enumerable(SETS);
+        let sharp = sharpened(&problem, &sets, &problem.certify_with(Engine::Fast, Slopes::Default));
+        let [_, complete] = check_engines(&sharp, &sets, [Engine::Tight, Engine::Complete], Slopes::Default);
+        check_decided(&complete)?;
+    }
+}
+
 /// Few entries, each of which has many values.
 const FEW: Sizes = Sizes { nodes: 3, attributes: 3, hidden_layers: (0, 3), units: 3, global: 4 };
 

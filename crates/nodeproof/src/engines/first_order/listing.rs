@@ -396,7 +396,10 @@ impl Listing {
         for row in &mut all {
             if rows.can_be_halved(base, row.position) {
                 let kept = rows.kept(target, base, row.position);
+                // What is known of a flip takes the place of its bound: none may count twice.
+                row.kept.bounds.retain(|&(_, flip)| bounded.scores.of(flip).is_none());
                 row.kept.known.extend(kept.filter_map(|flip| Some((flip, bounded.scores.of(flip)?))));
+                debug_assert!(row.kept.listed() <= row.ones, "{row:?}");
                 // Some of which nothing is known could be the best.
                 if row.kept.listed() < row.ones {
                     row.kept = Side::default();
