@@ -322,7 +322,7 @@ class Certificates(_Results):
 
     @property
     def undecided_because(self) -> Words:
-        """For undecided nodes what kept them from being decided: `engine`, `values`, `time`, `memory` or `overflow`. "" for others."""
+        """What kept undecided nodes from being decided: `engine`, `values`, `time`, `memory` or `overflow`. "" for others."""
         words: Words = OBSTACLES[self._columns["undecided_because"]]
         return words
 

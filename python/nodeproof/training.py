@@ -152,7 +152,8 @@ def train(
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
         propagation: what a node takes from its neighbours, see `Model`: "symmetric-gcn". sage, gin and mlp have their own.
         checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
-        evaluate: certifies all nodes at the end, with the `fast` engine, or `tight` from two hidden layers on.
+        evaluate: certifies all nodes at the end, with the `fast` engine; with `tight` from two hidden layers
+            on, and on other attributes than plain bits.
         threads, progress: as in `certify`.
 
     The model's `metadata` say how it was trained: `model.write` writes the file that `nodeproof train` writes.

@@ -274,3 +274,21 @@ def test_an_empty_witness_is_a_witness() -> None:
     tie = nodeproof.Graph([[0]], [[0]]), nodeproof.Model([[[0.0, 0.0]]])
     witness = nodeproof.certify(*tie, global_budget=1)[0].witness
     assert witness and len(witness) == 0
+
+
+def test_what_keeps_nodes_undecided_is_what_files_say(papers) -> None:
+    """Of limits of the engine and the time, and of numbers that may overflow."""
+    graph, model = papers
+    huge = nodeproof.Model([1e200 * weight for weight in model.weights], model.biases)
+    results = [
+        nodeproof.certify(graph, model, global_budget=4, local_budget=2, engine="fast"),
+        nodeproof.certify(graph, model, global_budget=4, local_budget=2, time_limit=0),
+        nodeproof.certify(graph, huge, global_budget=4, local_budget=2),
+    ]
+    found = set()
+    for result in results:
+        lines = [json.loads(line) for line in result._core.lines().splitlines()[1:]]
+        written = [line.get("because", "") for line in lines if "node" in line]
+        assert list(result.undecided_because) == written
+        found |= set(written)
+    assert found >= {"engine", "overflow"}

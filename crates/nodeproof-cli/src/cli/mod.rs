@@ -66,7 +66,7 @@ Examples:
 
 /// Proves that a graph neural network's predictions hold when node attributes are tampered with
 ///
-/// A graph neural network predicts the class of a node from the binary attributes of that node and its
+/// A graph neural network predicts the class of a node from the attributes of that node and its
 /// neighbours. nodeproof proves which predictions no attacker with a given budget of attribute flips can change, and
 /// shows the flips (a witness) that change one where it finds them.
 #[derive(Debug, Parser)]
@@ -134,7 +134,7 @@ pub(crate) enum Command {
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins
     /// large, and certifies the result under the same budget with the `fast` engine, or with `tight` from two hidden layers
-    /// on. Training options that are left out depend on the method; their defaults are listed below. The same command gives
+    /// on and where attributes are not plain bits. Training options that are left out depend on the method; their defaults are listed below. The same command gives
     /// the same bytes.
     #[command(
         after_help = train::after_help(),

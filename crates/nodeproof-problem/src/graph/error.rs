@@ -101,6 +101,12 @@ pub enum GraphError {
         /// The value on file.
         value: f64,
     },
+    /// Rows of real values that are to be normalised.
+    #[error(
+        "the file says that its attributes are real values, with ranges, and only rows of bits can be normalised; leave that out, or binarise \
+         the attributes"
+    )]
+    RowsOfValues,
     /// More real values than are kept.
     #[error(
         "the graph has {nodes} nodes × {attributes} attributes, which is more than {most} real values; leave out attributes, or binarise them"

@@ -584,6 +584,8 @@ mod tests {
             graph.write(&path).unwrap();
             let (back, cleaning) = Graph::read(&path, GraphOptions::new()).unwrap();
             assert_eq!((back.values(), back.fingerprint()), (graph.values(), graph.fingerprint()));
+            let normalised = Graph::read(&path, GraphOptions::new().normalise_rows(true));
+            assert!(matches!(normalised, Err(GraphError::RowsOfValues)));
             assert!(cleaning.members_skipped.is_empty());
             let (part, _) = Graph::read(&path, GraphOptions::new().largest_component(true)).unwrap();
             assert_eq!(part.values().unwrap().entries().values(), [0.1, -2.0, 0.0, 1e-300]);

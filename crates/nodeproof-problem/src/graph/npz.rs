@@ -56,6 +56,9 @@ impl Graph {
         check_length("the attribute matrix", rows, adjacency.rows, "nodes")?;
         let on_edges = GraphOptions { largest_component: false, real_values: false, ..options };
         let ranges = if options.binarise { None } else { read_ranges(&mut archive)? };
+        if ranges.is_some() && options.normalise_rows {
+            return Err(GraphError::RowsOfValues);
+        }
         let mut graph = if options.real_values || ranges.is_some() {
             let values = attributes.values(&mut cleaning)?;
             Self::with_options(rows, columns, &edges, &[], on_edges)?.with_values(values)?

@@ -24,7 +24,7 @@ pub(crate) struct NormTable {
     places: Vec<u32>,
     additions: bool,
     deletions: bool,
-    /// The largest of the norms, those of attributes included that may not be flipped.
+    /// The largest of the norms, those of attributes included that may not be flipped: means of rows are over them, too.
     pub(super) longest: f64,
 }
 
@@ -95,9 +95,11 @@ struct VisitAbove<'a, F> {
     query: &'a [f64],
     /// The query, scaled to length 1, in single precision.
     direction: Vec<f32>,
+    /// The length of the query.
     length: f64,
-    /// What an inner product of 1 with the direction stands for, and how far one may be off.
+    /// What an inner product of 1 with the direction stands for.
     unit: f64,
+    /// How far one may be off.
     slack: f64,
     count: usize,
     limit: f64,
@@ -108,7 +110,7 @@ impl<F: FnMut(u32, f64) -> f64> Work for VisitAbove<'_, F> {
     #[inline(always)]
     fn run(mut self, inner_product: impl InnerProduct) {
         let NormTable { attributes, norms, rows, width, .. } = self.table;
-        // A product up to the limit looks, in single precision, at most like this. What is not a number says nothing.
+        // What looks at most like this in single precision is a product up to the limit. What is not a number says nothing.
         let looks = |limit: f64| ((limit / self.unit - self.slack) as f32).next_down();
         let mut rough_limit = looks(self.limit);
         let all = attributes.iter().zip(norms).zip(rows.chunks_exact(*width)).take(self.count);

@@ -123,7 +123,7 @@ fn zeros(base: &Base) -> Vec<Matrix> {
     base.units.iter().map(|units| Matrix::zeros(units.rows(), units.columns())).collect()
 }
 
-/// A flip on its way through the layers and back.
+/// A change of a row on its way through the layers and back.
 #[derive(Default)]
 struct Walk {
     /// Moves of each layer, before and after the activation.
