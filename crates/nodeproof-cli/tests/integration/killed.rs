@@ -25,8 +25,10 @@ fn fixture(nodes: u32) -> Fixture {
     fixture
 }
 
-/// Kills `line` so many times, at any moment of its first two thirds, lets it finish, and compares its outputs with those of
-/// a run that was left alone. What was resumed is killed near its end, too.
+/// Kills `line` so many times, lets it finish, and compares its outputs with those of a run that was left alone.
+///
+/// Every third time it is killed as soon as it has begun to write, however busy the machine is; otherwise at any moment of
+/// its first two thirds, so that what was resumed is killed near its end, too.
 fn survives(fixture: &Fixture, line: &str, kills: usize) {
     let outputs = ["out.jsonl", "out.csv"];
     let begin = Instant::now();
@@ -40,8 +42,14 @@ fn survives(fixture: &Fixture, line: &str, kills: usize) {
 
     let (mut random, mut in_the_middle) = (Random(12), 0);
     for kill in 0..kills {
-        let run = fixture.start(&line);
-        sleep(Duration::from_micros(random.below(longest)));
+        let mut run = fixture.start(&line);
+        if kill % 3 == 0 {
+            while !fixture.exists("out.jsonl.unfinished") && !run.ended() {
+                sleep(Duration::from_micros(100));
+            }
+        } else {
+            sleep(Duration::from_micros(random.below(longest)));
+        }
         match run.kill() {
             // It was over before it could be killed: from the beginning again.
             Some(run) => {

@@ -131,10 +131,14 @@ impl Started {
         self.0.as_ref().unwrap().id()
     }
 
+    pub(crate) fn ended(&mut self) -> bool {
+        self.0.as_mut().unwrap().try_wait().unwrap().is_some()
+    }
+
     /// Kills it in a way that it cannot notice; what it left, or `None` if it had ended before.
     pub(crate) fn kill(mut self) -> Option<Run> {
+        let ended = self.ended();
         let mut child = self.0.take().unwrap();
-        let ended = child.try_wait().unwrap().is_some();
         let _ = child.kill();
         let run = Run::of(child.wait_with_output().unwrap());
         ended.then_some(run)
