@@ -134,8 +134,8 @@ pub(crate) enum Command {
     ///
     /// Learns from the labelled nodes of a split by cross entropy or by a robust loss, which makes worst-case margins
     /// large, and certifies the result under the same budget with the `fast` engine, or with `tight` from two hidden layers
-    /// on and where attributes are not plain bits. Training options that are left out depend on the method; their defaults are listed below. The same command gives
-    /// the same bytes.
+    /// on and where attributes are not plain bits. Training options that are left out depend on the method; their defaults
+    /// are listed below. The same command gives the same bytes.
     #[command(
         after_help = train::after_help(),
         mut_arg("split", |split| split.help_heading("Split").long_help(None)),

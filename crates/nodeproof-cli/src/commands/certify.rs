@@ -229,7 +229,7 @@ impl Certified {
         let Self { summary, resumed, time, .. } = self;
         let settings = &question.settings;
         let mut facts = vec![
-            ("budget", settings.budget.in_words(question.graph.attribute_count()) + &question.graph.beside_budget()),
+            ("budget", question.graph.budget_in_words(&settings.budget)),
             ("engine", summary.settled().in_words(settings.engine)),
         ];
         facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));

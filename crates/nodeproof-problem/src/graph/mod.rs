@@ -10,6 +10,7 @@ mod statistics;
 use sha2::{Digest, Sha256};
 
 use crate::attributes::{AttributeKind, binarised_in_words};
+use crate::budget::Budget;
 use crate::fingerprint::hex;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::sparse::Pattern;
@@ -186,6 +187,11 @@ impl Graph {
     /// What to say of the attributes beside a budget; nothing for plain bits.
     pub fn beside_budget(&self) -> String {
         self.kind.beside_budget().to_owned() + &binarised_in_words(self.binarised)
+    }
+
+    /// A budget in words, and what its flips are of.
+    pub fn budget_in_words(&self, budget: &Budget) -> String {
+        budget.in_words(self.attribute_count()) + &self.beside_budget()
     }
 
     /// The same graph with these real values as attributes.

@@ -130,7 +130,7 @@ impl Story {
             margins: margins.collect(),
             witness: witness.map(|witness| WitnessStory::new(graph, witness, clean(witness.class))),
             radius: None,
-            budget_in_words: budget.in_words(graph.attribute_count()) + &graph.beside_budget(),
+            budget_in_words: graph.budget_in_words(budget),
         }
     }
 

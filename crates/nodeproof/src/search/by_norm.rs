@@ -293,6 +293,35 @@ mod tests {
     proptest! {
         #![proptest_config(crate::seed::config(512))]
 
+        /// Whatever the sign of the limit, and while it rises.
+        #[test]
+        fn every_product_above_the_limit_is_visited(
+            (weight, query) in (numbers(ATTRIBUTES * UNITS), numbers(UNITS)),
+            (limit, rise) in (-1.0..1.0, prop::sample::select(vec![0.0, 0.05])),
+            scale in prop::sample::select(vec![1.0, 0.0, 1e-150, 1e150]),
+            protected in prop::collection::vec(0..ATTRIBUTES as u32, 0..30),
+        ) {
+            let graph = Graph::new(1, ATTRIBUTES, &[], &[]).unwrap();
+            let budget = Budget::new(1, LocalBudget::Count(1)).protect_attributes(protected.into_iter().map(AttributeId));
+            let limits = budget.limits(&graph).unwrap();
+            let weight = Matrix::from_values(ATTRIBUTES, UNITS, weight);
+            let query: Vec<f64> = query.iter().map(|z| z * scale).collect();
+            let rough = RoughWeights::new(&weight);
+            let table = NormTable::new(&rough, &limits, None);
+            let (mut visited, mut last) = (Vec::new(), limit * scale);
+            table.visit_above((&weight, &rough), &query, usize::MAX, last, |d, product| {
+                visited.push((d, product));
+                last += rise * scale;
+                last
+            });
+            for d in (0..ATTRIBUTES as u32).filter(|&d| limits.flippable(AttributeId(d))) {
+                let product = dot(&query, weight.row(d as usize));
+                let found = visited.iter().find(|of| of.0 == d);
+                prop_assert!(found.is_none_or(|of| of.1 == product && product > limit * scale));
+                prop_assert!(found.is_some() || product <= last, "{d}: {product} > {last}");
+            }
+        }
+
         #[test]
         fn the_best_flips_are_found(
             (weight, queries) in (numbers(ATTRIBUTES * UNITS), queries()),

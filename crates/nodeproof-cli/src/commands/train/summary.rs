@@ -100,7 +100,7 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
     let mut facts = vec![
         ("architecture", plan.settings.architecture.to_string()),
         ("method", method),
-        ("budget", plan.settings.budget.in_words(graph.attribute_count()) + &graph.beside_budget()),
+        ("budget", graph.budget_in_words(&plan.settings.budget)),
         ("split", split_in_words(&plan.split_fields)),
         ("engine", engine_in_words(evaluation.engine, evaluation.summary.all().undecided)),
     ];
@@ -177,7 +177,7 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
     if let Some(plan) = plans.first() {
         facts.push(("architecture", plan.settings.architecture.to_string()));
         facts.push(("method", plan.settings.method.to_string()));
-        facts.push(("budget", plan.settings.budget.in_words(graph.attribute_count()) + &graph.beside_budget()));
+        facts.push(("budget", graph.budget_in_words(&plan.settings.budget)));
     }
     if let Some(first) = finished.first() {
         let undecided = finished.iter().map(|finished| finished.evaluation.summary.all().undecided).sum();
