@@ -19,7 +19,7 @@ const INTERNAL_ERROR: u8 = 3;
 pub(crate) enum Outcome {
     /// Everything asked for was done.
     Done,
-    /// It was done, but fewer nodes are robust than `--fail-under` asks for.
+    /// It was done, but fewer nodes are robust than `--fail-under` asks for, or a certificate was rejected.
     GateFailed,
     /// A signal stopped it.
     Interrupted,

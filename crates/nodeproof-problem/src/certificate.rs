@@ -1,11 +1,13 @@
 //! What is found out about a node under a budget: a verdict with its evidence (Definition 6 of `docs/maths.md`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
+use crate::proof::Proof;
 use crate::settings::Engine;
 
 /// A lower bound on a margin over all admissible sets.
@@ -183,6 +185,8 @@ pub struct Certificate {
     pub margins: Vec<Option<Bound>>,
     /// The class with the smallest lower bound.
     pub worst_class: ClassId,
+    /// Of a robust node, where they were asked for and found: proofs for those classes for which a checker needs one.
+    pub proofs: Option<BTreeMap<ClassId, Proof>>,
     /// The engine that settled the node, or the last one that tried.
     pub engine: Engine,
     /// Subproblems that branch and bound looked at.
@@ -201,8 +205,8 @@ impl Certificate {
         margins: Vec<Option<Bound>>,
     ) -> Self {
         let worst_class = smallest(&margins).0;
-        let (label, engine, branches, time) = (None, Engine::Fast, 0, None);
-        Self { node, label, predicted, class, evidence, margins, worst_class, engine, branches, time }
+        let (label, proofs, engine, branches, time) = (None, None, Engine::Fast, 0, None);
+        Self { node, label, predicted, class, evidence, margins, worst_class, proofs, engine, branches, time }
     }
 
     /// The verdict.

@@ -33,6 +33,7 @@ pub mod graph;
 pub mod ids;
 pub mod matrix;
 pub mod model;
+pub mod proof;
 pub mod provenance;
 pub mod radius;
 pub mod results;
@@ -54,6 +55,7 @@ pub use ids::{AttributeId, ClassId, NodeId};
 pub use matrix::Matrix;
 pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
 pub use npz::NpzError;
+pub use proof::{Branch, Proof};
 pub use radius::{Found, Radius};
 pub use settings::{
     Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings, WorstCase,

@@ -61,12 +61,12 @@ pub use nodeproof_problem::{
     Activation, Architecture, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate, CertifySettings,
     ClassId, Cleaning, Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics,
     Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern,
-    Percent, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize,
+    Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize,
     TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{
-    attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, provenance, radius, results,
-    settings, sparse, values,
+    attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, proof, provenance, radius,
+    results, settings, sparse, values,
 };
 pub use relax::Slopes;
 pub use run::{Certifier, CertifyError, Event, Finish, Gap, RadiusSearch, Recheck, SearchEvent};

@@ -26,6 +26,11 @@ Examples:
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --split split.json --nodes test --out certificates.jsonl --resume
 
+  # certificates that anyone can check, and the check
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --proof --out certificates.jsonl
+  nodeproof check certificates.jsonl --graph g.npz --model m.safetensors
+
   # a large graph: the paper's bound only; what it cannot decide is undecided
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --engine fast";
@@ -51,6 +56,11 @@ pub(crate) struct CertifyArguments {
     pub(crate) nodes: NodeArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
+    /// Write what `nodeproof check` needs to see for itself that robust nodes are robust
+    ///
+    /// Margins are then what it can show, which is less than the engines know.
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) proof: bool,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
     #[arg(long, value_name = "SHARE", help_heading = "Running")]
     pub(crate) fail_under: Option<Share>,

@@ -4,6 +4,7 @@
 
 mod bench;
 mod certify;
+mod check;
 mod choices;
 mod data;
 mod demo;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use bench::{BenchCertifyArguments, BenchCommand, BenchEnginesArguments, BenchTrainArguments};
 pub(crate) use certify::CertifyArguments;
+pub(crate) use check::CheckArguments;
 pub(crate) use data::{DataCommand, DataInfoArguments, DataSplitArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
@@ -49,7 +51,7 @@ pub(crate) use train::{OptionArguments, TrainArguments};
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    fewer nodes are robust than --fail-under asks for
+  1    fewer nodes are robust than --fail-under asks for, or one is rejected
   2    bad input or usage, or a file that cannot be read, written or downloaded
   3    internal error; please report it
   130  interrupted; --resume continues certify, radius and train
@@ -91,6 +93,14 @@ pub(crate) enum Command {
     /// bounds; --out keeps the certificates.
     #[command(after_help = certify::EXAMPLES, override_usage = certify::USAGE)]
     Certify(CertifyArguments),
+    /// See for yourself whether certificates are right
+    ///
+    /// Checks every certificate of a file with a program of its own, which shares no code with the engines that found them
+    /// and has one bound, in arithmetic that rounds outwards: `robust` is accepted where that bound, or the proof that
+    /// `certify --proof` wrote, shows it, and `nonrobust` where the witness is within the budget and changes the class in exact
+    /// arithmetic.
+    #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]
+    Check(CheckArguments),
     /// Show what the network says of nodes as they are
     ///
     /// Prints label, predicted class and how far it is ahead of the next one; --csv keeps all logits.

@@ -54,6 +54,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();
+    settings.proofs = arguments.proof;
     Ok((inputs.ask(nodes, settings), files))
 }
 

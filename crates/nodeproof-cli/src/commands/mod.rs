@@ -2,6 +2,7 @@
 
 mod bench;
 mod certify;
+mod check;
 mod data;
 mod demo;
 mod explain;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Certify(arguments) => certify::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),

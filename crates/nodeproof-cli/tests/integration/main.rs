@@ -5,6 +5,7 @@
 mod bad_input;
 mod bundled;
 mod certify;
+mod check;
 mod common;
 mod data;
 mod demo;

@@ -141,6 +141,8 @@ pub struct Header {
     pub scan: bool,
     /// Nodes that were asked for.
     pub nodes: usize,
+    /// Whether certificates come with proofs.
+    pub proofs: bool,
     /// Whether the time of each node is kept.
     pub timings: bool,
 }
@@ -156,6 +158,7 @@ impl Header {
             budget: settings.budget.clone(),
             scan: false,
             nodes,
+            proofs: settings.proofs,
             timings: false,
         }
     }
@@ -194,6 +197,8 @@ impl Header {
             budget: BudgetFields,
             nodes: usize,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
+            proofs: bool,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
             timings: bool,
         }
         Line {
@@ -207,6 +212,7 @@ impl Header {
             model: &self.model,
             budget: BudgetFields::new(&self.budget, self.graph.attributes),
             nodes: self.nodes,
+            proofs: self.proofs,
             timings: self.timings,
         }
     }
@@ -224,6 +230,8 @@ impl Header {
             budget: Budget,
             nodes: usize,
             #[serde(default)]
+            proofs: bool,
+            #[serde(default)]
             timings: bool,
         }
         // Radii of version 1 have the global budget beside the others.
@@ -232,7 +240,7 @@ impl Header {
             budget.insert("global".to_owned(), most);
         }
         let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        let Line { engine, scan, class, graph, model, budget, nodes, timings } = line;
+        let Line { engine, scan, class, graph, model, budget, nodes, proofs, timings } = line;
         if model.classes > MOST_CLASSES {
             return Err(format!("no model has {} classes", model.classes));
         }
@@ -240,7 +248,7 @@ impl Header {
         if u128::from(budget.global()) > flips.max(SMALL_BUDGET) {
             return Err("its largest budget exceeds the number of flips that there are".to_owned());
         }
-        Ok(Self { engine, target_class: class, graph, model, budget, scan, nodes, timings })
+        Ok(Self { engine, target_class: class, graph, model, budget, scan, nodes, proofs, timings })
     }
 
     pub(super) fn check_node(&self, node: NodeId) -> Result<(), String> {

@@ -91,6 +91,8 @@ pub struct CertifySettings {
     pub engine: Engine,
     /// The most time that one target may take under one budget; one that is not decided by then stays undecided.
     pub time_limit: Option<Duration>,
+    /// Whether certificates come with what a checker needs to see for itself that robust nodes are robust.
+    pub proofs: bool,
     /// The time after which no target gets more than the `fast` engine.
     pub total_time_limit: Option<Duration>,
     /// The most bytes of memory that engines beyond `fast` may take for the lists and subproblems of one target.
@@ -125,6 +127,7 @@ impl CertifySettings {
             target_class: TargetClass::default(),
             engine: Engine::default(),
             time_limit: None,
+            proofs: false,
             total_time_limit: None,
             memory_limit: MEMORY_LIMIT,
             threads: 0,

@@ -112,6 +112,13 @@ impl<'a> Certifier<'a> {
         self
     }
 
+    /// Sets whether certificates of robust nodes come with what a checker needs to see for itself that they are. Margins are then
+    /// what it can show.
+    pub fn proofs(mut self, proofs: bool) -> Self {
+        self.settings.proofs = proofs;
+        self
+    }
+
     /// Sets the time after which no target gets more than the `fast` engine.
     pub fn total_time_limit(mut self, limit: Duration) -> Self {
         self.settings.total_time_limit = Some(limit);

@@ -34,6 +34,8 @@ pub(super) struct Worker<'a> {
 pub(super) struct Effort {
     pub(super) target_class: TargetClass,
     pub(super) engine: Engine,
+    /// Whether robust targets get proofs.
+    proofs: bool,
     /// Most time for one target.
     time_limit: Option<Duration>,
     /// After this no target gets more than the `fast` engine.
@@ -48,6 +50,7 @@ impl Effort {
         Self {
             target_class: settings.target_class,
             engine: settings.engine,
+            proofs: settings.proofs,
             time_limit: settings.time_limit,
             deadline: settings.total_time_limit.and_then(|limit| started.checked_add(limit)),
             memory_limit: settings.memory_limit,
@@ -57,7 +60,7 @@ impl Effort {
     /// Whether the dual is the bound to begin with, given the engine that is for the network.
     fn starts_with_dual(&self, first: Engine) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        self.engine == Engine::Fast || first == Engine::Fast || is_late
+        self.engine == Engine::Fast || (first == Engine::Fast && !self.proofs) || is_late
     }
 
     /// When to give up a target that was begun at `start`.
@@ -146,6 +149,8 @@ impl<'a> Worker<'a> {
             others.for_each(|k| margins[k] = Some(Bound::Unknown));
             best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
+        // Classes for which a checker needs no proof.
+        let mut plain = Vec::new();
         let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
         if !self.shard.overflow_error.is_finite() {
             because = Obstacle::Overflow;
@@ -157,11 +162,24 @@ impl<'a> Worker<'a> {
             let mut attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
             let patience = self.effort.patience(start, self.stopped);
             let dual = (!starts_with_dual).then_some(&mut self.dual);
-            let decision = first_order::decide(&mut margins, &mut attacks, dual, patience);
+            let listed = self.effort.proofs.then_some(&mut plain);
+            let decision = first_order::decide(&mut margins, &mut attacks, dual, listed, patience);
             (engine, branches, because) = (decision.engine, decision.branches, decision.obstacle);
         }
         let graph = self.shard.network.graph();
         let (_, lower) = smallest(&margins);
+        let mut proofs = None;
+        if self.effort.proofs && lower.is_positive() && best.as_ref().is_none_or(|best| !best.succeeds()) {
+            let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
+            let mut attacks =
+                Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
+            let patience = self.effort.patience(Instant::now(), self.stopped);
+            let mut shown = margins.clone();
+            proofs = first_order::prove(&mut shown, &mut attacks, &plain, patience);
+            if proofs.is_some() {
+                margins = shown;
+            }
+        }
         let evidence = match best {
             Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, self.shard)),
             Some(best) if !lower.is_positive() => {
@@ -171,6 +189,7 @@ impl<'a> Worker<'a> {
         };
         let mut certificate = Certificate::new(node, class, largest(logits), evidence, margins);
         (certificate.label, certificate.engine, certificate.branches) = (graph.label(node), engine, branches);
+        certificate.proofs = proofs;
         certificate.time = Some(start.elapsed());
         certificate
     }

@@ -17,26 +17,26 @@ use crate::common::{
 };
 
 /// Most sets that are tried for one problem.
-const SETS: usize = 1500;
+pub(crate) const SETS: usize = 1500;
 /// Few nodes with many attributes.
-const LONG: Sizes = Sizes { nodes: 2, attributes: 7, hidden_layers: (0, 2), units: 3, global: 6 };
+pub(crate) const LONG: Sizes = Sizes { nodes: 2, attributes: 7, hidden_layers: (0, 2), units: 3, global: 6 };
 /// Float margins closer to 0 than this, relative to the problem's scale, are looked at again in exact arithmetic.
-const CLOSE: f64 = 1e-10;
+pub(crate) const CLOSE: f64 = 1e-10;
 
 /// The truth about one problem: per node and class the smallest margin over all admissible sets.
-struct Truth<'a> {
+pub(crate) struct Truth<'a> {
     problem: &'a Problem,
     sets: &'a [Vec<Flip>],
     classes: Vec<ClassId>,
     /// The margins of each set, in doubles.
     margins: Vec<Vec<Vec<f64>>>,
-    smallest: Vec<Vec<f64>>,
-    scales: Vec<f64>,
+    pub(crate) smallest: Vec<Vec<f64>>,
+    pub(crate) scales: Vec<f64>,
     world: World<Dyadic>,
 }
 
 impl<'a> Truth<'a> {
-    fn new(problem: &'a Problem, sets: &'a [Vec<Flip>], classes: Vec<ClassId>) -> Self {
+    pub(crate) fn new(problem: &'a Problem, sets: &'a [Vec<Flip>], classes: Vec<ClassId>) -> Self {
         let world = problem.world::<f64>();
         let margins: Vec<_> = sets.iter().map(|flips| world.margins(flips, &classes)).collect();
         let (smallest, scales) = (smallest(&margins), problem.scales());
@@ -44,7 +44,7 @@ impl<'a> Truth<'a> {
     }
 
     /// Whether the smallest margin is positive, decided exactly where doubles cannot decide.
-    fn positive(&self, node: usize, class: usize) -> bool {
+    pub(crate) fn positive(&self, node: usize, class: usize) -> bool {
         let close = CLOSE * self.scales[node];
         if self.smallest[node][class].abs() > close {
             return self.smallest[node][class] > 0.0;
@@ -226,7 +226,7 @@ proptest! {
 }
 
 /// The problem with a bias that leaves a thousandth of the smallest margin of the first node, so that little decides on its verdict.
-fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate]) -> Problem {
+pub(crate) fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate]) -> Problem {
     let classes: Vec<ClassId> = certificates.iter().map(|certificate| certificate.class).collect();
     let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
     let others = smallest[0].iter().enumerate().filter(|&(k, _)| k != classes[0].index());
@@ -238,7 +238,7 @@ fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate]
 }
 
 /// Two or three nodes with most of their few attributes, large weights, and one or two hidden layers of four units.
-fn dense_rows() -> impl Strategy<Value = Problem> {
+pub(crate) fn dense_rows() -> impl Strategy<Value = Problem> {
     let sizes = (2..=3usize, 4..=6usize, 1..=2usize, 2..=5u32, 2..=6u32);
     sizes.prop_flat_map(|(nodes, attributes, hidden, global, local)| {
         let widths: Vec<usize> = [vec![attributes], vec![4; hidden], vec![2]].concat();
@@ -283,7 +283,7 @@ proptest! {
 }
 
 /// Few entries, each of which has many values.
-const FEW: Sizes = Sizes { nodes: 3, attributes: 3, hidden_layers: (0, 3), units: 3, global: 4 };
+pub(crate) const FEW: Sizes = Sizes { nodes: 3, attributes: 3, hidden_layers: (0, 3), units: 3, global: 4 };
 
 proptest! {
     #![proptest_config(config(thorough(1_500)))]
@@ -414,7 +414,7 @@ proptest! {
 }
 
 /// So many problems, or as many as it is worth: `NODEPROOF_THOROUGH=100000`.
-fn thorough(cases: u32) -> u32 {
+pub(crate) fn thorough(cases: u32) -> u32 {
     match std::env::var("NODEPROOF_THOROUGH") {
         Ok(number) => number.parse().expect("NODEPROOF_THOROUGH is a number of problems"),
         Err(_) => cases,

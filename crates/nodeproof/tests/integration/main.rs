@@ -9,6 +9,7 @@ mod golden;
 mod left_out;
 mod linear_program;
 mod overflow;
+mod proofs;
 mod readme;
 mod rounding;
 mod textbook;

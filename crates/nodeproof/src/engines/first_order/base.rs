@@ -142,20 +142,30 @@ pub(super) struct Base {
     /// Those that can get beyond 0, by layer.
     pub(super) open: Vec<Open>,
     y: ClassId,
+    knows: Knows,
+}
+
+/// What a base point knows of its units beside what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Knows {
+    /// What they stay between under the budget.
+    Bounds,
+    /// Nothing, as a checker does. It rounds otherwise, too: units whose sign is not sure count as not above 0.
+    Nothing,
 }
 
 impl Base {
     /// The base point without flips.
-    pub(super) fn clean(target: &Target, y: ClassId) -> Self {
-        Self::new(target, y, Vec::new(), target.clean())
+    pub(super) fn clean(target: &Target, y: ClassId, knows: Knows) -> Self {
+        Self::new(target, y, Vec::new(), target.clean(), knows)
     }
 
     /// The base point of `flips`, which were just tried.
-    pub(super) fn tried(target: &Target, attack: &Attack, y: ClassId, flips: Vec<SlicedFlip>) -> Self {
-        Self::new(target, y, flips, attack.pre_activations().to_vec())
+    pub(super) fn tried(target: &Target, attack: &Attack, y: ClassId, flips: Vec<SlicedFlip>, knows: Knows) -> Self {
+        Self::new(target, y, flips, attack.pre_activations().to_vec(), knows)
     }
 
-    fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>) -> Self {
+    fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>, knows: Knows) -> Self {
         let mut capacities = target.capacities.clone();
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
@@ -164,7 +174,8 @@ impl Base {
         let rows = Rows::new(target, &flips);
         let has_values = target.shared.network.graph().values().is_some();
         let freed = flips.iter().filter(|_| has_values).map(|&flip| reversed(flip)).collect();
-        let mut base = Self { flips, capacities, left, freed, rows, z, units, tangents, falls, bent, unsure, open, y };
+        let mut base =
+            Self { flips, capacities, left, freed, rows, z, units, tangents, falls, bent, unsure, open, y, knows };
         (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
         base
     }
@@ -193,7 +204,12 @@ impl Base {
             let ends = bounds.lo.row(place).iter().zip(bounds.hi.row(place));
             for (j, ((&z, &reach), (lo, hi))) in z.row(row).iter().zip(reach.row(row)).zip(ends).enumerate() {
                 let error = bounds.error.unit(place, j);
-                let unit = Unit::new(z, z.abs() - error, (lo - 2.0 * error, hi + 2.0 * error), self.moves_left());
+                let ends = match self.knows {
+                    Knows::Bounds => (lo - 2.0 * error, hi + 2.0 * error),
+                    Knows::Nothing => (f64::NEG_INFINITY, f64::INFINITY),
+                };
+                let mut unit = Unit::new(z, z.abs() - error, ends, self.moves_left());
+                unit.on &= unit.is_sure || self.knows == Knows::Bounds;
                 if !unit.is_sure {
                     unsure.push((row * columns + j) as u32);
                 }

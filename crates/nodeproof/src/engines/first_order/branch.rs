@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::base::Base;
+use super::base::{Base, Knows};
 use super::bound::At;
 use super::bounded::{Bounded, select};
 use super::search::{Outcome, Search};
@@ -250,7 +250,7 @@ impl Search<'_, '_, '_, '_> {
         if self.attacks.attempt(flips.iter().copied()) {
             return Err(Outcome::Found);
         }
-        let base = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips);
+        let base = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips, Knows::Bounds);
         let mut with = of.around(base.narrowed(self.target, &of.lines));
         self.bounding.cones.clear();
         self.around = Some(Rc::clone(&with.base));

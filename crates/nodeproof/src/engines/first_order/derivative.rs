@@ -5,7 +5,7 @@
 //! derivative by weights and biases is that of any such network (`engines::derivative`), and α that by E. E itself depends on weights through
 //! the moves of each flip, which are carried back layer by layer, and on pre-activations through the thresholds θ = |z| / r.
 
-use super::base::{Base, Unit};
+use super::base::{Base, Knows, Unit};
 use super::bound::{At, Bounding};
 use super::cones::{self, Moves, Sums};
 use super::target::{Effect, Target};
@@ -36,7 +36,7 @@ impl<'t> CleanTarget<'t> {
     /// The target of `slice`, whose class is `y`.
     pub(crate) fn new(shared: &'t Shard<'t>, slice: &'t Slice, y: ClassId) -> Self {
         let target = Target::new(shared, slice);
-        Self { base: Base::clean(&target, y), target, y }
+        Self { base: Base::clean(&target, y, Knows::Bounds), target, y }
     }
 
     fn at(&self, other: ClassId) -> At<'_, 't> {

@@ -1,6 +1,6 @@
 //! An attack that exchanges one flip after the other, led by the gradient at the flips made so far.
 
-use super::base::Base;
+use super::base::{Base, Knows};
 use super::bound::At;
 use super::linearisation::Linearisation;
 use super::target::Target;
@@ -32,7 +32,7 @@ pub(super) fn exchange(
         if patience.is_spent() {
             break;
         }
-        let base = Base::tried(target, attacks.attack, y, flips.clone());
+        let base = Base::tried(target, attacks.attack, y, flips.clone(), Knows::Bounds);
         margin = margin.min(base.margin(k));
         // Nothing but the gradient is asked for, and no error of it.
         linear.compute(At { target, base: &base, pair: (y, k) }, None);

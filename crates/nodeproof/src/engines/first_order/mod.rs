@@ -15,6 +15,7 @@ mod exchange;
 mod linearisation;
 mod lines;
 mod listing;
+mod proof;
 mod reach;
 mod rows;
 mod screening;
@@ -29,6 +30,7 @@ use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
 pub(crate) use derivative::{CleanTarget, Margins};
+pub(crate) use proof::prove;
 pub(crate) use reach::Reach;
 pub(crate) use search::{Raised, decide, tighten};
 pub(crate) use tables::Tables;

@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use super::Decision;
-use super::base::Base;
+use super::base::{Base, Knows};
 use super::bound::{At, Bounding};
 use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
 use super::lines::{Lines, tangents};
+use super::proof::shown;
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::certificate::{Bound, Obstacle};
@@ -32,10 +33,13 @@ pub(super) enum Outcome {
 
 /// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones. `dual` is asked of classes that
 /// stay open without branching, if it was not before.
+///
+/// With `plain`, classes are first tried with the bound that a checker has, and those for which it is enough are listed.
 pub(crate) fn decide(
     margins: &mut [Option<Bound>],
     attacks: &mut Attacks,
     dual: Option<&mut Dual>,
+    mut plain: Option<&mut Vec<ClassId>>,
     patience: Patience,
 ) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
@@ -43,11 +47,12 @@ pub(crate) fn decide(
         return Decision { obstacle: Obstacle::Overflow, ..decision };
     }
     let target = Target::new(attacks.shared, attacks.slice);
-    let base = Base::clean(&target, attacks.y);
+    let base = Base::clean(&target, attacks.y, Knows::Bounds);
     let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
     classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
     let mut search = Search::new(&target, attacks, patience);
+    let bare = plain.is_some().then(|| Base::clean(&target, search.attacks.y, Knows::Nothing));
     let mut open: Vec<(ClassId, Root)> = Vec::new();
     if let Some(&k) = classes.first().filter(|_| base.rows.is_some() && patience.obstacle(search.held).is_none()) {
         let at = At { target: &target, base: &base, pair: (search.attacks.y, ClassId(k as u32)) };
@@ -62,6 +67,18 @@ pub(crate) fn decide(
             continue;
         }
         decision.engine = Engine::Tight;
+        if let Some((bare, plain)) = bare.as_ref().zip(plain.as_deref_mut()) {
+            let bounded = search.screened(bare, (search.attacks.y, ClassId(k as u32)), None, &[], None);
+            search.bounding.cones.clear();
+            if search.attacks.best.succeeds() {
+                return decision;
+            }
+            if let Some(shown) = shown(bare, &bounded) {
+                margins[k] = Some(shown);
+                plain.push(ClassId(k as u32));
+                continue;
+            }
+        }
         let root = search.root(&base, ClassId(k as u32));
         margins[k] = margins[k].map(|known| known.max(root.lower));
         match root.outcome {
@@ -118,7 +135,7 @@ pub(crate) fn tighten(margins: &mut [Option<Bound>], attacks: &mut Attacks, of: 
         return;
     }
     let target = Target::new(attacks.shared, attacks.slice);
-    let base = Base::clean(&target, attacks.y);
+    let base = Base::clean(&target, attacks.y, Knows::Bounds);
     let mut search = Search::new(&target, attacks, patience);
     for (k, margin) in margins.iter_mut().enumerate() {
         let k = ClassId(k as u32);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::base::{Base, Unit};
+use super::base::{Base, Knows, Unit};
 use super::bound::{At, Bounding, Tuning};
 use super::bounded::Bounded;
 use super::branch::FEW;
@@ -152,13 +152,13 @@ fn sets(base: &Base, flips: &[SlicedFlip]) -> Vec<Vec<SlicedFlip>> {
 
 /// Base points: the attributes as they are, and with a flip made.
 fn bases(target: &Target, attack: &mut Attack, y: ClassId, random: &mut ChaCha8Rng) -> Vec<Base> {
-    let clean = Base::clean(target, y);
+    let clean = Base::clean(target, y, Knows::Bounds);
     let flips = target.all_flips(&clean);
     let mut bases = vec![clean];
     if !flips.is_empty() {
         let flip = flips[random.random_range(0..flips.len())];
         let _ = attack.margin(target.slice, y, [flip].into_iter());
-        bases.push(Base::tried(target, attack, y, vec![flip]));
+        bases.push(Base::tried(target, attack, y, vec![flip], Knows::Bounds));
     }
     bases
 }
@@ -385,7 +385,7 @@ fn branching_decides(kind: AttributeKind, count: u64) {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         let pair = (y, ClassId(1 - y.0));
-        let base = Base::clean(&target, y);
+        let base = Base::clean(&target, y, Knows::Bounds);
         let flips = target.all_flips(&base);
         let (all, is_few) = (sets(&base, &flips), base.left == 1 || flips.len() <= FEW);
         let margin = |attack: &mut Attack, set: &Vec<SlicedFlip>| {
@@ -402,7 +402,7 @@ fn branching_decides(kind: AttributeKind, count: u64) {
             let mut attacks = Attacks { shared, slice, y, attack: &mut attack, best: &mut best };
             let mut search = Search::new(&target, &mut attacks, Patience::endless());
             search.bounding.tuning = tuning;
-            let base = Base::clean(&target, y);
+            let base = Base::clean(&target, y, Knows::Bounds);
             let (value, threshold, filled) = (f64::NEG_INFINITY, f64::INFINITY, base.left);
             let bounded = Bounded { value, threshold, filled, ..Bounded::default() };
             let (outcome, lower) = search.branch(Subproblem::all(base, pair, None, &bounded), bounded);
@@ -427,7 +427,7 @@ fn nothing_is_known_when_time_is_up() {
     each_target(100, |shared, slice, _| {
         let target = Target::new(shared, slice);
         let y = largest(shared.logits(slice.target()));
-        let base = Base::clean(&target, y);
+        let base = Base::clean(&target, y, Knows::Bounds);
         let at = At { target: &target, base: &base, pair: (y, ClassId(1 - y.0)) };
         let patience = Patience { deadline: Some(Instant::now()), ..Patience::endless() };
         let mut bounding = Bounding::default();
@@ -509,7 +509,7 @@ fn what_exact_arithmetic_refutes_keeps_its_margin() {
         let (target, mut attack) = (Target::new(shared, slice), Attack::new(shared));
         let y = largest(shared.logits(slice.target()));
         let k = ClassId(1 - y.0);
-        let base = Base::clean(&target, y);
+        let base = Base::clean(&target, y, Knows::Bounds);
         for set in sets(&base, &target.all_flips(&base)) {
             let found = attack.margin(slice, y, set.iter().copied());
             if found.margin.upper() < 0.0 {

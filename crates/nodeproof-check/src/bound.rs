@@ -1,0 +1,186 @@
+//! The network linearised at a base point, and what flips gain (Lemmas 37 to 40 of `docs/maths.md`).
+
+use nodeproof_problem::ClassId;
+
+use crate::base::{Base, Unit};
+use crate::interval::{Interval, down, larger, relu, up};
+use crate::network::{Units, length};
+use crate::number::{Costs, Number};
+
+/// For every set F of a base point
+///
+/// ```text
+/// margin(F) ≥ constant − Σ_{f ∈ F} gain_f,   gain_f = −w_n · δ_f + Σ_units cost · excess_f
+/// ```
+///
+/// with δ_f what the flip adds to `X_n W`, and w the gradient.
+pub(crate) struct Linearised<'b, 'n> {
+    base: &'b Base<'n>,
+    pub(crate) constant: f64,
+    /// w, for each row of the region.
+    gradient: Units<Interval>,
+    /// Of each unit of each layer but the last: how it is, and what its excess costs.
+    units: Vec<Units<Unit>>,
+    costs: Vec<Units<f64>>,
+}
+
+impl<'b, 'n> Linearised<'b, 'n> {
+    /// Goes back from the margin.
+    pub(crate) fn new(base: &'b Base<'n>, (y, k): (ClassId, ClassId)) -> Self {
+        let (network, region) = (base.network, base.region);
+        let (layers, last) = (network.layers(), network.layers().len() - 1);
+        let zeros = |layer: usize| vec![vec![Interval::ZERO; layers[layer].units()]; region.nodes[layer].len()];
+        let mut lambda: Vec<Units<Interval>> = (0..=last).map(zeros).collect();
+        lambda[last][0][y.index()] = Interval::of(1.0);
+        lambda[last][0][k.index()] = Interval::of(-1.0);
+        let mut gradient = vec![vec![Interval::ZERO; network.weight.columns()]; region.rows.len()];
+        let units: Vec<Units<Unit>> = (0..last).map(|layer| base.units(layer)).collect();
+        let mut costs: Vec<Units<f64>> =
+            units.iter().map(|of| of.iter().map(|of| vec![0.0; of.len()]).collect()).collect();
+        let mut constant = base.margin((y, k)).lo;
+        for layer in (0..=last).rev() {
+            let below = layers[layer].activation().slope();
+            for (m, lambda) in lambda[layer].iter_mut().enumerate().filter(|_| layer < last) {
+                for (j, alpha) in lambda.iter_mut().enumerate() {
+                    let Unit { z, on, .. } = units[layer][m][j];
+                    let slope = if on { 1.0 } else { below };
+                    // Where α ≥ 0, activation(Z) ≥ slope · Z; where α < 0, it is the tangent and the excess.
+                    let lost = larger(up(1.0 - slope) * relu(z.hi), up(slope - below) * relu(-z.lo));
+                    constant = if lost == 0.0 { constant } else { down(constant - up(relu(alpha.hi) * up(lost))) };
+                    costs[layer][m][j] = up(relu(-alpha.lo) * up(1.0 - below));
+                    *alpha = alpha.times(slope);
+                }
+            }
+            let (lower, upper) = lambda.split_at_mut(layer);
+            region.back(network, layer, &upper[0], lower, &mut gradient);
+        }
+        Self { base, constant, gradient, units, costs }
+    }
+
+    /// At most what a move of a row gains that adds `change` to its `X_n W`, and stands for at least so many flips.
+    pub(crate) fn gain(&self, row: usize, change: &[Interval], flips: f64) -> f64 {
+        let (network, region) = (self.base.network, self.base.region);
+        let products = self.gradient[row].iter().zip(change).map(|(&w, &x)| w.product(x));
+        let mut gain = products.fold(Interval::ZERO, |sum, product| sum + -product).hi;
+        // What each layer's activations are moved by.
+        let mut all: Vec<Units<Interval>> = Vec::new();
+        for (layer, (units, costs)) in self.units.iter().zip(&self.costs).enumerate() {
+            let mut moves = region.arrive(network, layer, std::iter::once((row, change)), &all);
+            let below = network.layers()[layer].activation().slope();
+            for ((moves, units), costs) in moves.iter_mut().zip(units).zip(costs) {
+                for ((by, unit), &cost) in moves.iter_mut().zip(units).zip(costs) {
+                    let unit = Unit {
+                        threshold: if flips == 1.0 { unit.threshold } else { down(unit.threshold * flips) },
+                        ..*unit
+                    };
+                    let excess = unit.excess(if unit.on { -by.lo } else { by.hi });
+                    if excess != 0.0 && cost != 0.0 {
+                        gain = up(gain + up(cost * excess));
+                    }
+                    *by = unit.bent(*by, below);
+                }
+            }
+            all.push(moves);
+        }
+        gain
+    }
+
+    /// What bounds the gains of all flips of each row (Lemma 40).
+    pub(crate) fn queries(&self) -> Vec<Query> {
+        let (network, region) = (self.base.network, self.base.region);
+        let zeros = |of: &Units<Unit>| of.iter().map(|of| vec![Costs::ZERO; of.len()]).collect();
+        let mut carried: Vec<Units<Costs>> = self.units.iter().map(zeros).collect();
+        let mut at_rows = vec![vec![Costs::ZERO; network.weight.columns()]; region.rows.len()];
+        for layer in (0..carried.len()).rev() {
+            let (below, reach) = (network.layers()[layer].activation().slope(), self.base.reach(layer));
+            for (m, carried) in carried[layer].iter_mut().enumerate() {
+                for (j, costs) in carried.iter_mut().enumerate() {
+                    let unit = self.units[layer][m][j];
+                    let share = unit.excess_share(reach.as_ref().map_or(f64::INFINITY, |reach| reach[m][j]));
+                    let of_excess = up(share * self.costs[layer][m][j]);
+                    if unit.on {
+                        costs.down = up(costs.down + of_excess);
+                    } else {
+                        let (rise, fall) =
+                            if unit.is_sure { (up(below + up(up(1.0 - below) * share)), below) } else { (1.0, 1.0) };
+                        *costs = Costs { up: up(up(costs.up * rise) + of_excess), down: up(costs.down * fall) };
+                    }
+                }
+            }
+            let (lower, upper) = carried.split_at_mut(layer);
+            region.back(network, layer, &upper[0], lower, &mut at_rows);
+        }
+        at_rows.iter().zip(&self.gradient).map(|(costs, gradient)| Query::new(costs, gradient)).collect()
+    }
+}
+
+impl Unit {
+    /// What a move towards 0 and beyond exceeds the threshold by.
+    #[inline]
+    fn excess(self, by: f64) -> f64 {
+        if by <= self.threshold { 0.0 } else { up(by - self.threshold) }
+    }
+
+    /// At most this share of a move of up to `reach` exceeds the threshold.
+    fn excess_share(self, reach: f64) -> f64 {
+        if self.threshold >= reach { 0.0 } else { up(1.0 - down(self.threshold / reach)).min(1.0) }
+    }
+
+    /// A move after an activation with a slope below 0 (Lemma 38).
+    #[inline]
+    fn bent(self, by: Interval, below: f64) -> Interval {
+        let scaled = by.times(below);
+        if !self.is_sure {
+            let lo = if by.lo < 0.0 { by.lo } else { scaled.lo };
+            return Interval { lo, hi: if by.hi > 0.0 { by.hi } else { scaled.hi } };
+        }
+        let straight = if self.on { by } else { scaled };
+        let excess = self.excess(if self.on { -by.hi } else { by.hi });
+        if excess == 0.0 {
+            straight
+        } else {
+            Interval { hi: up(straight.hi + up(up(1.0 - below) * excess)), ..straight }
+        }
+    }
+}
+
+/// At most `Σ_j max(δ_j rise_j, −δ_j fall_j)` is gained by what adds δ to `X_n W`.
+pub(crate) struct Query {
+    rise: Vec<f64>,
+    fall: Vec<f64>,
+    /// At least the length of the larger ones.
+    pub(crate) length: f64,
+}
+
+impl Query {
+    fn new(costs: &[Costs], gradient: &[Interval]) -> Self {
+        let rise: Vec<f64> = costs.iter().zip(gradient).map(|(of, w)| up(of.up - w.lo)).collect();
+        let fall: Vec<f64> = costs.iter().zip(gradient).map(|(of, w)| up(of.down + w.hi)).collect();
+        let length = length(rise.iter().zip(&fall).map(|(rise, fall)| larger(rise.abs(), fall.abs())));
+        Self { rise, fall, length }
+    }
+
+    /// At most what is gained by what adds `change` to `X_n W`.
+    pub(crate) fn bound(&self, change: &[Interval]) -> f64 {
+        let ends = change.iter().zip(&self.rise).zip(&self.fall).map(|((by, rise), fall)| {
+            let (at_hi, at_lo) =
+                (by.hi * if by.hi > 0.0 { *rise } else { -fall }, by.lo * if by.lo > 0.0 { *rise } else { -fall });
+            up(larger(at_hi, at_lo))
+        });
+        ends.fold(0.0, |sum, gain| up(sum + gain))
+    }
+
+    /// At most what is gained by what adds `weights` of at most this length to `X_n W`, and by what takes them away: the sums are off by
+    /// less than what is added to them (Lemma 51).
+    #[inline]
+    pub(crate) fn bounds(&self, weights: &[f64], length: f64) -> (f64, f64) {
+        let (mut added, mut taken) = (0.0, 0.0);
+        for ((&w, &rise), &fall) in weights.iter().zip(&self.rise).zip(&self.fall) {
+            let (a, b) = if w > 0.0 { (rise, fall) } else { (-fall, -rise) };
+            added += w * a;
+            taken += w * b;
+        }
+        let error = 2.0 * (weights.len() as f64 + 8.0) * f64::EPSILON * self.length * length + f64::MIN_POSITIVE;
+        (up(added + error), up(taken + error))
+    }
+}

@@ -1,0 +1,215 @@
+//! Checks certificates without the engines that found them.
+//!
+//! A certificate says of a node that no admissible set of flips changes its class, or names flips that do. This crate sees for itself
+//! whether that is so. It reads graph, model, budget and certificate, and shares no code with the engines: it has one bound of its own, in
+//! arithmetic that rounds outwards, and where a certificate says no more, that bound shows that each margin is positive. Otherwise the
+//! certificate has a tree of flips ([`Proof`]), and the bound shows it for each part of it.
+//!
+//! To be read in this order:
+//!
+//! | module | what it has |
+//! |---|---|
+//! | `interval`, `number` | numbers that are known up to rounding, and exact ones |
+//! | `network` | the network, and the part that one node sees |
+//! | `base` | the attributes with some flips made |
+//! | `bound` | what is linear in further flips, and what each gains beyond that |
+//! | `selection`, `rows` | what all of them gain at most |
+
+mod base;
+mod bound;
+mod interval;
+mod network;
+mod number;
+mod rows;
+mod selection;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use nodeproof_problem::results::Header;
+use nodeproof_problem::{
+    BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof, TargetClass, Witness,
+};
+
+use crate::base::Base;
+use crate::interval::Interval;
+use crate::network::{Network, Region};
+use crate::number::Number;
+
+/// Checks certificates of one model on one graph under one budget.
+pub struct Checker<'a> {
+    network: Network<'a>,
+    target_class: TargetClass,
+}
+
+/// What is wrong with a certificate.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// The graph does not have the node, or the model not the class.
+    #[error("there is no such node or class")]
+    Unknown,
+    /// The label is not the graph's.
+    #[error("its label is not that of the graph")]
+    Label,
+    /// Another class is the one to certify, or is predicted.
+    #[error("the class is not {0}")]
+    Class(ClassId),
+    /// A margin is missing.
+    #[error("it says nothing of class {0}")]
+    Missing(ClassId),
+    /// A margin was not shown.
+    #[error("the margin over class {0} is not shown to be as large as it says")]
+    Margin(ClassId),
+    /// A proof of a class that needs none.
+    #[error("a proof belongs to another class of a robust node")]
+    Proof,
+    /// Flips that the budget does not allow.
+    #[error("the flips of its witness are not within the budget")]
+    Budget,
+    /// Flips that do not change the class.
+    #[error("class {0} does not overtake under its witness, or not by as much as it says")]
+    Witness(ClassId),
+}
+
+/// What a file of certificates is not about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// Its header names another graph.
+    #[error("the certificates are about another graph")]
+    Graph,
+    /// Its header names another model.
+    #[error("the certificates are about another model")]
+    Model,
+    /// The model does not fit the graph.
+    #[error(transparent)]
+    Fit(#[from] ModelError),
+    /// The budget does not fit the graph.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+}
+
+impl<'a> Checker<'a> {
+    /// A checker of certificates in a file with this header.
+    ///
+    /// # Errors
+    /// If the file is about another graph or model, or these do not belong together.
+    pub fn of(header: &Header, graph: &'a Graph, model: &'a Model) -> Result<Self, Mismatch> {
+        if header.graph.fingerprint != graph.fingerprint() {
+            return Err(Mismatch::Graph);
+        }
+        if header.model.fingerprint != model.fingerprint() {
+            return Err(Mismatch::Model);
+        }
+        Ok(Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?)
+    }
+
+    /// A checker of certificates about this class of each node.
+    ///
+    /// # Errors
+    /// If the model does not fit the graph.
+    pub fn new(
+        graph: &'a Graph,
+        model: &'a Model,
+        limits: Limits,
+        target_class: TargetClass,
+    ) -> Result<Self, ModelError> {
+        Ok(Self { network: Network::new(graph, model, limits)?, target_class })
+    }
+
+    /// Whether a certificate is right. One that leaves its node undecided claims nothing but what kind of node that is.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn certificate(&self, certificate: &Certificate) -> Result<(), Rejection> {
+        let Certificate { node, class, predicted, .. } = *certificate;
+        let (graph, classes) = (self.network.graph, self.network.model.classes());
+        if node.index() >= graph.nodes() || [class, predicted].iter().any(|class| class.index() >= classes) {
+            return Err(Rejection::Unknown);
+        }
+        if certificate.label != graph.label(node) {
+            return Err(Rejection::Label);
+        }
+        let region = Region::new(&self.network, node);
+        let base = Base::clean(&self.network, &region);
+        let others = || (0..classes as u32).map(ClassId).filter(|&k| k != class);
+        let is_behind = |class: ClassId, k: ClassId| base.margin((class, k)).hi < 0.0;
+        if (0..classes as u32).map(ClassId).any(|k| k != predicted && is_behind(predicted, k)) {
+            return Err(Rejection::Class(predicted));
+        }
+        let expected = match self.target_class {
+            TargetClass::Label => certificate.label.unwrap_or(predicted),
+            _ => predicted,
+        };
+        if class != expected {
+            return Err(Rejection::Class(class));
+        }
+        match &certificate.evidence {
+            Evidence::Robust => {
+                let proofs = certificate.proofs.as_ref().unwrap_or(&NONE);
+                if proofs.keys().any(|&k| k == class || k.index() >= classes) {
+                    return Err(Rejection::Proof);
+                }
+                others().try_for_each(|k| {
+                    let said = certificate.margins.get(k.index()).copied().flatten().ok_or(Rejection::Missing(k))?;
+                    let wanted = if said.is_positive() { said.value() } else { return Err(Rejection::Margin(k)) };
+                    let proof = proofs.get(&k).unwrap_or(&EMPTY);
+                    if is_shown(&base, (class, k), proof, wanted) { Ok(()) } else { Err(Rejection::Margin(k)) }
+                })
+            }
+            Evidence::Witness(witness) => self.witness(&region, class, witness),
+            _ => Ok(()),
+        }
+    }
+
+    /// Flips within the budget bring a class level, or above, by as much as is said (Definition 6).
+    fn witness(&self, region: &Region, class: ClassId, witness: &Witness) -> Result<(), Rejection> {
+        let Witness { flips, class: other, margin, .. } = witness;
+        if *other == class || other.index() >= self.network.model.classes() {
+            return Err(Rejection::Unknown);
+        }
+        if !self.network.limits.admits(self.network.graph, flips) {
+            return Err(Rejection::Budget);
+        }
+        let is_small = *margin <= 0.0 && compare(&self.network, region, flips, (class, *other), *margin).is_le();
+        if is_small { Ok(()) } else { Err(Rejection::Witness(*other)) }
+    }
+}
+
+static EMPTY: Proof = Proof { branches: Vec::new() };
+static NONE: BTreeMap<ClassId, Proof> = BTreeMap::new();
+
+/// Whether a proof shows that the margin is positive, and at least `wanted`, in all sets of a base point (Lemma 52).
+fn is_shown(base: &Base, pair: (ClassId, ClassId), proof: &Proof, wanted: f64) -> bool {
+    let mut rest = base.clone();
+    for branch in &proof.branches {
+        // A flip that no set may have splits nothing.
+        let Some(with) = rest.with(branch.flip) else { return false };
+        if !is_shown(&with, pair, &branch.proof, wanted) {
+            return false;
+        }
+        rest.without.insert((branch.flip.node, branch.flip.attribute));
+    }
+    let bound = selection::lower_bound(&rest, pair, wanted);
+    if bound > 0.0 && bound >= wanted {
+        return true;
+    }
+    // Without any flips left to make, exact numbers decide.
+    let is_alone = rest.left == 0 && rest.freed().is_empty();
+    let margin = || compare(rest.network, rest.region, &rest.flips, pair, wanted);
+    is_alone && if wanted > 0.0 { margin().is_ge() } else { margin().is_gt() }
+}
+
+/// How the margin of the target under flips compares with a number: in intervals if these tell, and exactly otherwise.
+fn compare(network: &Network, region: &Region, flips: &[Flip], (y, k): (ClassId, ClassId), with: f64) -> Ordering {
+    let sums: Vec<_> = region.rows.iter().map(|&node| network.sum(node, flips)).collect();
+    let z = region.forward(network, &sums, &Interval::of(1.0));
+    let margin = z[z.len() - 1][0][y.index()] + -z[z.len() - 1][0][k.index()];
+    if margin.hi < with || margin.lo > with {
+        return if margin.hi < with { Ordering::Less } else { Ordering::Greater };
+    }
+    let (logits, one) = region.exact_logits(network, flips);
+    let margin = logits[y.index()].plus(&logits[k.index()].times(-1.0));
+    margin.plus(&one.times(-with)).sign()
+}

@@ -1,0 +1,300 @@
+//! The network on its graph, and the part of both that one node sees.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use nodeproof_problem::{
+    AttributeId, Flip, Graph, Layer, Limits, Matrix, Model, ModelError, NodeId, Source, SparseMatrix, Term, Weight,
+};
+use num_bigint::BigInt;
+
+use crate::interval::{Interval, larger, up};
+use crate::number::{Activated, Exact, Number, add_product, add_scaled, add_transposed};
+
+/// What is checked against, and what all nodes have in common.
+pub(crate) struct Network<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) model: &'a Model,
+    pub(crate) limits: Limits,
+    /// P of each of the model's propagations.
+    matrices: Vec<SparseMatrix>,
+    /// The weights W of all terms that read the attributes side by side, attributes × width, in the order of the terms.
+    pub(crate) weight: Matrix,
+    /// `X W`, nodes × width.
+    sums: Vec<Vec<Interval>>,
+    /// Upper bounds of `‖W_d‖`, and the attributes that may be flipped by falling bounds.
+    pub(crate) lengths: Vec<f64>,
+    pub(crate) by_length: Vec<AttributeId>,
+    /// For each column of W the most that a flip of a bit or a value changes it by, and the most that an entry can change by.
+    pub(crate) largest: Vec<f64>,
+    pub(crate) widest: f64,
+}
+
+impl<'a> Network<'a> {
+    pub(crate) fn new(graph: &'a Graph, model: &'a Model, limits: Limits) -> Result<Self, ModelError> {
+        let matrices: Result<_, _> = model.propagations().iter().map(|propagation| propagation.matrix(graph)).collect();
+        let weight = attribute_weight(model);
+        let lengths: Vec<f64> = (0..weight.rows()).map(|d| length(weight.row(d).iter().copied())).collect();
+        let mut by_length: Vec<AttributeId> = (0..weight.rows() as u32).map(AttributeId).collect();
+        by_length.retain(|&attribute| limits.flippable(attribute));
+        by_length.sort_by(|a, b| lengths[b.index()].total_cmp(&lengths[a.index()]));
+        let width = |d: usize| graph.values().map_or(1.0, |values| up(values.widest(AttributeId(d as u32))));
+        let change = |j: usize, d: usize| up(weight.get(d, j).abs() * width(d));
+        let largest = |j: usize| (0..weight.rows()).map(|d| change(j, d)).fold(0.0, larger);
+        let largest = (0..weight.columns()).map(largest).collect();
+        let widest = (0..weight.rows()).map(width).fold(0.0, larger);
+        let (matrices, sums) = (matrices?, Vec::new());
+        let mut network = Self { graph, model, limits, matrices, weight, sums, lengths, by_length, largest, widest };
+        network.sums = graph.node_ids().map(|node| network.sum_of(&network.row(node, &[]))).collect();
+        Ok(network)
+    }
+
+    pub(crate) fn layers(&self) -> &'a [Layer] {
+        self.model.layers()
+    }
+
+    /// The entries of a node's attributes other than 0 with flips made.
+    pub(crate) fn row(&self, node: NodeId, flips: &[Flip]) -> BTreeMap<AttributeId, f64> {
+        let mut row: BTreeMap<_, _> = self.graph.entries_of(node).collect();
+        row.extend(flips.iter().filter(|flip| flip.node == node).map(|flip| (flip.attribute, flip.to)));
+        row.retain(|_, value| *value != 0.0);
+        row
+    }
+
+    /// `x W` of a row of attributes, divided by the number of its ones where that is what the network reads.
+    fn sum_of(&self, row: &BTreeMap<AttributeId, f64>) -> Vec<Interval> {
+        let divisor = self.divisor(row);
+        self.whole_sum(row, &Interval::of(1.0)).into_iter().map(|sum| sum.over(divisor)).collect()
+    }
+
+    /// The same times `one`, and not divided.
+    fn whole_sum<N: Number>(&self, row: &BTreeMap<AttributeId, f64>, one: &N) -> Vec<N> {
+        let mut sum = vec![N::ZERO; self.weight.columns()];
+        for (attribute, &value) in row {
+            let (value, weights) = (one.times(value), self.weight.row(attribute.index()));
+            sum.iter_mut().zip(weights).for_each(|(sum, &w)| *sum = sum.plus(&value.times(w)));
+        }
+        sum
+    }
+
+    fn divisor(&self, row: &BTreeMap<AttributeId, f64>) -> usize {
+        self.graph.kind().divisor(row.len()) as usize
+    }
+
+    /// `X W` of a node with flips made.
+    pub(crate) fn sum(&self, node: NodeId, flips: &[Flip]) -> Vec<Interval> {
+        if flips.iter().any(|flip| flip.node == node) {
+            return self.sum_of(&self.row(node, flips));
+        }
+        self.sums[node.index()].clone()
+    }
+
+    fn matrix(&self, term: &Term) -> &SparseMatrix {
+        &self.matrices[term.propagation()]
+    }
+}
+
+/// An upper bound of the Euclidean length.
+pub(crate) fn length(numbers: impl Iterator<Item = f64>) -> f64 {
+    up(numbers.fold(0.0, |sum, x| up(sum + up(x * x))).sqrt())
+}
+
+/// The weights that the attributes meet side by side.
+fn attribute_weight(model: &Model) -> Matrix {
+    let terms = model.layers().iter().flat_map(Layer::terms).filter(|term| term.source() == Source::Attributes);
+    let row = |d: usize| terms.clone().flat_map(move |term| (0..width(model, term)).map(move |j| entry(term, d, j)));
+    let values: Vec<f64> = (0..model.attributes()).flat_map(row).collect();
+    Matrix::from_values(model.attributes(), terms.clone().map(|term| width(model, term)).sum(), values)
+}
+
+fn width(model: &Model, term: &Term) -> usize {
+    term.weight().dense().map_or(model.attributes(), Matrix::columns)
+}
+
+fn entry(term: &Term, row: usize, column: usize) -> f64 {
+    match term.weight() {
+        Weight::Dense(dense) => dense.get(row, column),
+        Weight::Scalar(factor) => {
+            if row == column {
+                *factor
+            } else {
+                0.0
+            }
+        }
+    }
+}
+
+/// What one node sees: the nodes whose attributes matter to it, and for each layer those whose units do, numbered in this order.
+pub(crate) struct Region {
+    pub(crate) rows: Vec<NodeId>,
+    pub(crate) nodes: Vec<Vec<NodeId>>,
+    /// For each term of each layer.
+    terms: Vec<Vec<LocalTerm>>,
+}
+
+/// For each node that a term reads those that read it there, and the entries of P by which they do; of a term that reads the attributes,
+/// the columns of their weights.
+struct LocalTerm {
+    readers: Vec<Vec<(usize, f64)>>,
+    columns: Range<usize>,
+}
+
+/// Numbers of the units of a layer, or of the columns of rows, node by node; no numbers where all are 0.
+pub(crate) type Units<N> = Vec<Vec<N>>;
+
+impl Region {
+    pub(crate) fn new(network: &Network, target: NodeId) -> Self {
+        let layers = network.layers();
+        let (mut rows, mut nodes) = (Vec::new(), vec![Vec::new(); layers.len()]);
+        nodes[layers.len() - 1].push(target);
+        for (i, layer) in layers.iter().enumerate().rev() {
+            nodes[i].sort_unstable();
+            nodes[i].dedup();
+            for term in layer.terms() {
+                let read = nodes[i].iter().flat_map(|m| network.matrix(term).row(m.index()).0);
+                let read: Vec<NodeId> = read.map(|&n| NodeId(n)).collect();
+                match term.source() {
+                    Source::Attributes => rows.extend(read),
+                    Source::Layer(source) => nodes[source].extend(read),
+                    Source::Ones => {}
+                }
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let (mut terms, mut column) = (Vec::new(), 0);
+        for (i, layer) in layers.iter().enumerate() {
+            let local = |term: &Term| {
+                let (read, columns): (&[NodeId], usize) = match term.source() {
+                    Source::Attributes => (&rows, layer.units()),
+                    Source::Layer(source) => (&nodes[source], 0),
+                    Source::Ones => (&[], 0),
+                };
+                let mut readers = vec![Vec::new(); read.len()];
+                for (m, node) in nodes[i].iter().enumerate().filter(|_| !read.is_empty()) {
+                    let (from, values) = network.matrix(term).row(node.index());
+                    for (&n, &p) in from.iter().zip(values) {
+                        readers[read.partition_point(|other| other.0 < n)].push((m, p));
+                    }
+                }
+                column += columns;
+                LocalTerm { readers, columns: column - columns..column }
+            };
+            terms.push(layer.terms().iter().map(local).collect());
+        }
+        Self { rows, nodes, terms }
+    }
+
+    /// `Σ P h W` over the terms of a layer, given what some rows send and the activations of the layers below.
+    pub(crate) fn arrive<'s, N: Number + 's>(
+        &self,
+        network: &Network,
+        layer: usize,
+        sent: impl Iterator<Item = (usize, &'s [N])> + Clone,
+        below: &[Units<N>],
+    ) -> Units<N> {
+        let of = &network.layers()[layer];
+        let mut sums: Units<N> = vec![Vec::new(); self.nodes[layer].len()];
+        let mut add = |readers: &[(usize, f64)], row: &[N]| {
+            for &(m, p) in readers {
+                sums[m].resize(of.units(), N::ZERO);
+                add_scaled(&mut sums[m], p, row);
+            }
+        };
+        for (term, local) in of.terms().iter().zip(&self.terms[layer]) {
+            match term.source() {
+                Source::Ones => {}
+                Source::Attributes => {
+                    sent.clone().for_each(|(n, row)| add(&local.readers[n], &row[local.columns.clone()]));
+                }
+                Source::Layer(source) => {
+                    for (h, readers) in below[source].iter().zip(&local.readers).filter(|(h, _)| !h.is_empty()) {
+                        let mut row = vec![N::ZERO; of.units()];
+                        add_product(&mut row, h, term.weight());
+                        add(readers, &row);
+                    }
+                }
+            }
+        }
+        sums
+    }
+
+    /// Adds `Pᵀ λ Wᵀ` of a layer to the coefficients of what its terms read: of layers below, and of rows.
+    pub(crate) fn back<N: Number>(
+        &self,
+        network: &Network,
+        layer: usize,
+        lambda: &Units<N>,
+        below: &mut [Units<N>],
+        rows: &mut Units<N>,
+    ) {
+        for (term, local) in network.layers()[layer].terms().iter().zip(&self.terms[layer]) {
+            match term.source() {
+                Source::Ones => {}
+                Source::Attributes => {
+                    for (row, readers) in rows.iter_mut().zip(&local.readers) {
+                        readers.iter().for_each(|&(m, p)| add_scaled(&mut row[local.columns.clone()], p, &lambda[m]));
+                    }
+                }
+                Source::Layer(source) => {
+                    let width = network.layers()[source].units();
+                    let turned = |lambda: &Vec<N>| {
+                        let mut back = vec![N::ZERO; width];
+                        add_transposed(&mut back, lambda, term.weight());
+                        back
+                    };
+                    let back: Vec<Vec<N>> = lambda.iter().map(turned).collect();
+                    for (sums, readers) in below[source].iter_mut().zip(&local.readers) {
+                        readers.iter().for_each(|&(m, p)| add_scaled(sums, p, &back[m]));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The most by which a row is read by each node of a layer, times what the row is scaled by.
+    pub(crate) fn most_read(&self, layer: usize, term: usize, scales: &[f64]) -> (Vec<f64>, Range<usize>) {
+        let local = &self.terms[layer][term];
+        let mut most = vec![0.0; self.nodes[layer].len()];
+        for (readers, scale) in local.readers.iter().zip(scales) {
+            readers.iter().for_each(|&(m, p)| most[m] = larger(most[m], up(p.abs() * scale)));
+        }
+        (most, local.columns.clone())
+    }
+
+    /// The pre-activations of all layers, given `X W` of the rows; all of it times `one`.
+    pub(crate) fn forward<N: Activated>(&self, network: &Network, sums: &[Vec<N>], one: &N) -> Vec<Units<N>> {
+        let (mut all, mut activations) = (Vec::new(), Vec::new());
+        for (i, layer) in network.layers().iter().enumerate() {
+            let sent = sums.iter().enumerate().map(|(n, sum)| (n, &sum[..]));
+            let mut z = self.arrive(network, i, sent, &activations);
+            for (z, node) in z.iter_mut().zip(&self.nodes[i]) {
+                z.resize(layer.units(), N::ZERO);
+                z.iter_mut().zip(layer.bias()).for_each(|(z, &bias)| *z = z.plus(&one.times(bias)));
+                for term in layer.terms().iter().filter(|term| term.source() == Source::Ones) {
+                    let (_, values) = network.matrix(term).row(node.index());
+                    let sum = values.iter().fold(N::ZERO, |sum, &p| sum.plus(&one.times(p)));
+                    add_product(z, &[sum], term.weight());
+                }
+            }
+            let activated = |z: &Vec<N>| z.iter().map(|z| z.activated(layer.activation())).collect();
+            activations.push(z.iter().map(activated).collect());
+            all.push(z);
+        }
+        all
+    }
+
+    /// The logits of the target with flips made, and 1, in exact numbers, all times a positive whole number: the product of what rows are
+    /// divided by, which no activation minds.
+    pub(crate) fn exact_logits(&self, network: &Network, flips: &[Flip]) -> (Vec<Exact>, Exact) {
+        let rows: Vec<_> = self.rows.iter().map(|&node| network.row(node, flips)).collect();
+        let mut divisors: Vec<usize> = rows.iter().map(|row| network.divisor(row)).collect();
+        divisors.sort_unstable();
+        divisors.dedup();
+        let scale: BigInt = divisors.iter().product();
+        let one = |divisor: usize| Exact::whole(&scale / divisor);
+        let sums: Vec<_> = rows.iter().map(|row| network.whole_sum(row, &one(network.divisor(row)))).collect();
+        let logits = self.forward(network, &sums, &one(1)).pop().and_then(|mut last| last.pop());
+        (logits.unwrap_or_default(), one(1))
+    }
+}

@@ -1,0 +1,120 @@
+//! What is carried through a network: intervals, exact numbers, and coefficients on moves.
+
+use std::cmp::Ordering;
+
+use nodeproof_problem::{Activation, Weight};
+use num_bigint::{BigInt, Sign};
+
+use crate::interval::up;
+
+/// What can be added up and multiplied by doubles.
+pub(crate) trait Number: Clone {
+    const ZERO: Self;
+    fn plus(&self, other: &Self) -> Self;
+    fn times(&self, factor: f64) -> Self;
+}
+
+/// Numbers that can be sent through activations.
+pub(crate) trait Activated: Number {
+    fn activated(&self, activation: Activation) -> Self;
+}
+
+/// `sums += factor · row`.
+#[inline]
+pub(crate) fn add_scaled<N: Number>(sums: &mut [N], factor: f64, row: &[N]) {
+    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum = sum.plus(&x.times(factor)));
+}
+
+/// `out += x W`.
+pub(crate) fn add_product<N: Number>(out: &mut [N], x: &[N], weight: &Weight) {
+    match weight {
+        Weight::Scalar(factor) => add_scaled(out, *factor, x),
+        Weight::Dense(dense) => {
+            for (input, x) in x.iter().enumerate() {
+                out.iter_mut().zip(dense.row(input)).for_each(|(out, &w)| *out = out.plus(&x.times(w)));
+            }
+        }
+    }
+}
+
+/// `out += x Wᵀ`.
+pub(crate) fn add_transposed<N: Number>(out: &mut [N], x: &[N], weight: &Weight) {
+    match weight {
+        Weight::Scalar(factor) => add_scaled(out, *factor, x),
+        Weight::Dense(dense) => {
+            for (input, out) in out.iter_mut().enumerate() {
+                *out = x.iter().zip(dense.row(input)).fold(out.clone(), |sum, (x, &w)| sum.plus(&x.times(w)));
+            }
+        }
+    }
+}
+
+/// At most `up` times a move, where it is one up, and `down` times a move down; neither is negative, and both are rounded up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Costs {
+    pub(crate) up: f64,
+    pub(crate) down: f64,
+}
+
+impl Number for Costs {
+    const ZERO: Self = Self { up: 0.0, down: 0.0 };
+
+    #[inline]
+    fn plus(&self, other: &Self) -> Self {
+        Self { up: up(self.up + other.up), down: up(self.down + other.down) }
+    }
+
+    /// A negative factor makes moves up of moves down.
+    #[inline]
+    fn times(&self, factor: f64) -> Self {
+        let (a, b) = if factor < 0.0 { (self.down, self.up) } else { (self.up, self.down) };
+        Self { up: up(a * factor.abs()), down: up(b * factor.abs()) }
+    }
+}
+
+/// `mantissa · 2^exponent`, which every finite double is, and every sum and product of such numbers (Lemma 24 of `docs/maths.md`).
+#[derive(Debug, Clone)]
+pub(crate) struct Exact {
+    mantissa: BigInt,
+    exponent: i64,
+}
+
+impl Exact {
+    /// A whole number.
+    pub(crate) fn whole(mantissa: BigInt) -> Self {
+        Self { mantissa, exponent: 0 }
+    }
+
+    /// How it compares with 0.
+    pub(crate) fn sign(&self) -> Ordering {
+        self.mantissa.sign().cmp(&Sign::NoSign)
+    }
+}
+
+impl Number for Exact {
+    const ZERO: Self = Self { mantissa: BigInt::ZERO, exponent: 0 };
+
+    fn plus(&self, other: &Self) -> Self {
+        let exponent = self.exponent.min(other.exponent);
+        let at = |of: &Self| &of.mantissa << (of.exponent - exponent) as u64;
+        Self { mantissa: at(self) + at(other), exponent }
+    }
+
+    fn times(&self, factor: f64) -> Self {
+        let bits = factor.to_bits();
+        let fraction = bits & ((1 << 52) - 1);
+        let (mantissa, exponent) = match (bits >> 52 & 0x7ff) as i64 {
+            _ if factor == 0.0 || self.sign().is_eq() => return Self::ZERO,
+            0 => (fraction as i64, -1074),
+            biased => ((fraction | 1 << 52) as i64, biased - 1075),
+        };
+        let mantissa = if factor < 0.0 { -mantissa } else { mantissa };
+        Self { mantissa: &self.mantissa * mantissa, exponent: self.exponent + exponent }
+    }
+}
+
+impl Activated for Exact {
+    fn activated(&self, activation: Activation) -> Self {
+        if self.sign().is_gt() { self.clone() } else { self.times(activation.slope()) }
+    }
+}

@@ -1,0 +1,32 @@
+//! Arguments of `check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{GraphArguments, PrintArguments, ThreadArguments};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --proof --out certificates.jsonl
+  nodeproof check certificates.jsonl --graph g.npz --model m.safetensors";
+
+pub(super) const USAGE: &str = "nodeproof check <CERTIFICATES> --graph <FILE> --model <FILE> [OPTIONS]";
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Certificates (`certify --proof --out`)
+    #[arg(value_name = "CERTIFICATES")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) graph: GraphArguments,
+    /// The model that they are about
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArguments,
+}

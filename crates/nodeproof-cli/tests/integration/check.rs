@@ -1,0 +1,79 @@
+//! `nodeproof check` on certificates that are right, and on ones that were tampered with.
+
+use crate::common::{self, Fixture};
+
+/// A graph, a model, and certificates with proofs, all of which are accepted.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    common::graph(60, 12).write(fixture.path("graph.npz")).unwrap();
+    common::model(12).write(fixture.path("model.safetensors")).unwrap();
+    fixture.run(&format!("{CERTIFY} --proof --out proven.jsonl --quiet")).succeeded();
+    fixture
+}
+
+const CERTIFY: &str =
+    "certify --graph graph.npz --model model.safetensors --global-budget 4 --local-budget 2 --threads 1";
+const CHECK: &str = "check --graph graph.npz --model model.safetensors";
+
+#[test]
+fn certificates_with_proofs_are_accepted() {
+    let fixture = fixture();
+    let run = fixture.run(&format!("{CHECK} proven.jsonl"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("accepted") && run.stdout.contains("rejected"), "{}", run.stdout);
+    let json = fixture.run(&format!("{CHECK} proven.jsonl --json --quiet"));
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((json["certificates"].as_u64(), json["rejected"].as_array().unwrap().len()), (Some(60), 0));
+    assert!(json["robust"].as_u64() > Some(0) && json["nonrobust"].as_u64() > Some(0), "{json}");
+}
+
+/// Writes certificates again after `change`, with hashes that fit.
+fn forge(fixture: &Fixture, change: impl Fn(&mut nodeproof::Certificate)) {
+    let mut certificates = nodeproof::results::Certificates::read(fixture.path("proven.jsonl")).unwrap();
+    certificates.records.iter_mut().for_each(change);
+    certificates.write(std::fs::File::create(fixture.path("forged.jsonl")).unwrap()).unwrap();
+}
+
+#[test]
+fn forged_certificates_are_rejected_though_their_hashes_fit() {
+    use nodeproof::{Bound, Evidence};
+    let fixture = fixture();
+    // Nonrobust nodes are called robust.
+    forge(&fixture, |certificate| {
+        if certificate.witness().is_some() {
+            certificate.evidence = Evidence::Robust;
+            certificate.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Positive);
+            certificate.proofs = Some(Default::default());
+            certificate.worst_class = nodeproof::certificate::smallest(&certificate.margins).0;
+        }
+    });
+    let run = fixture.run(&format!("{CHECK} forged.jsonl"));
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("called robust: the margin over class"), "{}", run.stdout);
+    // Margins are larger than they are.
+    forge(&fixture, |certificate| {
+        for margin in certificate.margins.iter_mut().flatten() {
+            *margin = Bound::AtLeast(margin.value() + 10.0);
+        }
+        certificate.worst_class = nodeproof::certificate::smallest(&certificate.margins).0;
+    });
+    assert_eq!(fixture.run(&format!("{CHECK} forged.jsonl")).code, 1);
+}
+
+#[test]
+fn other_graphs_models_and_files_are_refused() {
+    let fixture = fixture();
+    common::graph(60, 13).write(fixture.path("other.npz")).unwrap();
+    common::model(13).write(fixture.path("other.safetensors")).unwrap();
+    let run = fixture.run("check proven.jsonl --graph other.npz --model other.safetensors");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("is about another graph; give --graph"), "{}", run.stderr);
+    let run = fixture.run("check model.safetensors --graph graph.npz --model model.safetensors");
+    assert_eq!(run.code, 2);
+    let bytes = std::fs::read(fixture.path("proven.jsonl")).unwrap();
+    let text = String::from_utf8(bytes).unwrap().replacen("\"robust\"", "\"undecided\"", 1);
+    std::fs::write(fixture.path("edited.jsonl"), text).unwrap();
+    let run = fixture.run(&format!("{CHECK} edited.jsonl"));
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("its hash does not fit"), "{}", run.stderr);
+}

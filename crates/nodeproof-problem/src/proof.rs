@@ -1,0 +1,40 @@
+//! What a checker needs to see for itself that a margin is positive.
+
+use serde::{Deserialize, Serialize};
+
+use crate::flip::Flip;
+
+/// Why no admissible set of flips makes a margin 0 or less: a tree of flips (Lemma 52 of `docs/maths.md`).
+///
+/// All sets fall into those that have the first flip, those of the rest that have the second, and so on, and those that have none of them.
+/// For each of the first a branch has a proof of its own, and the last are left to the checker's bound. Where that holds for all sets,
+/// the proof is empty.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The flips, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<Branch>,
+}
+
+/// The sets that have a flip and none of those before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Branch {
+    /// The flip; of real values any change of its entry, with the value from which on the others are bounded.
+    pub flip: Flip,
+    /// Why the margin is positive with it.
+    #[serde(default, skip_serializing_if = "Proof::is_empty")]
+    pub proof: Proof,
+}
+
+impl Proof {
+    /// Whether the checker's bound is enough for all sets.
+    pub fn is_empty(&self) -> bool {
+        self.branches.is_empty()
+    }
+
+    /// Number of flips in the whole tree.
+    pub fn flips(&self) -> usize {
+        self.branches.iter().map(|branch| 1 + branch.proof.flips()).sum()
+    }
+}

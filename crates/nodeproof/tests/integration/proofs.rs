@@ -1,0 +1,158 @@
+//! The checker, which shares no code with the engines, held against every admissible set of tiny problems: whatever certificates are
+//! forged, none that it accepts is wrong.
+
+use nodeproof::{Bound, Certificate, ClassId, Engine, Evidence, Flip, NodeId, Slopes};
+use nodeproof_check::Checker;
+use nodeproof_problem::{Branch, Proof};
+use proptest::prelude::*;
+
+use crate::brute_force::{CLOSE, FEW, LONG, SETS, Truth, dense_rows, sharpened, thorough};
+use crate::common::seed::config;
+use crate::common::{Problem, TINY, problems, problems_of_terms, with_normalised_rows, with_values};
+
+/// Numbers that stand for choices, one after the other.
+struct Choices<'c>(std::iter::Cycle<std::slice::Iter<'c, u16>>);
+
+impl Choices<'_> {
+    fn below(&mut self, limit: usize) -> usize {
+        usize::from(*self.0.next().unwrap()) % limit
+    }
+}
+
+/// Any tree of flips, some of which are not allowed, or come twice.
+fn any_proof(flips: &[Flip], choices: &mut Choices, depth: usize) -> Proof {
+    let count = if depth == 0 || flips.is_empty() { 0 } else { choices.below(4) };
+    let branches = (0..count).map(|_| {
+        let mut flip = flips[choices.below(flips.len())];
+        if choices.below(40) == 0 {
+            flip.to = 1.0 - flip.to;
+        }
+        Branch { flip, proof: any_proof(flips, choices, depth - 1) }
+    });
+    Proof { branches: branches.collect() }
+}
+
+/// Forges certificates that call every node robust, and checks those that are accepted; how many are.
+fn check_forged(problem: &Problem, sets: &[Vec<Flip>], choices: &[u16]) -> usize {
+    let (graph, model) = (problem.graph(), problem.model());
+    let limits = problem.budget().limits(&graph).unwrap();
+    let checker = Checker::new(&graph, &model, limits, problem.target_class()).unwrap();
+    let found = problem.certify(Slopes::Default);
+    let truth = Truth::new(problem, sets, found.iter().map(|certificate| certificate.class).collect());
+    let (flips, _) = problem.allowed();
+    let mut choices = Choices(choices.iter().cycle());
+    let mut accepted = 0;
+    for of in &found {
+        let (node, class) = (of.node.index(), of.class);
+        let mut margins = of.margins.clone();
+        for (k, margin) in margins.iter_mut().enumerate().filter(|(_, margin)| margin.is_some()) {
+            // Most often that it is positive; or as much as is true, or a little more.
+            let least = truth.smallest[node][k];
+            let said = match choices.below(4) {
+                0 => Bound::AtLeast(least * 0.9),
+                1 => Bound::AtLeast(least + 2.0 * CLOSE * truth.scales[node]),
+                _ => Bound::Positive,
+            };
+            *margin = Some(said);
+        }
+        let mut forged = Certificate::new(NodeId(node as u32), class, of.predicted, Evidence::Robust, margins);
+        forged.label = of.label;
+        let others = (0..model.classes() as u32).map(ClassId).filter(|&k| k != class);
+        forged.proofs = Some(others.map(|k| (k, any_proof(&flips, &mut choices, 3))).collect());
+        if checker.certificate(&forged).is_err() {
+            continue;
+        }
+        accepted += 1;
+        for (k, margin) in forged.margins.iter().enumerate().filter(|(k, _)| *k != class.index()) {
+            assert!(truth.positive(node, k), "node {node} is accepted as robust, but class {k} can overtake");
+            let said = margin.and_then(Bound::at_least).unwrap_or(0.0);
+            let least = truth.smallest[node][k] + CLOSE * truth.scales[node];
+            assert!(said <= least, "node {node}, class {k}: {said} is accepted, but the margin can be {least}");
+        }
+    }
+    accepted
+}
+
+/// That the checker accepts what the complete engine says of all nodes.
+fn check_accepted(problem: &Problem) -> Result<(), TestCaseError> {
+    let (graph, model) = (problem.graph(), problem.model());
+    let limits = problem.budget().limits(&graph).unwrap();
+    let checker = Checker::new(&graph, &model, limits, problem.target_class()).unwrap();
+    for certificate in problem.certify_by(|certifier| certifier.engine(Engine::Complete).proofs(true)) {
+        if certificate.is_robust() && certificate.proofs.is_none() {
+            prop_assert!(problem.values.is_some(), "no proof of {certificate:?}");
+            continue;
+        }
+        prop_assert_eq!(checker.certificate(&certificate), Ok(()), "{:?}", certificate);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(thorough(1_000)))]
+
+    #[test]
+    fn certificates_on_bits_are_accepted(problem in prop_oneof![problems(TINY), problems_of_terms(TINY, 5)]) {
+        check_accepted(&problem)?;
+    }
+
+    #[test]
+    fn certificates_on_normalised_rows_are_accepted(
+        problem in with_normalised_rows(prop_oneof![problems(TINY), problems(LONG), problems_of_terms(TINY, 5)]),
+    ) {
+        check_accepted(&problem)?;
+    }
+
+    /// Where values between the ends of their ranges might matter, there may be no proof.
+    #[test]
+    fn certificates_on_real_values_are_accepted(
+        problem in with_values(prop_oneof![problems(FEW), problems_of_terms(FEW, 5)], FEW)
+    ) {
+        check_accepted(&problem)?;
+    }
+
+    #[test]
+    fn certificates_are_accepted_where_little_decides(
+        problem in prop_oneof![1 => dense_rows(), 1 => problems(TINY), 1 => problems_of_terms(TINY, 4)],
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        check_accepted(&sharpened(&problem, &sets, &problem.certify_with(Engine::Fast, Slopes::Default)))?;
+    }
+
+    #[test]
+    fn no_forged_certificate_on_bits_is_accepted(
+        problem in prop_oneof![problems(TINY), problems_of_terms(TINY, 5)],
+        choices in prop::collection::vec(any::<u16>(), 64),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        check_forged(&problem, &sets, &choices);
+    }
+
+    #[test]
+    fn no_forged_certificate_on_normalised_rows_is_accepted(
+        problem in with_normalised_rows(prop_oneof![problems(TINY), problems(LONG), problems_of_terms(TINY, 5)]),
+        choices in prop::collection::vec(any::<u16>(), 64),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        check_forged(&problem, &sets, &choices);
+    }
+
+    #[test]
+    fn no_forged_certificate_on_real_values_is_accepted(
+        problem in with_values(prop_oneof![problems(FEW), problems_of_terms(FEW, 5)], FEW),
+        choices in prop::collection::vec(any::<u16>(), 64),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS);
+        check_forged(&problem, &sets, &choices);
+    }
+
+    #[test]
+    fn no_forged_certificate_is_accepted_where_little_decides(
+        problem in prop_oneof![1 => dense_rows(), 1 => problems(TINY), 1 => problems_of_terms(TINY, 4)],
+        choices in prop::collection::vec(any::<u16>(), 64),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        let sharp = sharpened(&problem, &sets, &problem.certify_with(Engine::Fast, Slopes::Default));
+        check_forged(&sharp, &sets, &choices);
+    }
+}
