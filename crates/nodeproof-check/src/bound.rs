@@ -45,7 +45,7 @@ impl<'b, 'n> Linearised<'b, 'n> {
                     let Unit { z, on, .. } = units[layer][m][j];
                     let slope = if on { 1.0 } else { below };
                     // Where α ≥ 0, activation(Z) ≥ slope · Z; where α < 0, it is the tangent and the excess.
-                    let lost = larger(up(1.0 - slope) * relu(z.hi), up(slope - below) * relu(-z.lo));
+                    let lost = if on { up(1.0 - below) * relu(-z.lo) } else { up(1.0 - below) * relu(z.hi) };
                     constant = if lost == 0.0 { constant } else { down(constant - up(relu(alpha.hi) * up(lost))) };
                     costs[layer][m][j] = up(relu(-alpha.lo) * up(1.0 - below));
                     *alpha = alpha.times(slope);

@@ -195,8 +195,8 @@ fn is_shown(base: &Base, pair: (ClassId, ClassId), proof: &Proof, wanted: f64) -
     if bound > 0.0 && bound >= wanted {
         return true;
     }
-    // Without any flips left to make, exact numbers decide.
-    let is_alone = rest.left == 0 && rest.freed().is_empty();
+    // Without any flips left that do something, exact numbers decide.
+    let is_alone = rest.freed().is_empty() && selection::is_alone(&rest);
     let margin = || compare(rest.network, rest.region, &rest.flips, pair, wanted);
     is_alone && if wanted > 0.0 { margin().is_ge() } else { margin().is_gt() }
 }

@@ -13,6 +13,7 @@ const LOOKS: usize = 32;
 const FALL: f64 = 0.75;
 /// It begins with this part of what each flip may gain for the bound to be positive.
 const FIRST: f64 = 0.98;
+
 /// A lower bound of the margin over all sets of a base point, if possible one above `wanted`.
 pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) -> f64 {
     let linear = Linearised::new(base, pair);
@@ -97,6 +98,22 @@ fn largest_of_rows(base: &Base, linear: &Linearised, queries: &[Query], level: f
         }
     }
     (totals[base.left], false)
+}
+
+/// Whether no flip is left that changes what the network reads, so that the base point is its only set.
+pub(crate) fn is_alone(base: &Base) -> bool {
+    let (network, is_normalised) = (base.network, base.network.graph.kind().is_normalised());
+    let rows = base.region.rows.iter().enumerate().filter(|&(row, _)| base.left > 0 && base.capacities[row] > 0);
+    let mut flips = rows.flat_map(|(row, &node)| {
+        let entries = network.row(node, &base.flips);
+        network.by_length.iter().filter(move |&&d| {
+            let does_something = is_normalised || network.weight.row(d.index()).iter().any(|&w| w != 0.0);
+            let value = entries.get(&d).copied().unwrap_or(0.0);
+            let moves = || changes(base, node, d, value).iter().any(|change| *change != Interval::ZERO);
+            does_something && base.may_flip(row, d) && moves()
+        })
+    });
+    flips.next().is_none()
 }
 
 /// By what an entry can be changed at most: the ends of what it can become, less what it is.

@@ -64,15 +64,14 @@ impl Prover<'_, '_, '_, '_> {
             }
             let at = At { target: self.target, base, pair };
             let bounded = self.bounding.by_screening(at, None, (&excluded, None), &self.patience, |_| false);
-            // With no flips left, the checker's exact arithmetic agrees with the engine's.
             if let Some(shown) = shown(base, &bounded) {
                 let shown = if branches.is_empty() { shown } else { Bound::Positive };
                 return Some((Proof { branches }, shown));
             }
-            if base.moves_left() == 0 {
-                return Some((Proof { branches }, Bound::Positive));
-            }
-            let flip = self.next(base, &bounded, &excluded)?;
+            // With no flips left, the checker has exact arithmetic, as the engine did.
+            let Some(flip) = self.next(base, &bounded, &excluded) else {
+                return base.freed.is_empty().then_some((Proof { branches }, Bound::Positive));
+            };
             let flips = [&base.flips[..], &[flip]].concat();
             let Attacks { shared, slice, attack, y, .. } = &mut *self.attacks;
             let _ = attack.margin(slice, *y, flips.iter().copied());
@@ -94,7 +93,9 @@ impl Prover<'_, '_, '_, '_> {
 
     /// The flip to branch on: the one that gains most, or any if none is listed.
     fn next(&self, base: &Base, bounded: &Bounded, excluded: &[SlicedFlip]) -> Option<SlicedFlip> {
-        let may = |flip: &SlicedFlip| base.capacities[flip.0 as usize] > 0 && excluded.binary_search(flip).is_err();
+        let may = |flip: &SlicedFlip| {
+            base.left > 0 && base.capacities[flip.0 as usize] > 0 && excluded.binary_search(flip).is_err()
+        };
         let listed = bounded.gains.iter().map(|&(_, flip)| flip).chain(bounded.selected.iter().copied()).find(may);
         listed.or_else(|| self.target.all_flips(base).into_iter().find(may))
     }

@@ -68,6 +68,8 @@ pub(crate) fn decide(
         }
         decision.engine = Engine::Tight;
         if let Some((bare, plain)) = bare.as_ref().zip(plain.as_deref_mut()) {
+            // What is known of flips is of another base point, before and after.
+            search.bounding.cones.clear();
             let bounded = search.screened(bare, (search.attacks.y, ClassId(k as u32)), None, &[], None);
             search.bounding.cones.clear();
             if search.attacks.best.succeeds() {
