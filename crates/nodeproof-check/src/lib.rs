@@ -53,7 +53,7 @@ pub enum Rejection {
     #[error("its label is not that of the graph")]
     Label,
     /// Another class is the one to certify, or is predicted.
-    #[error("the class is not {0}")]
+    #[error("class {0} is not the one that is predicted, or not the one to certify")]
     Class(ClassId),
     /// A margin is missing.
     #[error("it says nothing of class {0}")]

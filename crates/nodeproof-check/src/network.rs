@@ -32,6 +32,7 @@ pub(crate) struct Network<'a> {
 
 impl<'a> Network<'a> {
     pub(crate) fn new(graph: &'a Graph, model: &'a Model, limits: Limits) -> Result<Self, ModelError> {
+        model.check_fits(graph)?;
         let matrices: Result<_, _> = model.propagations().iter().map(|propagation| propagation.matrix(graph)).collect();
         let weight = attribute_weight(model);
         let lengths: Vec<f64> = (0..weight.rows()).map(|d| length(weight.row(d).iter().copied())).collect();

@@ -19,6 +19,7 @@ pub struct Proof {
 
 /// The sets that have a flip and none of those before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Branch {
     /// The flip; of real values any change of its entry, with the value from which on the others are bounded.
     pub flip: Flip,
@@ -31,10 +32,5 @@ impl Proof {
     /// Whether the checker's bound is enough for all sets.
     pub fn is_empty(&self) -> bool {
         self.branches.is_empty()
-    }
-
-    /// Number of flips in the whole tree.
-    pub fn flips(&self) -> usize {
-        self.branches.iter().map(|branch| 1 + branch.proof.flips()).sum()
     }
 }

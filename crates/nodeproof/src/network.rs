@@ -56,29 +56,9 @@ impl<'a> Network<'a> {
     /// If the model reads another number of attributes, has too few classes for the labels, or one of its propagations does
     /// not fit.
     pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, ModelError> {
-        if model.attributes() != graph.attribute_count() {
-            let problem = format!(
-                "it reads {} attributes, but the graph has {}; use the graph it was trained on (and check \
-                 that weights are stored as inputs × outputs)",
-                model.attributes(),
-                graph.attribute_count()
-            );
-            return Err(ModelError::Mismatch { problem });
-        }
+        model.check_fits(graph)?;
         if graph.attribute_count() >= DOWN as usize {
             let problem = format!("a network can read less than {DOWN} attributes; leave out some");
-            return Err(ModelError::Mismatch { problem });
-        }
-        if model.kind() != graph.kind() {
-            return Err(ModelError::Kind { model: model.kind(), graph: graph.kind() });
-        }
-        if model.classes() < graph.classes() {
-            let problem = format!(
-                "it has {} classes, but the graph's labels or class names make {}; use the model that was trained \
-                 on these labels",
-                model.classes(),
-                graph.classes()
-            );
             return Err(ModelError::Mismatch { problem });
         }
         let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::attributes::AttributeKind;
 use crate::fingerprint::hex;
+use crate::graph::Graph;
 use crate::matrix::Matrix;
 use crate::npz::NpzError;
 
@@ -269,6 +270,35 @@ impl Model {
     pub fn with_kind(mut self, kind: AttributeKind) -> Self {
         self.kind = kind;
         self
+    }
+
+    /// Checks that it reads what `graph` has.
+    ///
+    /// # Errors
+    /// If it reads another number of attributes, or another kind, or has too few classes for the labels.
+    pub fn check_fits(&self, graph: &Graph) -> Result<(), ModelError> {
+        if self.attributes() != graph.attribute_count() {
+            let problem = format!(
+                "it reads {} attributes, but the graph has {}; use the graph it was trained on (and check \
+                 that weights are stored as inputs × outputs)",
+                self.attributes(),
+                graph.attribute_count()
+            );
+            return Err(ModelError::Mismatch { problem });
+        }
+        if self.kind() != graph.kind() {
+            return Err(ModelError::Kind { model: self.kind(), graph: graph.kind() });
+        }
+        if self.classes() < graph.classes() {
+            let problem = format!(
+                "it has {} classes, but the graph's labels or class names make {}; use the model that was trained \
+                 on these labels",
+                self.classes(),
+                graph.classes()
+            );
+            return Err(ModelError::Mismatch { problem });
+        }
+        Ok(())
     }
 
     /// Number of classes, K.

@@ -92,6 +92,7 @@ pub struct CertificateLine {
 
 /// The proof of one class.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ProofLine {
     class: ClassId,
     branches: Vec<Branch>,

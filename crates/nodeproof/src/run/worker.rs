@@ -173,11 +173,9 @@ impl<'a> Worker<'a> {
             let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
             let mut attacks =
                 Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
-            let patience = self.effort.patience(Instant::now(), self.stopped);
-            let mut shown = margins.clone();
-            proofs = first_order::prove(&mut shown, &mut attacks, &plain, patience);
-            if proofs.is_some() {
-                margins = shown;
+            let patience = self.effort.patience(start, self.stopped);
+            if let Some(proven) = first_order::prove(&margins, &mut attacks, &plain, patience) {
+                (proofs, margins) = (Some(proven.proofs), proven.margins);
             }
         }
         let evidence = match best {

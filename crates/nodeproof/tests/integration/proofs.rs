@@ -156,3 +156,17 @@ proptest! {
         check_forged(&sharp, &sets, &choices);
     }
 }
+
+#[test]
+fn a_model_that_reads_something_else_is_refused() {
+    use nodeproof::{AttributeKind, Budget, Graph, Matrix, Model, ModelError, Propagation, TargetClass};
+    let graph = Graph::new(1, 2, &[], &[(0, 0)]).unwrap();
+    let model = |attributes: usize| {
+        Model::gcn(vec![(Matrix::zeros(attributes, 2), vec![1.0, 0.0])], Propagation::SymmetricGcn).unwrap()
+    };
+    let limits = || Budget::new(1, 1.into()).limits(&graph).unwrap();
+    let refused = |model: &Model| Checker::new(&graph, model, limits(), TargetClass::Predicted).err();
+    assert!(refused(&model(2)).is_none());
+    assert!(matches!(refused(&model(3)), Some(ModelError::Mismatch { .. })));
+    assert!(matches!(refused(&model(2).with_kind(AttributeKind::NormalisedRows)), Some(ModelError::Kind { .. })));
+}

@@ -13,33 +13,39 @@ use crate::ids::ClassId;
 use crate::proof::{Branch, Proof};
 use crate::slice::{SlicedFlip, reversed};
 
+/// What a checker needs for a target, and what that shows.
+pub(crate) struct Proven {
+    pub(crate) proofs: BTreeMap<ClassId, Proof>,
+    pub(crate) margins: Vec<Option<Bound>>,
+}
+
 /// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those that it shows
-/// anyway; `margins` are what is shown. `None` if a limit is reached.
+/// anyway. `None` if a limit is reached.
 pub(crate) fn prove(
-    margins: &mut [Option<Bound>],
+    margins: &[Option<Bound>],
     attacks: &mut Attacks,
     plain: &[ClassId],
     patience: Patience,
-) -> Option<BTreeMap<ClassId, Proof>> {
+) -> Option<Proven> {
     if !attacks.shared.overflow_error.is_finite() {
         return None;
     }
-    let mut proofs = BTreeMap::new();
+    let mut proven = Proven { proofs: BTreeMap::new(), margins: margins.to_vec() };
     if margins.iter().flatten().count() == plain.len() {
-        return Some(proofs);
+        return Some(proven);
     }
     let target = Target::new(attacks.shared, attacks.slice);
     let (base, y) = (Base::clean(&target, attacks.y, Knows::Nothing), attacks.y);
     let mut prover = Prover { target: &target, attacks, patience, bounding: Bounding::default() };
-    for (k, margin) in (0..).map(ClassId).zip(margins) {
+    for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
         if margin.is_some() && !plain.contains(&k) {
             let (proof, shown) = prover.proof(&base, (y, k), Vec::new())?;
             *margin = Some(shown);
-            proofs.extend((!proof.is_empty()).then_some((k, proof)));
+            proven.proofs.extend((!proof.is_empty()).then_some((k, proof)));
         }
         prover.bounding.cones.clear();
     }
-    Some(proofs)
+    Some(proven)
 }
 
 struct Prover<'s, 't, 'b, 'a> {
