@@ -176,9 +176,9 @@ impl Query {
     pub(crate) fn bounds(&self, weights: &[f64], length: f64) -> (f64, f64) {
         let (mut added, mut taken) = (0.0, 0.0);
         for ((&w, &rise), &fall) in weights.iter().zip(&self.rise).zip(&self.fall) {
-            let (a, b) = if w > 0.0 { (rise, fall) } else { (-fall, -rise) };
-            added += w * a;
-            taken += w * b;
+            let (above, below) = (w.max(0.0), (-w).max(0.0));
+            added += above * rise + below * fall;
+            taken += above * fall + below * rise;
         }
         let error = 2.0 * (weights.len() as f64 + 8.0) * f64::EPSILON * self.length * length + f64::MIN_POSITIVE;
         (up(added + error), up(taken + error))

@@ -33,7 +33,13 @@ pub(crate) struct Row<'r, 'n> {
     /// Most flips, and the fewest ones other than none that they leave.
     most: usize,
     fewest: usize,
+    /// All additions that may score more than this, with bounds of their scores, which fall.
+    listed_above: f64,
+    listed: Vec<(f64, AttributeId)>,
 }
+
+/// Additions are listed down to this part of what is asked for, since less will be asked for next.
+const AHEAD: f64 = 0.25;
 
 impl<'r, 'n> Row<'r, 'n> {
     pub(crate) fn new(base: &'r Base<'n>, row: usize) -> Self {
@@ -43,7 +49,7 @@ impl<'r, 'n> Row<'r, 'n> {
         let removable: Vec<AttributeId> = ones.iter().filter(may).copied().collect();
         let most = base.capacities[row].min(base.left);
         let fewest = (ones.len() - removable.len().min(most)).max(1);
-        Self { base, row, ones, removable, most, fewest }
+        Self { base, row, ones, removable, most, fewest, listed_above: f64::INFINITY, listed: Vec::new() }
     }
 
     /// The most that a flip can do to `X_n W`, beside twice the largest weights.
@@ -64,7 +70,7 @@ impl<'r, 'n> Row<'r, 'n> {
     }
 
     /// For each number of flips at most what so many gain together; `None` if each of them gains no more than `level`.
-    pub(crate) fn gains(&self, linear: &Linearised, query: &Query, level: f64, care: Care) -> Option<Vec<f64>> {
+    pub(crate) fn gains(&mut self, linear: &Linearised, query: &Query, level: f64, care: Care) -> Option<Vec<f64>> {
         let network = self.base.network;
         let longest = network.by_length.first().map_or(0.0, |d| network.lengths[d.index()]);
         let longest = up(longest + length(self.base.sums[self.row].iter().map(|mean| mean.size())));
@@ -73,7 +79,10 @@ impl<'r, 'n> Row<'r, 'n> {
         }
         // Additions that are not listed score at most the floor.
         let floor = level * (self.ones.len() + 1) as f64;
-        let listed = self.additions_above(query, floor);
+        if floor < self.listed_above {
+            self.listed_above = AHEAD * floor;
+            self.listed = self.additions_above(query, self.listed_above);
+        }
         let score = |d: AttributeId, sign: f64, left: usize, flips: f64| match care {
             Care::Little => query.bound(&self.change(d, sign, 1)),
             _ => self.score(linear, d, sign, left, flips),
@@ -82,7 +91,7 @@ impl<'r, 'n> Row<'r, 'n> {
         let mut gains = vec![0.0; self.most + 1];
         for stage in self.stages(care) {
             let start = *stage.start();
-            let added = self.largest_additions(&listed, floor, |d| score(d, 1.0, start, 1.0));
+            let added = self.largest_additions(floor, |d| score(d, 1.0, start, 1.0));
             let removed = largest_sums(self.removable.iter().map(|&d| score(d, -1.0, start, 1.0)), self.most);
             // Ones that cannot be removed are kept anyway.
             let (may, must): (Vec<_>, Vec<_>) = self.ones.iter().partition(|d| self.removable.contains(d));
@@ -159,14 +168,9 @@ impl<'r, 'n> Row<'r, 'n> {
 
     /// The sums of the largest scores of additions, with those that are not listed at the floor. Scores are computed as long as one may be
     /// among these.
-    fn largest_additions(
-        &self,
-        listed: &[(f64, AttributeId)],
-        floor: f64,
-        score: impl Fn(AttributeId) -> f64,
-    ) -> Vec<f64> {
+    fn largest_additions(&self, floor: f64, score: impl Fn(AttributeId) -> f64) -> Vec<f64> {
         let mut largest: Vec<f64> = vec![floor; self.most];
-        for &(bound, attribute) in listed {
+        for &(bound, attribute) in &self.listed {
             if bound <= largest[self.most - 1] {
                 break;
             }

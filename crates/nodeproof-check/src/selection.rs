@@ -28,6 +28,8 @@ pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) ->
     let queries = linear.queries();
     let is_normalised = base.network.graph.kind().is_normalised();
     let cares = if is_normalised { &[Care::Little, Care::Some, Care::Much][..] } else { &[Care::Much] };
+    let mut rows: Vec<Row> =
+        if is_normalised { (0..base.region.rows.len()).map(|row| Row::new(base, row)).collect() } else { Vec::new() };
     let mut best = f64::NEG_INFINITY;
     for &care in cares {
         let mut level = FIRST * (constant - wanted) / base.left as f64;
@@ -38,7 +40,7 @@ pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) ->
                 return best;
             }
             let total = if is_normalised {
-                largest_of_rows(base, &linear, &queries, level, care)
+                largest_of_rows(base, &mut rows, &linear, &queries, level, care)
             } else {
                 largest_total(base, gains_above(base, &linear, &queries, level), level)
             };
@@ -47,7 +49,8 @@ pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) ->
             if best > wanted {
                 return best;
             }
-            if is_final {
+            let is_hopeless = care != Care::Much && best + 2.0 * base.left as f64 * level < wanted;
+            if is_final || is_hopeless {
                 break;
             }
             level *= if 3 * look < LOOKS && care == cares[0] { FALL } else { FALL.powi(4) };
@@ -88,10 +91,17 @@ fn gains_above(base: &Base, linear: &Linearised, queries: &[Query], level: f64) 
 }
 
 /// The same where the ones of rows are divided by their number: the best way of spending flips on rows, row by row.
-fn largest_of_rows(base: &Base, linear: &Linearised, queries: &[Query], level: f64, care: Care) -> (f64, bool) {
+fn largest_of_rows(
+    base: &Base,
+    rows: &mut [Row],
+    linear: &Linearised,
+    queries: &[Query],
+    level: f64,
+    care: Care,
+) -> (f64, bool) {
     let mut totals: Vec<f64> = (0..=base.left).map(|count| up(count as f64 * level)).collect();
-    for (row, query) in queries.iter().enumerate() {
-        let Some(gains) = Row::new(base, row).gains(linear, query, level, care) else { continue };
+    for (row, query) in rows.iter_mut().zip(queries) {
+        let Some(gains) = row.gains(linear, query, level, care) else { continue };
         for count in (0..=base.left).rev() {
             let ways = gains.iter().enumerate().take(count + 1).map(|(k, gain)| up(totals[count - k] + gain));
             totals[count] = ways.fold(0.0, larger);
