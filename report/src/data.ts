@@ -71,7 +71,7 @@ export interface Certificates {
   /** Flips [position of the node, attribute, new value] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
   witness: (Flip[] | null)[];
   witness_class: (number | null)[];
-  witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
+  witness_margin: (number | null)[]; // ≤ 0, or what was asked for; 0 is a tie
 }
 
 export interface Radii {

@@ -95,12 +95,19 @@ impl<'n> Base<'n> {
 
     /// The most that one flip moves each unit of a layer that reads nothing but attributes; `None` for others (Lemma 37).
     pub(crate) fn reach(&self, layer: usize) -> Option<Units<f64>> {
+        let terms = self.network.layers()[layer].terms();
+        (!terms.iter().any(|term| matches!(term.source(), Source::Layer(_)))).then(|| self.moved(layer))
+    }
+
+    /// The most that one flip moves what each unit of a layer makes of the attributes.
+    pub(crate) fn moved(&self, layer: usize) -> Units<f64> {
         let of = &self.network.layers()[layer];
-        if of.terms().iter().any(|term| matches!(term.source(), Source::Layer(_))) {
-            return None;
-        }
         let is_normalised = self.network.graph.kind().is_normalised();
-        let scale = |row: usize| if is_normalised { Row::new(self, row).scale() } else { 1.0 };
+        let scale = |row: usize| match self.capacities[row] {
+            0 if self.freed().is_empty() => 0.0,
+            _ if is_normalised => Row::new(self, row).scale(),
+            _ => 1.0,
+        };
         let scales: Vec<f64> = (0..self.region.rows.len()).map(scale).collect();
         let mut reach = vec![vec![0.0; of.units()]; self.region.nodes[layer].len()];
         for (k, _) in of.terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Attributes) {
@@ -110,6 +117,6 @@ impl<'n> Base<'n> {
                 reach.iter_mut().zip(largest).for_each(|(x, w)| *x = up(*x + up(most * w)));
             }
         }
-        Some(reach)
+        reach
     }
 }

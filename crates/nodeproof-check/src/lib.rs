@@ -14,7 +14,9 @@
 //! | `base` | the attributes with some flips made |
 //! | `bound` | what is linear in further flips, and what each gains beyond that |
 //! | `selection`, `rows` | what all of them gain at most |
+//! | `arithmetic` | what an arithmetic that rounds may take off margins |
 
+mod arithmetic;
 mod base;
 mod bound;
 mod interval;
@@ -28,11 +30,12 @@ use std::collections::BTreeMap;
 
 use nodeproof_problem::results::Header;
 use nodeproof_problem::{
-    BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof, TargetClass, Witness,
+    Arithmetic, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof,
+    TargetClass, Witness,
 };
 
 use crate::base::Base;
-use crate::interval::Interval;
+use crate::interval::{Interval, larger, up};
 use crate::network::{Network, Region};
 use crate::number::Number;
 
@@ -40,6 +43,9 @@ use crate::number::Number;
 pub struct Checker<'a> {
     network: Network<'a>,
     target_class: TargetClass,
+    /// What margins must exceed, and the arithmetic in which they must.
+    margin: f64,
+    arithmetic: Arithmetic,
 }
 
 /// What is wrong with a certificate.
@@ -102,7 +108,8 @@ impl<'a> Checker<'a> {
         if header.model.fingerprint != model.fingerprint() {
             return Err(Mismatch::Model);
         }
-        Ok(Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?)
+        let checker = Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?;
+        Ok(checker.asking(header.margin, header.arithmetic))
     }
 
     /// A checker of certificates about this class of each node.
@@ -115,7 +122,18 @@ impl<'a> Checker<'a> {
         limits: Limits,
         target_class: TargetClass,
     ) -> Result<Self, ModelError> {
-        Ok(Self { network: Network::new(graph, model, limits)?, target_class })
+        Ok(Self {
+            network: Network::new(graph, model, limits)?,
+            target_class,
+            margin: 0.0,
+            arithmetic: Arithmetic::Exact,
+        })
+    }
+
+    /// One that asks for margins above this, however a network is evaluated in this arithmetic.
+    pub fn asking(mut self, margin: f64, arithmetic: Arithmetic) -> Self {
+        (self.margin, self.arithmetic) = (margin, arithmetic);
+        self
     }
 
     /// Whether a certificate is right. One that leaves its node undecided claims nothing but what kind of node that is.
@@ -131,7 +149,7 @@ impl<'a> Checker<'a> {
         if certificate.label != graph.label(node) {
             return Err(Rejection::Label);
         }
-        let region = Region::new(&self.network, node);
+        let region = Region::new(&self.network, &self.network.matrices, node);
         let base = Base::clean(&self.network, &region);
         let others = || (0..classes as u32).map(ClassId).filter(|&k| k != class);
         let is_behind = |class: ClassId, k: ClassId| base.margin((class, k)).hi < 0.0;
@@ -151,11 +169,15 @@ impl<'a> Checker<'a> {
                 if proofs.keys().any(|&k| k == class || k.index() >= classes) {
                     return Err(Rejection::Proof);
                 }
+                let errors = self.arithmetic.roundoff().map(|roundoff| arithmetic::logit_errors(&base, roundoff));
+                let error = |k: ClassId| errors.as_ref().map_or(0.0, |of| up(of[class.index()] + of[k.index()]));
                 others().try_for_each(|k| {
                     let said = certificate.margins.get(k.index()).copied().flatten().ok_or(Rejection::Missing(k))?;
-                    let wanted = if said.is_positive() { said.value() } else { return Err(Rejection::Margin(k)) };
+                    let asked = if errors.is_some() { up(self.margin + error(k)) } else { self.margin };
+                    let claim = Claim { pair: (class, k), above: asked, at_least: said.value() };
                     let proof = proofs.get(&k).unwrap_or(&EMPTY);
-                    if is_shown(&base, (class, k), proof, wanted) { Ok(()) } else { Err(Rejection::Margin(k)) }
+                    let is_robust = asked < f64::INFINITY && said.exceeds(self.margin) && is_shown(&base, claim, proof);
+                    if is_robust { Ok(()) } else { Err(Rejection::Margin(k)) }
                 })
             }
             Evidence::Witness(witness) => self.witness(&region, class, witness),
@@ -172,7 +194,8 @@ impl<'a> Checker<'a> {
         if !self.network.limits.admits(self.network.graph, flips) {
             return Err(Rejection::Budget);
         }
-        let is_small = *margin <= 0.0 && compare(&self.network, region, flips, (class, *other), *margin).is_le();
+        let is_small =
+            *margin <= self.margin && compare(&self.network, region, flips, (class, *other), *margin).is_le();
         if is_small { Ok(()) } else { Err(Rejection::Witness(*other)) }
     }
 }
@@ -180,25 +203,34 @@ impl<'a> Checker<'a> {
 static EMPTY: Proof = Proof { branches: Vec::new() };
 static NONE: BTreeMap<ClassId, Proof> = BTreeMap::new();
 
-/// Whether a proof shows that the margin is positive, and at least `wanted`, in all sets of a base point (Lemma 52).
-fn is_shown(base: &Base, pair: (ClassId, ClassId), proof: &Proof, wanted: f64) -> bool {
+/// That the margin of a pair of classes exceeds one number, which is not negative, and is at least another.
+#[derive(Clone, Copy)]
+struct Claim {
+    pair: (ClassId, ClassId),
+    above: f64,
+    at_least: f64,
+}
+
+/// Whether a proof shows a claim in all sets of a base point (Lemma 52).
+fn is_shown(base: &Base, claim: Claim, proof: &Proof) -> bool {
     let mut rest = base.clone();
     for branch in &proof.branches {
         // A flip that no set may have splits nothing.
         let Some(with) = rest.with(branch.flip) else { return false };
-        if !is_shown(&with, pair, &branch.proof, wanted) {
+        if !is_shown(&with, claim, &branch.proof) {
             return false;
         }
         rest.without.insert((branch.flip.node, branch.flip.attribute));
     }
-    let bound = selection::lower_bound(&rest, pair, wanted);
-    if bound > 0.0 && bound >= wanted {
+    let Claim { pair, above, at_least } = claim;
+    let bound = selection::lower_bound(&rest, pair, larger(above, at_least));
+    if bound > above && bound >= at_least {
         return true;
     }
     // Without any flips left that do something, exact numbers decide.
     let is_alone = rest.freed().is_empty() && selection::is_alone(&rest);
-    let margin = || compare(rest.network, rest.region, &rest.flips, pair, wanted);
-    is_alone && if wanted > 0.0 { margin().is_ge() } else { margin().is_gt() }
+    let compared = |with: f64| compare(rest.network, rest.region, &rest.flips, pair, with);
+    is_alone && compared(above).is_gt() && compared(at_least).is_ge()
 }
 
 /// How the margin of the target under flips compares with a number: in intervals if these tell, and exactly otherwise.

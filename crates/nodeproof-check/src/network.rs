@@ -8,6 +8,7 @@ use nodeproof_problem::{
 };
 use num_bigint::BigInt;
 
+use crate::arithmetic::steps;
 use crate::interval::{Interval, larger, up};
 use crate::number::{Activated, Exact, Number, add_product, add_scaled, add_transposed};
 
@@ -16,8 +17,11 @@ pub(crate) struct Network<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) model: &'a Model,
     pub(crate) limits: Limits,
-    /// P of each of the model's propagations.
-    matrices: Vec<SparseMatrix>,
+    /// P of each of the model's propagations, and the same of magnitudes alone.
+    pub(crate) matrices: Vec<SparseMatrix>,
+    pub(crate) magnitudes: Vec<SparseMatrix>,
+    /// Roundings by which products with them exceed those with a matrix.
+    pub(crate) steps: Vec<usize>,
     /// The weights W of all terms that read the attributes side by side, attributes × width, in the order of the terms.
     pub(crate) weight: Matrix,
     /// `X W`, nodes × width.
@@ -33,7 +37,10 @@ pub(crate) struct Network<'a> {
 impl<'a> Network<'a> {
     pub(crate) fn new(graph: &'a Graph, model: &'a Model, limits: Limits) -> Result<Self, ModelError> {
         model.check_fits(graph)?;
-        let matrices: Result<_, _> = model.propagations().iter().map(|propagation| propagation.matrix(graph)).collect();
+        let propagations = model.propagations().iter();
+        let magnitudes: Result<_, _> = propagations.clone().map(|of| of.absolute().matrix(graph)).collect();
+        let steps: Result<_, _> = propagations.clone().map(|of| steps(of, graph)).collect();
+        let matrices: Result<_, _> = propagations.map(|of| of.matrix(graph)).collect();
         let weight = attribute_weight(model);
         let lengths: Vec<f64> = (0..weight.rows()).map(|d| length(weight.row(d).iter().copied())).collect();
         let mut by_length: Vec<AttributeId> = (0..weight.rows() as u32).map(AttributeId).collect();
@@ -44,8 +51,21 @@ impl<'a> Network<'a> {
         let largest = |j: usize| (0..weight.rows()).map(|d| change(j, d)).fold(0.0, larger);
         let largest = (0..weight.columns()).map(largest).collect();
         let widest = (0..weight.rows()).map(width).fold(0.0, larger);
-        let (matrices, sums) = (matrices?, Vec::new());
-        let mut network = Self { graph, model, limits, matrices, weight, sums, lengths, by_length, largest, widest };
+        let (matrices, magnitudes, steps, sums) = (matrices?, magnitudes?, steps?, Vec::new());
+        let mut network = Self {
+            graph,
+            model,
+            limits,
+            matrices,
+            magnitudes,
+            steps,
+            weight,
+            sums,
+            lengths,
+            by_length,
+            largest,
+            widest,
+        };
         network.sums = graph.node_ids().map(|node| network.sum_of(&network.row(node, &[]))).collect();
         Ok(network)
     }
@@ -69,7 +89,7 @@ impl<'a> Network<'a> {
     }
 
     /// The same times `one`, and not divided.
-    fn whole_sum<N: Number>(&self, row: &BTreeMap<AttributeId, f64>, one: &N) -> Vec<N> {
+    pub(crate) fn whole_sum<N: Number>(&self, row: &BTreeMap<AttributeId, f64>, one: &N) -> Vec<N> {
         let mut sum = vec![N::ZERO; self.weight.columns()];
         for (attribute, &value) in row {
             let (value, weights) = (one.times(value), self.weight.row(attribute.index()));
@@ -78,7 +98,7 @@ impl<'a> Network<'a> {
         sum
     }
 
-    fn divisor(&self, row: &BTreeMap<AttributeId, f64>) -> usize {
+    pub(crate) fn divisor(&self, row: &BTreeMap<AttributeId, f64>) -> usize {
         self.graph.kind().divisor(row.len()) as usize
     }
 
@@ -144,7 +164,8 @@ struct LocalTerm {
 pub(crate) type Units<N> = Vec<Vec<N>>;
 
 impl Region {
-    pub(crate) fn new(network: &Network, target: NodeId) -> Self {
+    /// The region of a target where these are the propagations.
+    pub(crate) fn new(network: &Network, matrices: &[SparseMatrix], target: NodeId) -> Self {
         let layers = network.layers();
         let (mut rows, mut nodes) = (Vec::new(), vec![Vec::new(); layers.len()]);
         nodes[layers.len() - 1].push(target);
@@ -152,7 +173,7 @@ impl Region {
             nodes[i].sort_unstable();
             nodes[i].dedup();
             for term in layer.terms() {
-                let read = nodes[i].iter().flat_map(|m| network.matrix(term).row(m.index()).0);
+                let read = nodes[i].iter().flat_map(|m| matrices[term.propagation()].row(m.index()).0);
                 let read: Vec<NodeId> = read.map(|&n| NodeId(n)).collect();
                 match term.source() {
                     Source::Attributes => rows.extend(read),
@@ -173,7 +194,7 @@ impl Region {
                 };
                 let mut readers = vec![Vec::new(); read.len()];
                 for (m, node) in nodes[i].iter().enumerate().filter(|_| !read.is_empty()) {
-                    let (from, values) = network.matrix(term).row(node.index());
+                    let (from, values) = matrices[term.propagation()].row(node.index());
                     for (&n, &p) in from.iter().zip(values) {
                         readers[read.partition_point(|other| other.0 < n)].push((m, p));
                     }

@@ -31,6 +31,12 @@ impl Bound {
         }
     }
 
+    /// Whether the margin may be said to exceed this, which is not negative: one that is at least as large as what was asked for was found
+    /// by asking for more.
+    pub fn exceeds(self, asked: f64) -> bool {
+        if asked == 0.0 { self.is_positive() } else { self.value() >= asked }
+    }
+
     /// A number that the margin is not below: −∞ where nothing is known, 0 where it is known to be positive.
     pub fn value(self) -> f64 {
         match self {
@@ -81,7 +87,7 @@ pub struct Witness {
     /// The class that overtakes.
     pub class: ClassId,
     /// `logit_y − logit_class` under the flips, rounded up: negative, or 0 where it is 0 or too close to 0 for a double:
-    /// a tie, which [`Engine::Fast`] leaves undecided.
+    /// a tie, which [`Engine::Fast`] leaves undecided. Positive only where a larger margin was asked for.
     pub margin: f64,
 }
 
@@ -93,7 +99,7 @@ impl Witness {
 
     /// Whether the flips only bring the class level.
     pub fn is_tie(&self) -> bool {
-        self.margin >= 0.0
+        self.margin == 0.0
     }
 }
 
@@ -131,6 +137,8 @@ pub enum Obstacle {
     Memory,
     /// Numbers that may overflow.
     Overflow,
+    /// The arithmetic that was asked about: margins hold without rounding, but may be lost in it.
+    Arithmetic,
 }
 
 impl Evidence {

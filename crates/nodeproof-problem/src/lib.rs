@@ -58,7 +58,8 @@ pub use npz::NpzError;
 pub use proof::{Branch, Proof};
 pub use radius::{Found, Radius};
 pub use settings::{
-    Architecture, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings, WorstCase,
+    Architecture, Arithmetic, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings,
+    WorstCase,
 };
 pub use sparse::{Pattern, SparseMatrix};
 pub use values::Values;

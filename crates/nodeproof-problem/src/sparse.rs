@@ -164,6 +164,12 @@ impl SparseMatrix {
         &self.values
     }
 
+    /// The same with magnitudes in place of values.
+    #[must_use]
+    pub fn absolute(&self) -> Self {
+        Self { values: self.values.iter().map(|value| value.abs()).collect(), ..self.clone() }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.pattern.rows()

@@ -36,6 +36,7 @@ pub mod check;
 pub mod network;
 pub mod train;
 
+mod arithmetic;
 mod backward;
 mod bounds;
 mod dense;
@@ -58,11 +59,11 @@ mod seed;
 
 pub use network::Network;
 pub use nodeproof_problem::{
-    Activation, Architecture, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate, CertifySettings,
-    ClassId, Cleaning, Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics,
-    Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern,
-    Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize,
-    TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness, WorstCase,
+    Activation, Architecture, Arithmetic, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate,
+    CertifySettings, ClassId, Cleaning, Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions,
+    GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle,
+    Part, Pattern, Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split,
+    SplitError, SplitSize, TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{
     attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, proof, provenance, radius,

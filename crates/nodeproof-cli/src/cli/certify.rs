@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::choices::ArithmeticChoice;
 use super::{
     BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ResultArguments, ThreadArguments,
 };
@@ -31,6 +32,10 @@ Examples:
       --proof --out certificates.jsonl
   nodeproof check certificates.jsonl --graph g.npz --model m.safetensors
 
+  # predictions that no evaluation in single precision changes
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --arithmetic f32
+
   # a large graph: the paper's bound only; what it cannot decide is undecided
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --engine fast";
@@ -56,6 +61,17 @@ pub(crate) struct CertifyArguments {
     pub(crate) nodes: NodeArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
+    /// Margins of robust nodes must exceed this
+    ///
+    /// A node is then nonrobust if flips bring another class this close.
+    #[arg(long, value_name = "MARGIN", default_value_t = 0.0, allow_hyphen_values = true, help_heading = "Model")]
+    pub(crate) margin: f64,
+    /// The arithmetic in which predictions must hold
+    ///
+    /// In all but `exact`, robust is what no evaluation of the network changes,
+    /// in whatever order it adds up.
+    #[arg(long, value_enum, default_value_t, help_heading = "Model")]
+    pub(crate) arithmetic: ArithmeticChoice,
     /// Write what `nodeproof check` needs to see for itself that robust nodes are robust
     ///
     /// Margins are then what it can show, which is less than the engines know.

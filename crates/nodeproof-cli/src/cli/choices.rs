@@ -1,7 +1,7 @@
 //! Options with a few possible values.
 
 use clap::ValueEnum;
-use nodeproof::{Architecture, Engine, Method, Propagation, Schedule, TargetClass, WorstCase};
+use nodeproof::{Architecture, Arithmetic, Engine, Method, Propagation, Schedule, TargetClass, WorstCase};
 
 /// Values of `--engine`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,6 +38,34 @@ impl From<ClassChoice> for TargetClass {
         match choice {
             ClassChoice::Predicted => Self::Predicted,
             ClassChoice::Label => Self::Label,
+        }
+    }
+}
+
+/// Values of `--arithmetic`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ArithmeticChoice {
+    /// Real numbers: nothing is rounded
+    #[default]
+    Exact,
+    /// Double precision
+    F64,
+    /// Single precision
+    F32,
+    /// Products read 11 bits of each factor, and add up in single precision
+    Tf32,
+    /// Numbers have 8 bits; products add up in single precision
+    Bf16,
+}
+
+impl From<ArithmeticChoice> for Arithmetic {
+    fn from(choice: ArithmeticChoice) -> Self {
+        match choice {
+            ArithmeticChoice::Exact => Self::Exact,
+            ArithmeticChoice::F64 => Self::F64,
+            ArithmeticChoice::F32 => Self::F32,
+            ArithmeticChoice::Tf32 => Self::Tf32,
+            ArithmeticChoice::Bf16 => Self::Bf16,
         }
     }
 }

@@ -55,6 +55,8 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof;
+    (settings.margin, settings.arithmetic) = (arguments.margin, arguments.arithmetic.into());
+    settings.check_margin().map_err(words::settings)?;
     Ok((inputs.ask(nodes, settings), files))
 }
 
@@ -230,7 +232,7 @@ impl Certified {
         let Self { summary, resumed, time, .. } = self;
         let settings = &question.settings;
         let mut facts = vec![
-            ("budget", question.graph.budget_in_words(&settings.budget)),
+            ("budget", question.graph.budget_in_words(&settings.budget) + &settings.asked_in_words()),
             ("engine", summary.settled().in_words(settings.engine)),
         ];
         facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
@@ -254,6 +256,12 @@ fn hint(summary: &Summary, settings: &CertifySettings) -> Option<String> {
     if let Some(&count) = obstacles.get(&Obstacle::Overflow) {
         let nodes = counted(count, "node");
         return Some(format!("numbers overflow at {nodes}, of which nothing is known; check the weights"));
+    }
+    if let Some(&count) = obstacles.get(&Obstacle::Arithmetic) {
+        let (nodes, name) = (counted(count, "node"), settings.arithmetic.name());
+        return Some(format!(
+            "{nodes} hold without rounding, but may change in {name}; a finer --arithmetic may show more"
+        ));
     }
     let undecided = summary.all().undecided;
     let remedy = engine::remedy(settings, obstacles.keys().copied()).filter(|_| undecided > 0)?;

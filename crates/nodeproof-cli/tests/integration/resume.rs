@@ -131,7 +131,7 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
     refused_certificate(&fixture, robust, "leads to the class that is certified", |certificate| {
         certificate.evidence = Evidence::Witness(Witness::new(Vec::new(), certificate.class, 0.0));
     });
-    refused_certificate(&fixture, robust, "called undecided, but its margins are positive", |certificate| {
+    refused_certificate(&fixture, robust, "called undecided, but its margins exceed 0", |certificate| {
         certificate.evidence = Evidence::Open { lower: certificate.margin(), upper: None, because: None };
     });
     refused_certificate(&fixture, nonrobust, "above the margin without any flip", |certificate| {
@@ -139,7 +139,7 @@ fn certificates_that_cannot_be_true_are_refused_even_with_the_right_hash() {
         certificate.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::AtLeast(100.0));
         certificate.worst_class = nodeproof::certificate::smallest(&certificate.margins).0;
     });
-    refused_certificate(&fixture, nonrobust, "called robust, but its margins are not positive", |certificate| {
+    refused_certificate(&fixture, nonrobust, "called robust, but its margins do not exceed 0", |certificate| {
         certificate.evidence = Evidence::Robust;
     });
     refused_certificate(&fixture, robust, "the model predicts class", |certificate| {

@@ -42,6 +42,19 @@ impl Propagation {
         Self::Polynomial { of: Box::new(of), coefficients }
     }
 
+    /// The same with all its numbers, also those that it is computed from, without their signs.
+    #[must_use]
+    pub fn absolute(&self) -> Self {
+        match self {
+            Self::Polynomial { of, coefficients } => Self::Polynomial {
+                of: Box::new(of.absolute()),
+                coefficients: coefficients.iter().map(|c| c.abs()).collect(),
+            },
+            Self::Custom(matrix) => Self::Custom(matrix.absolute()),
+            other => other.clone(),
+        }
+    }
+
     /// The name under which files know it.
     pub fn name(&self) -> &'static str {
         match self {

@@ -171,14 +171,19 @@ impl Record for Certificate {
             header.check_witness(witness, Some(class))?;
         }
         let evidence = match (verdict, witness) {
-            (Verdict::Robust, None) if lower.is_positive() => Evidence::Robust,
-            (Verdict::Robust, None) => return Err("it is called robust, but its margins are not positive".to_owned()),
-            (Verdict::Nonrobust, Some(witness)) => Evidence::Witness(witness),
-            (Verdict::Undecided, None) if lower.is_positive() => {
-                return Err("it is called undecided, but its margins are positive".to_owned());
+            (Verdict::Robust, None) if lower.exceeds(header.margin) => Evidence::Robust,
+            (Verdict::Robust, None) => {
+                return Err(format!("it is called robust, but its margins do not exceed {}", header.margin));
             }
-            (Verdict::Undecided, None) if line.upper.is_some_and(|upper| upper < 0.0) => {
-                return Err("it is called undecided, but flips with a negative margin are known".to_owned());
+            (Verdict::Nonrobust, Some(witness)) => Evidence::Witness(witness),
+            (Verdict::Undecided, None) if lower.exceeds(header.margin) && header.arithmetic.is_exact() => {
+                return Err(format!("it is called undecided, but its margins exceed {}", header.margin));
+            }
+            (Verdict::Undecided, None) if line.upper.is_some_and(|upper| upper < header.margin) => {
+                return Err(format!(
+                    "it is called undecided, but flips with a margin below {} are known",
+                    header.margin
+                ));
             }
             (Verdict::Undecided, None) if line.lower.is_some_and(|stated| stated != lower) => {
                 return Err("its smallest margin is not that of its margins".to_owned());

@@ -10,7 +10,7 @@ use crate::certificate::Witness;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::Model;
-use crate::settings::{CertifySettings, Engine, TargetClass};
+use crate::settings::{Arithmetic, CertifySettings, Engine, TargetClass, asked_in_words};
 
 /// Which graph a file is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +131,10 @@ pub struct Header {
     pub engine: Engine,
     /// Whose margins were certified.
     pub target_class: TargetClass,
+    /// What the margins of robust nodes exceed.
+    pub margin: f64,
+    /// The arithmetic in which they do.
+    pub arithmetic: Arithmetic,
     /// The graph.
     pub graph: GraphHeader,
     /// The model.
@@ -153,6 +157,8 @@ impl Header {
         Self {
             engine: settings.engine,
             target_class: settings.target_class,
+            margin: settings.margin,
+            arithmetic: settings.arithmetic,
             graph: GraphHeader::new(graph),
             model: ModelHeader::new(model),
             budget: settings.budget.clone(),
@@ -166,7 +172,8 @@ impl Header {
     /// The budget in words, and what its flips are of.
     pub fn budget_in_words(&self) -> String {
         let GraphHeader { attributes, kind, binarised, .. } = self.graph;
-        self.budget.in_words(attributes) + kind.beside_budget() + &binarised_in_words(binarised)
+        let asked = asked_in_words(self.margin, self.arithmetic);
+        self.budget.in_words(attributes) + kind.beside_budget() + &binarised_in_words(binarised) + &asked
     }
 
     /// The same, of a scan.
@@ -192,6 +199,10 @@ impl Header {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             scan: bool,
             class: TargetClass,
+            #[serde(skip_serializing_if = "is_no_margin")]
+            margin: f64,
+            #[serde(skip_serializing_if = "Arithmetic::is_exact")]
+            arithmetic: Arithmetic,
             graph: &'a GraphHeader,
             model: &'a ModelHeader,
             budget: BudgetFields,
@@ -208,6 +219,8 @@ impl Header {
             engine: self.engine,
             scan: self.scan,
             class: self.target_class,
+            margin: self.margin,
+            arithmetic: self.arithmetic,
             graph: &self.graph,
             model: &self.model,
             budget: BudgetFields::new(&self.budget, self.graph.attributes),
@@ -225,6 +238,10 @@ impl Header {
             #[serde(default)]
             scan: bool,
             class: TargetClass,
+            #[serde(default)]
+            margin: f64,
+            #[serde(default)]
+            arithmetic: Arithmetic,
             graph: GraphHeader,
             model: ModelHeader,
             budget: Budget,
@@ -240,15 +257,18 @@ impl Header {
             budget.insert("global".to_owned(), most);
         }
         let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        let Line { engine, scan, class, graph, model, budget, nodes, proofs, timings } = line;
+        let Line { engine, scan, class, margin, arithmetic, graph, model, budget, nodes, proofs, timings } = line;
         if model.classes > MOST_CLASSES {
             return Err(format!("no model has {} classes", model.classes));
+        }
+        if !(margin >= 0.0 && margin.is_finite()) {
+            return Err(format!("no margin exceeds {margin}"));
         }
         let flips = graph.nodes as u128 * graph.attributes as u128;
         if u128::from(budget.global()) > flips.max(SMALL_BUDGET) {
             return Err("its largest budget exceeds the number of flips that there are".to_owned());
         }
-        Ok(Self { engine, target_class: class, graph, model, budget, scan, nodes, proofs, timings })
+        Ok(Self { engine, target_class: class, margin, arithmetic, graph, model, budget, scan, nodes, proofs, timings })
     }
 
     pub(super) fn check_node(&self, node: NodeId) -> Result<(), String> {
@@ -275,8 +295,8 @@ impl Header {
         if witness.flips.len() > self.budget.global() as usize {
             return Err(format!("its witness has {} flips, more than the budget", witness.flips.len()));
         }
-        if witness.margin.is_nan() || witness.margin > 0.0 {
-            return Err("the margin under its witness is positive".to_owned());
+        if witness.margin.is_nan() || witness.margin > self.margin {
+            return Err(format!("the margin under its witness is larger than {}", self.margin));
         }
         Ok(())
     }
@@ -286,6 +306,10 @@ impl Header {
 const SMALL_BUDGET: u128 = 1_000_000;
 /// Most classes that a file may speak of.
 const MOST_CLASSES: usize = 100_000;
+
+fn is_no_margin(margin: &f64) -> bool {
+    *margin == 0.0
+}
 
 fn below(what: &str, number: u32, count: usize) -> Result<(), String> {
     if (number as usize) < count { Ok(()) } else { Err(format!("there is no {what} {number}")) }

@@ -124,7 +124,7 @@ fn what_cannot_be_true_is_refused() {
         ("\"verdict\":\"nonrobust\"", "\"verdict\":\"undecided\"", "a witness belongs to the verdict nonrobust"),
         ("\"classes\":3", "\"classes\":4000000000", "no model has 4000000000 classes"),
         ("\"worst_class\":2", "\"worst_class\":0", "its worst class is 2, not 0"),
-        ("\"witness_margin\":-0.33", "\"witness_margin\":0.33", "the margin under its witness is positive"),
+        ("\"witness_margin\":-0.33", "\"witness_margin\":0.33", "the margin under its witness is larger than 0"),
         ("\"global\":4", "\"global\":0", "has 1 flips, more than the budget"),
         ("\"witness_class\":2,", "", "one is missing"),
     ] {
@@ -135,7 +135,7 @@ fn what_cannot_be_true_is_refused() {
     let witness = r#""witness":[{"node":9,"attribute":11,"to":0}],"witness_class":2,"witness_margin":-0.33,"#;
     let without = whole.replace(witness, "");
     refused(&without, "a witness belongs to the verdict nonrobust");
-    refused(&without.replace("\"nonrobust\"", "\"robust\""), "its margins are not positive");
+    refused(&without.replace("\"nonrobust\"", "\"robust\""), "its margins do not exceed 0");
     let radii = lines(RADIUS_LINES);
     refused(&radii.replace("\"max_budget\":100", "\"max_budget\":4000000000"), "exceeds the number of flips");
     refused(&radii.replace("\"robust_up_to\":2", "\"robust_up_to\":3"), "robust and nonrobust under the same budget");

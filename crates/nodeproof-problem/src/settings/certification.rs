@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::SettingsError;
+use super::{Arithmetic, SettingsError};
 use crate::budget::{Budget, LocalBudget};
 use crate::graph::Graph;
 use crate::ids::NodeId;
@@ -87,6 +87,10 @@ pub struct CertifySettings {
     pub budget: Budget,
     /// Whose margins are certified.
     pub target_class: TargetClass,
+    /// What margins must exceed: a node is robust if all of them are larger than this.
+    pub margin: f64,
+    /// The arithmetic in which they must: robust is what no evaluation of the network in it can bring to this margin.
+    pub arithmetic: Arithmetic,
     /// The strongest engine that is tried; each target goes from the fastest to this one until it is decided.
     pub engine: Engine,
     /// The most time that one target may take under one budget; one that is not decided by then stays undecided.
@@ -103,6 +107,9 @@ pub struct CertifySettings {
 
 /// Bytes of memory that a target may take, unless another limit is set.
 const MEMORY_LIMIT: usize = 1 << 30;
+
+/// The largest margin that may be asked for.
+const LARGEST_MARGIN: f64 = 1e100;
 
 /// Most threads that may be asked for.
 const MOST_THREADS: usize = 1024;
@@ -125,6 +132,8 @@ impl CertifySettings {
         Self {
             budget,
             target_class: TargetClass::default(),
+            margin: 0.0,
+            arithmetic: Arithmetic::default(),
             engine: Engine::default(),
             time_limit: None,
             proofs: false,
@@ -140,8 +149,31 @@ impl CertifySettings {
     /// If the budget does not fit the graph, a node does not exist, or has no label where that is to be certified.
     pub fn validate(&self, graph: &Graph, nodes: &[NodeId]) -> Result<(), SettingsError> {
         check_threads(self.threads)?;
+        self.check_margin()?;
         self.budget.validate(graph)?;
         self.check_nodes(graph, nodes)
+    }
+
+    /// Checks what margins must exceed.
+    ///
+    /// # Errors
+    /// If that is negative, or not a number that a margin can exceed.
+    pub fn check_margin(&self) -> Result<(), SettingsError> {
+        let is_margin = (0.0..=LARGEST_MARGIN).contains(&self.margin);
+        if is_margin {
+            return Ok(());
+        }
+        Err(SettingsError::value("margin", self.margin, "give a number such as 0.1, not below 0"))
+    }
+
+    /// What is asked for beyond positive margins without rounding, to be said after the budget.
+    pub fn asked_in_words(&self) -> String {
+        asked_in_words(self.margin, self.arithmetic)
+    }
+
+    /// Whether more is asked for than that no evaluation without rounding changes the class.
+    pub fn asks_for_more(&self) -> bool {
+        self.margin > 0.0 || !self.arithmetic.is_exact()
     }
 
     /// Checks that `nodes` can be certified.
@@ -171,6 +203,14 @@ impl CertifySettings {
     pub fn validate_scan(&self) -> Result<(), SettingsError> {
         if self.engine == Engine::Fast { Ok(()) } else { Err(SettingsError::Scan { engine: self.engine }) }
     }
+}
+
+/// What is asked for beyond positive margins without rounding, to be said after a budget.
+pub fn asked_in_words(margin: f64, arithmetic: Arithmetic) -> String {
+    let margin = if margin > 0.0 { format!("; margins above {margin}") } else { String::new() };
+    let arithmetic =
+        if arithmetic.is_exact() { String::new() } else { format!("; in {} arithmetic", arithmetic.name()) };
+    margin + &arithmetic
 }
 
 impl Default for CertifySettings {

@@ -1,6 +1,7 @@
 //! What can be asked for, and which of it makes no sense: one type for each kind of work, with `validate()`, for every front.
 
 mod architecture;
+mod arithmetic;
 mod certification;
 mod training;
 
@@ -9,7 +10,10 @@ use crate::ids::{ClassId, NodeId};
 use crate::model::ModelError;
 
 pub use architecture::Architecture;
-pub use certification::{CertifySettings, Engine, TargetClass, check_threads, memory_limit, time_limit};
+pub use arithmetic::{Arithmetic, Roundoff};
+pub use certification::{
+    CertifySettings, Engine, TargetClass, asked_in_words, check_threads, memory_limit, time_limit,
+};
 pub use training::{Method, Schedule, TrainSettings, WorstCase};
 
 /// What can be wrong with settings.

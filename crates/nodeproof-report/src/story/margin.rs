@@ -33,16 +33,19 @@ pub enum Status {
     Falls,
     /// The class is level under the witness: a tie.
     Ties,
+    /// The margin is smaller under the witness than was asked for.
+    Close,
 }
 
 impl Status {
-    /// `holds`, `may fall`, `falls` or `ties`.
+    /// `holds`, `may fall`, `falls`, `ties` or `comes close`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::MayFall => "may fall",
             Self::Falls => "falls",
             Self::Ties => "ties",
+            Self::Close => "comes close",
         }
     }
 }
@@ -50,8 +53,7 @@ impl Status {
 impl Margin {
     pub(super) fn new(class: Named<ClassId>, clean: f64, lower: Bound, witness: Option<&Witness>) -> Self {
         let status = match witness.filter(|witness| witness.class == class.id) {
-            Some(witness) if witness.is_tie() => Status::Ties,
-            Some(_) => Status::Falls,
+            Some(witness) => Self::under(witness),
             None if clean < 0.0 => Status::Falls,
             None if lower.is_positive() => Status::Holds,
             None => Status::MayFall,
@@ -62,7 +64,15 @@ impl Margin {
     /// Takes note of one more witness for this class.
     pub(super) fn overtaken(&mut self, witness: &Witness) {
         if self.status != Status::Falls {
-            self.status = if witness.is_tie() { Status::Ties } else { Status::Falls };
+            self.status = Self::under(witness);
+        }
+    }
+
+    fn under(witness: &Witness) -> Status {
+        match witness.margin {
+            0.0 => Status::Ties,
+            margin if margin > 0.0 => Status::Close,
+            _ => Status::Falls,
         }
     }
 

@@ -207,6 +207,10 @@ impl Story {
 
     fn attack_in_words(&self, witness: &WitnessStory) -> String {
         let class = self.class.in_words();
+        if witness.comes_close() {
+            let (flips, after) = (counted(witness.flips.len(), "flip"), number(witness.after));
+            return format!("nonrobust: with {flips} the margin is {after}, less than was asked for");
+        }
         match (witness.flips.len(), witness.is_tie()) {
             (0, true) => format!("nonrobust: another class is level with {class} without any flip"),
             (0, false) => format!("nonrobust: another class wins over {class} without any flip"),
@@ -268,6 +272,9 @@ impl Story {
         let why = match self.because {
             Some(Obstacle::Time) => "; time was up",
             Some(Obstacle::Memory) => "; memory was used up",
+            Some(Obstacle::Arithmetic) => {
+                "; it holds without rounding, but may change in the arithmetic that was asked about"
+            }
             Some(Obstacle::Values) => "; values between the ends of their ranges, which no attack tries, may matter",
             _ => "",
         };

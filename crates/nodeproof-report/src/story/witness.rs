@@ -100,7 +100,12 @@ impl WitnessStory {
 
     /// Whether the flips only bring the class level.
     pub fn is_tie(&self) -> bool {
-        self.after >= 0.0
+        self.after == 0.0
+    }
+
+    /// Whether they leave a margin, though a smaller one than was asked for.
+    pub fn comes_close(&self) -> bool {
+        self.after > 0.0
     }
 
     /// The flips one a line, and what comes of them for `target`.
@@ -117,6 +122,9 @@ impl WitnessStory {
 
     fn outcome(&self) -> String {
         let (winner, before, after) = (self.class.in_words(), number(self.before), number(self.after));
+        if self.comes_close() {
+            return format!("{winner} comes closer than asked: the margin over it goes from {before} to {after}");
+        }
         match (self.flips.is_empty(), self.is_tie()) {
             (true, true) => format!("{winner} is level as it is: the margin over it is {before}"),
             (true, false) => format!("{winner} wins as it is: the margin over it is {before}"),

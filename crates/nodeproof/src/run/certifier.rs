@@ -5,18 +5,19 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 
+use super::asked::{Asked, Thin};
 use super::schedule::{each_target, pool};
 use super::worker::{Effort, Worker};
 use super::{CertifyError, Finish};
 use crate::budget::Budget;
 use crate::certificate::Certificate;
 use crate::graph::Graph;
-use crate::ids::NodeId;
+use crate::ids::{ClassId, NodeId};
 use crate::model::Model;
 use crate::network::Network;
 use crate::prepare::Prepared;
 use crate::relax::Slopes;
-use crate::settings::{CertifySettings, Engine, TargetClass};
+use crate::settings::{Arithmetic, CertifySettings, Engine, TargetClass};
 
 /// Progress of a [`Certifier`], always observed from the calling thread.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ pub struct Certifier<'a> {
     pub(super) network: Network<'a>,
     pub(super) settings: CertifySettings,
     slopes: Slopes,
+    /// The classes to certify of all nodes, if they do not follow from the settings.
+    classes: Option<Vec<ClassId>>,
 }
 
 impl<'a> Certifier<'a> {
@@ -72,7 +75,7 @@ impl<'a> Certifier<'a> {
     /// If the model does not fit the graph.
     pub fn new(graph: &'a Graph, model: &'a Model) -> Result<Self, CertifyError> {
         let network = Network::new(graph, model)?;
-        Ok(Self { network, settings: CertifySettings::default(), slopes: Slopes::default() })
+        Ok(Self { network, settings: CertifySettings::default(), slopes: Slopes::default(), classes: None })
     }
 
     /// Sets everything but the slopes.
@@ -90,6 +93,18 @@ impl<'a> Certifier<'a> {
     /// Sets whose margins are certified.
     pub fn target_class(mut self, target_class: TargetClass) -> Self {
         self.settings.target_class = target_class;
+        self
+    }
+
+    /// Sets what margins must exceed, 0 unless set: [`CertifySettings::margin`].
+    pub fn margin(mut self, margin: f64) -> Self {
+        self.settings.margin = margin;
+        self
+    }
+
+    /// Sets the arithmetic in which they must, exact unless set: [`CertifySettings::arithmetic`].
+    pub fn arithmetic(mut self, arithmetic: Arithmetic) -> Self {
+        self.settings.arithmetic = arithmetic;
         self
     }
 
@@ -162,14 +177,62 @@ impl<'a> Certifier<'a> {
         nodes: &[NodeId],
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        let work = |worker: &mut Worker, node| worker.certify(node);
-        self.each(nodes, work, |progress| {
+        let observer = |progress: Progress<Certificate>| {
             observer(match progress {
                 Progress::Preparing { done, total } => Event::Preparing { done, total },
                 Progress::Working => Event::Working,
                 Progress::Done(certificate) => Event::Certified(certificate),
             })
-        })
+        };
+        if self.settings.asks_for_more() {
+            return self.certify_more(nodes, observer);
+        }
+        self.each(nodes, |worker, node| worker.certify(node), observer)
+    }
+
+    /// Certifies that margins exceed what the settings ask for: in a network with that taken off, and, where flips are found that only
+    /// rounding makes matter, without anything taken off for it.
+    fn certify_more(
+        &self,
+        nodes: &[NodeId],
+        mut observer: impl FnMut(Progress<Certificate>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        self.settings.check_margin()?;
+        self.settings.check_nodes(self.network.graph(), nodes)?;
+        let limits = self.settings.budget.limits(self.network.graph())?;
+        let asked = Asked::new(&self.network, &self.settings, &limits)?;
+        let model = asked.model(self.network.model())?;
+        let certifier = self.of_network(&model, &asked)?;
+        if self.settings.arithmetic.is_exact() {
+            return certifier.each(nodes, |worker, node| asked.translated(worker.certify(node)), observer);
+        }
+        let exactly = asked.without_rounding(&self.settings);
+        let model = exactly.model(self.network.model())?;
+        let other = self.of_network(&model, &exactly)?;
+        let ready = other.ready(nodes)?;
+        let tell = |done, total| observer(Progress::Preparing { done, total });
+        let Some(shard) = ready.prepared.shard(&limits, nodes, &ready.pool, tell) else { return Ok(Finish::Cancelled) };
+        let work = |worker: &mut Worker, node| {
+            let found = (!asked.is_hopeless(node)).then(|| asked.translated(worker.certify(node)));
+            match Thin::of(found, self.settings.margin) {
+                Ok(certificate) => certificate,
+                Err(thin) => {
+                    let effort = Effort::new(&other.settings, other.classes.as_deref(), ready.started);
+                    thin.settle(exactly.translated(worker.beside(&shard, effort).certify(node)))
+                }
+            }
+        };
+        certifier.each(nodes, work, observer)
+    }
+
+    /// The same for another network on the graph, of which no more is asked than that margins are positive.
+    fn of_network<'m>(&self, model: &'m Model, asked: &Asked) -> Result<Certifier<'m>, CertifyError>
+    where
+        'a: 'm,
+    {
+        let mut certifier = Certifier::new(self.network.graph(), model)?.settings(self.settings.clone());
+        (certifier.slopes, certifier.classes) = (self.slopes.clone(), Some(asked.classes.clone()));
+        Ok(certifier.margin(0.0).arithmetic(Arithmetic::Exact))
     }
 
     /// Has workers `work` on `nodes` under the budget of the settings.
@@ -207,7 +270,7 @@ impl<'a> Certifier<'a> {
         let limits = self.settings.budget.clone().with_global(global).limits(self.network.graph())?;
         let tell = |done, total| observer(Progress::Preparing { done, total });
         let Some(shard) = prepared.shard(&limits, all, pool, tell) else { return Ok(Finish::Cancelled) };
-        let effort = Effort::new(&self.settings, *started);
+        let effort = Effort::new(&self.settings, self.classes.as_deref(), *started);
         let observer = |result: Option<T>| observer(result.map_or(Progress::Working, Progress::Done));
         Ok(each_target(&shard, effort, left, pool, work, observer))
     }

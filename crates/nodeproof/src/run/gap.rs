@@ -69,7 +69,7 @@ impl Certifier<'_> {
         certificate: &mut Certificate,
         mut observer: impl FnMut() -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        if self.settings.engine == Engine::Fast {
+        if self.settings.engine == Engine::Fast || self.settings.asks_for_more() {
             return Ok(Finish::Complete);
         }
         self.each(

@@ -1,5 +1,6 @@
 //! Runs: which targets are looked at under which budget, in what order and on how many threads.
 
+mod asked;
 mod certifier;
 mod error;
 mod gap;

@@ -15,6 +15,7 @@ use crate::certificate::{Verdict, Witness};
 use crate::ids::{ClassId, NodeId};
 use crate::radius::{Found, Radius};
 use crate::results::Trial;
+use crate::settings::SettingsError;
 
 /// The budget that is tried first.
 const FIRST_BUDGET: u32 = 8;
@@ -199,6 +200,11 @@ impl<'c> RadiusSearch<'c> {
         mut observer: impl FnMut(&Self, SearchEvent) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let certifier = self.certifier;
+        if certifier.settings.asks_for_more() {
+            let (margin, remedy) =
+                (certifier.settings.margin, "radii are of margins above 0 without rounding; ask for these");
+            return Err(SettingsError::value("margin", margin, remedy).into());
+        }
         let ready = certifier.ready(self.nodes)?;
         while let Some((budget, places)) = self.plan.get(self.group).cloned() {
             let all: Vec<NodeId> = places.iter().map(|&place| self.nodes[place]).collect();

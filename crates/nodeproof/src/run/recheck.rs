@@ -23,6 +23,7 @@ pub struct Recheck<'c> {
     limits: Limits,
     logits: Matrix,
     target_class: TargetClass,
+    margin: f64,
 }
 
 impl Certifier<'_> {
@@ -32,8 +33,8 @@ impl Certifier<'_> {
     /// If the budget does not fit the graph.
     pub fn recheck(&self) -> Result<Recheck<'_>, CertifyError> {
         let limits = self.settings.budget.limits(self.network.graph())?;
-        let target_class = self.settings.target_class;
-        Ok(Recheck { network: &self.network, limits, logits: self.network.logits(), target_class })
+        let (target_class, margin) = (self.settings.target_class, self.settings.margin);
+        Ok(Recheck { network: &self.network, limits, logits: self.network.logits(), target_class, margin })
     }
 }
 
@@ -130,7 +131,7 @@ impl Recheck<'_> {
         let is_above = |lead| compare_margin(self.network, node, flips, (class, other), lead) == Ordering::Greater;
         match is_above(margin) {
             false => Ok(()),
-            true if is_above(0.0) => Err(format!("class {other} does not overtake under its witness")),
+            true if is_above(self.margin) => Err(format!("class {other} does not overtake under its witness")),
             true => Err(format!("the margin under its witness is not as small as {margin}")),
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn pool(threads: usize) -> Result<ThreadPool, CertifyError> {
 /// break off, and the workers stop within a target.
 pub(super) fn each_target<T: Send>(
     shard: &Shard,
-    effort: Effort,
+    effort: Effort<'_>,
     targets: &[NodeId],
     pool: &ThreadPool,
     work: impl Fn(&mut Worker, NodeId) -> T + Sync,

@@ -25,14 +25,16 @@ pub(super) struct Worker<'a> {
     attack: Attack<'a>,
     /// The engine to begin with.
     first: Engine,
-    effort: Effort,
+    effort: Effort<'a>,
     stopped: &'a AtomicBool,
 }
 
 /// How far to go for each target.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
+pub(super) struct Effort<'e> {
     pub(super) target_class: TargetClass,
+    /// The classes to certify of all nodes, if they do not follow from that.
+    classes: Option<&'e [ClassId]>,
     pub(super) engine: Engine,
     /// Whether robust targets get proofs.
     proofs: bool,
@@ -44,11 +46,12 @@ pub(super) struct Effort {
     memory_limit: usize,
 }
 
-impl Effort {
-    /// What `settings` ask for in a run that started then.
-    pub(super) fn new(settings: &CertifySettings, started: Instant) -> Self {
+impl<'e> Effort<'e> {
+    /// What `settings` ask for in a run that started then, of these classes if they are given.
+    pub(super) fn new(settings: &CertifySettings, classes: Option<&'e [ClassId]>, started: Instant) -> Self {
         Self {
             target_class: settings.target_class,
+            classes,
             engine: settings.engine,
             proofs: settings.proofs,
             time_limit: settings.time_limit,
@@ -73,7 +76,7 @@ impl Effort {
 
 impl<'a> Worker<'a> {
     /// A worker that soon ends with whatever it has once `stopped` is set.
-    pub(super) fn new(shard: &'a Shard<'a>, effort: Effort, stopped: &'a AtomicBool) -> Self {
+    pub(super) fn new(shard: &'a Shard<'a>, effort: Effort<'a>, stopped: &'a AtomicBool) -> Self {
         Self {
             shard,
             slicer: shard.network.slicer(),
@@ -85,8 +88,19 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// Another worker, which ends with this one.
+    pub(super) fn beside<'b>(&self, shard: &'b Shard<'b>, effort: Effort<'b>) -> Worker<'b>
+    where
+        'a: 'b,
+    {
+        Worker::new(shard, effort, self.stopped)
+    }
+
     /// The class that is certified of a target.
     fn class(&self, node: NodeId) -> ClassId {
+        if let Some(classes) = self.effort.classes {
+            return classes[node.index()];
+        }
         match (self.effort.target_class, self.shard.network.graph().label(node)) {
             (TargetClass::Label, Some(label)) => label,
             _ => largest(self.shard.logits(node)),

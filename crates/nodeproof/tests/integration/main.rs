@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
+mod arithmetic;
 mod attack;
 mod brute_force;
 mod common;

@@ -1,0 +1,116 @@
+//! How far the logits that a network computes in some arithmetic may be from those without rounding, whatever flips are made and in
+//! whatever order sums are added up (Lemma 53 of `docs/maths.md`).
+
+use nodeproof_problem::settings::Roundoff;
+use nodeproof_problem::{AttributeId, Graph, ModelError, NodeId, Propagation, Source, Term};
+
+use crate::base::Base;
+use crate::interval::{larger, up};
+use crate::network::{Region, Units};
+use crate::number::{Number, add_product};
+
+/// Roundings of an entry of a propagation, and of a step or a term beside those of its sums.
+const ENTRY: usize = 8;
+const STEP: usize = 12;
+/// Numbers that are stored on the way through a term, beside the sums of all terms so far.
+const STORED: usize = 6;
+
+/// Upper bounds of the magnitude of a number and of its error.
+#[derive(Clone, Copy)]
+struct Size {
+    magnitude: f64,
+    error: f64,
+}
+
+impl Number for Size {
+    const ZERO: Self = Self { magnitude: 0.0, error: 0.0 };
+
+    fn plus(&self, other: &Self) -> Self {
+        Self { magnitude: up(self.magnitude + other.magnitude), error: up(self.error + other.error) }
+    }
+
+    fn times(&self, factor: f64) -> Self {
+        Self { magnitude: up(self.magnitude * factor.abs()), error: up(self.error * factor.abs()) }
+    }
+}
+
+/// The largest error of each logit of the target of the clean base point; infinite, or not a number, where nothing can be said.
+pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
+    let network = clean.network;
+    let target = clean.region.nodes[network.layers().len() - 1][0];
+    let region = Region::new(network, &network.magnitudes, target);
+    let base = Base::clean(network, &region);
+    let sums: Vec<Vec<Size>> = region
+        .rows
+        .iter()
+        .map(|&node| {
+            let row = network.row(node, &[]);
+            let one = Size { magnitude: up(1.0 / network.divisor(&row) as f64), error: 0.0 };
+            network.whole_sum(&row, &one)
+        })
+        .collect();
+    let flips = Size { magnitude: network.limits.global() as f64, error: 0.0 };
+    let mut layers: Vec<Units<Size>> = Vec::new();
+    for (i, layer) in network.layers().iter().enumerate() {
+        let sent = sums.iter().enumerate().map(|(n, sum)| (n, &sum[..]));
+        let mut units = region.arrive(network, i, sent, &layers);
+        for ((units, moved), node) in units.iter_mut().zip(base.moved(i)).zip(&region.nodes[i]) {
+            units.resize(layer.units(), Size::ZERO);
+            let (mut operations, mut floor) = (0, 0.0);
+            for term in layer.terms() {
+                let (nodes, entries) = network.magnitudes[term.propagation()].row(node.index());
+                let (width, widest) = read(&base, term, nodes, &layers);
+                if term.source() == Source::Ones {
+                    let sum = entries.iter().fold(0.0, |sum, p| up(sum + p));
+                    add_product(units, &[Size { magnitude: sum, error: 0.0 }], term.weight());
+                }
+                let factors = [largest(entries.iter()), largest(term.weight().values().iter()), widest];
+                let product = factors.iter().fold(1.0, |product, size| up(product * up(1.0 + size)));
+                operations = operations.max(nodes.len() + width + network.steps[term.propagation()]);
+                floor = up(floor + up(8.0 * (nodes.len() + 1) as f64 * (width + 1) as f64 * product));
+            }
+            operations += layer.terms().len() + ENTRY + STEP;
+            let stored = (STORED + layer.terms().len()) as f64;
+            let x = up(up(operations as f64 * roundoff.operation) + up(stored * roundoff.stored));
+            let gamma = if x < 0.5 && floor < roundoff.largest { up(x / (1.0 - x)) } else { f64::INFINITY };
+            for ((unit, bias), moved) in units.iter_mut().zip(layer.bias()).zip(moved) {
+                *unit = unit.plus(&Size { magnitude: bias.abs(), error: 0.0 }).plus(&flips.times(moved));
+                let grown = up(up(unit.error * up(1.0 + gamma)) + up(gamma * unit.magnitude));
+                unit.error = up(grown + up(floor * roundoff.smallest));
+            }
+        }
+        layers.push(units);
+    }
+    layers.pop().map_or(Vec::new(), |last| last[0].iter().map(|size| size.error).collect())
+}
+
+fn largest<'v>(values: impl Iterator<Item = &'v f64>) -> f64 {
+    values.fold(0.0, |most, value| larger(most, value.abs()))
+}
+
+/// How many numbers a sum over what a term reads of one node has, and the largest of them.
+fn read(base: &Base, term: &Term, nodes: &[u32], layers: &[Units<Size>]) -> (usize, f64) {
+    let (graph, limits) = (base.network.graph, &base.network.limits);
+    match term.source() {
+        Source::Ones => (1, 1.0),
+        Source::Layer(source) => {
+            let sizes = layers[source].iter().flatten().map(|size| up(size.magnitude + size.error));
+            (base.network.layers()[source].units(), sizes.fold(0.0, larger))
+        }
+        Source::Attributes => {
+            let nodes = nodes.iter().map(|&n| NodeId(n));
+            let longest = nodes.map(|node| graph.row_length(node) + limits.local(node).min(limits.global())).max();
+            let times = if graph.kind().is_normalised() { 2 } else { 1 };
+            let size = |d: u32| graph.values().map_or(1.0, |values| values.largest(AttributeId(d)));
+            (times * longest.unwrap_or(0), (0..graph.attribute_count() as u32).map(size).fold(1.0, larger))
+        }
+    }
+}
+
+/// Roundings by which a product with a propagation that is computed from another one exceeds a product with a matrix.
+pub(crate) fn steps(propagation: &Propagation, graph: &Graph) -> Result<usize, ModelError> {
+    let Propagation::Polynomial { of, coefficients } = propagation else { return Ok(0) };
+    let matrix = of.matrix(graph)?;
+    let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
+    Ok(coefficients.len() * (longest + ENTRY + STEP) + steps(of, graph)?)
+}

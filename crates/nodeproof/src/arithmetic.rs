@@ -1,0 +1,204 @@
+//! How far the logits that a network computes in some arithmetic may be from those without rounding, whatever flips are made and in
+//! whatever order sums are added up (Lemma 53 of `docs/maths.md`).
+
+use crate::attributes::AttributeKind;
+use crate::budget::Limits;
+use crate::dense::{Matrix, par_fill};
+use crate::graph::Graph;
+use crate::ids::{AttributeId, NodeId};
+use crate::model::{ModelError, Propagation, Source, Term, Weight};
+use crate::network::Network;
+use crate::settings::Roundoff;
+use crate::sparse::SparseMatrix;
+use crate::values::Values;
+
+/// Roundings of an entry of a propagation.
+const ENTRY: usize = 8;
+/// Roundings of a step with a power of a propagation, beside those of its sum, and of a term beside those of its sums.
+const STEP: usize = 12;
+/// Numbers that are stored on the way through a term, beside the sums of all terms so far.
+const STORED: usize = 6;
+/// What sums of positive numbers are raised by for the rounding of these sums themselves.
+const RAISED: f64 = 1.0 + 1e-9;
+
+/// A number of the network: its largest magnitude under any admissible flips, and the largest error.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    magnitude: f64,
+    error: f64,
+}
+
+impl Size {
+    fn add(&mut self, factor: f64, other: Self) {
+        self.magnitude += factor.abs() * other.magnitude;
+        self.error += factor.abs() * other.error;
+    }
+}
+
+/// The largest error of each logit, nodes × classes; infinite where nothing can be said.
+///
+/// # Errors
+/// If a propagation does not fit the graph.
+pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundoff) -> Result<Matrix, ModelError> {
+    let graph = network.graph();
+    let propagations = network.model().propagations();
+    let matrices = propagations.iter().map(|propagation| propagation.absolute().matrix(graph));
+    let matrices: Vec<SparseMatrix> = matrices.collect::<Result<_, _>>()?;
+    let steps: Vec<usize> = propagations.iter().map(|p| roundings(p, graph)).collect::<Result<_, _>>()?;
+    let rows = Rows::new(network, limits);
+    let mut layers: Vec<Matrix<Size>> = Vec::new();
+    for (i, layer) in network.layers().iter().enumerate() {
+        let widest = |source: Source| match source {
+            Source::Layer(source) => largest(layers[source].values().iter().map(|size| size.magnitude + size.error)),
+            Source::Attributes => rows.largest_entry,
+            Source::Ones => 1.0,
+        };
+        // The largest product of what a term multiplies, with 1 in place of smaller numbers.
+        let product = |term: &Term| {
+            let sizes = [
+                largest(matrices[term.propagation()].values()),
+                largest(term.weight().values()),
+                widest(term.source()),
+            ];
+            sizes.iter().fold(1.0, |product, size| product * (1.0 + size))
+        };
+        let products: Vec<f64> = layer.terms().iter().map(product).collect();
+        layers.push(par_fill(graph.nodes(), layer.units(), |m, sizes: &mut [Size]| {
+            sizes.iter_mut().zip(layer.bias()).for_each(|(size, bias)| size.magnitude = bias.abs());
+            let (mut operations, mut floor) = (0, 0.0);
+            for (k, term) in layer.terms().iter().enumerate() {
+                let row = matrices[term.propagation()].row(m);
+                let width = match term.source() {
+                    Source::Ones => add_constant(sizes, row, term.weight()),
+                    Source::Attributes => rows.add(sizes, row, network.attribute_columns(i, k)),
+                    Source::Layer(source) => add_layer(sizes, row, &layers[source], term.weight()),
+                };
+                operations = operations.max(row.0.len() + width + steps[term.propagation()]);
+                floor += 8.0 * (row.0.len() + 1) as f64 * (width + 1) as f64 * products[k];
+            }
+            operations += layer.terms().len() + ENTRY + STEP;
+            let x = RAISED
+                * (operations as f64 * roundoff.operation + (STORED + layer.terms().len()) as f64 * roundoff.stored);
+            let gamma = if x < 0.5 && floor < roundoff.largest { x / (1.0 - x) } else { f64::INFINITY };
+            for size in sizes {
+                size.magnitude *= RAISED;
+                size.error = RAISED * ((1.0 + gamma) * size.error + gamma * size.magnitude + floor * roundoff.smallest);
+                size.error = if size.error.is_nan() { f64::INFINITY } else { size.error };
+            }
+        }));
+    }
+    let last = layers.pop().unwrap_or_default();
+    Ok(Matrix::from_values(last.rows(), last.columns(), last.values().iter().map(|size| size.error).collect()))
+}
+
+fn largest<'v>(values: impl IntoIterator<Item = impl std::borrow::Borrow<f64> + 'v>) -> f64 {
+    values.into_iter().fold(0.0, |most, value| most.max(value.borrow().abs()))
+}
+
+/// Roundings by which a product with a propagation that is computed from another one exceeds a product with a matrix.
+fn roundings(propagation: &Propagation, graph: &Graph) -> Result<usize, ModelError> {
+    let Propagation::Polynomial { of, coefficients } = propagation else { return Ok(0) };
+    let matrix = of.matrix(graph)?;
+    let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
+    Ok(coefficients.len() * (longest + ENTRY + STEP) + roundings(of, graph)?)
+}
+
+/// What the constant 1 adds; what a sum over its inputs is long.
+fn add_constant(sizes: &mut [Size], (_, values): (&[u32], &[f64]), weight: &Weight) -> usize {
+    let sum = Size { magnitude: values.iter().sum(), error: 0.0 };
+    add_product(sizes, &[sum], weight);
+    1
+}
+
+/// What another layer adds; the same.
+fn add_layer(sizes: &mut [Size], (nodes, values): (&[u32], &[f64]), below: &Matrix<Size>, weight: &Weight) -> usize {
+    let mut gathered = vec![Size::default(); below.columns()];
+    for (&n, &p) in nodes.iter().zip(values) {
+        gathered.iter_mut().zip(below.row(n as usize)).for_each(|(sum, &size)| sum.add(p, size));
+    }
+    add_product(sizes, &gathered, weight);
+    below.columns()
+}
+
+fn add_product(sizes: &mut [Size], inputs: &[Size], weight: &Weight) {
+    match weight {
+        Weight::Scalar(factor) => sizes.iter_mut().zip(inputs).for_each(|(size, &input)| size.add(*factor, input)),
+        Weight::Dense(weight) => {
+            for (j, &input) in inputs.iter().enumerate() {
+                sizes.iter_mut().zip(weight.row(j)).for_each(|(size, &w)| size.add(w, input));
+            }
+        }
+    }
+}
+
+/// The rows of attributes, and what flips can do to them.
+struct Rows {
+    /// `Σ_d |x_d| |W_d|` of each row as it is.
+    magnitudes: Matrix,
+    /// For each column of W the most that a flip of a bit or a value changes it by.
+    largest: Vec<f64>,
+    /// The part of that by which a flip changes a row, 0 if it may not be flipped.
+    scales: Vec<f64>,
+    /// Roundings of a sum over the entries of a row.
+    lengths: Vec<usize>,
+    largest_entry: f64,
+    flips: f64,
+}
+
+impl Rows {
+    fn new(network: &Network, limits: &Limits) -> Self {
+        let (graph, weight) = (network.graph(), network.attribute_weight());
+        let (nodes, kind) = (graph.nodes(), graph.kind());
+        let divisor = |node: NodeId| kind.divisor(graph.row_length(node));
+        let magnitudes = par_fill(nodes, weight.columns(), |n, sums: &mut [f64]| {
+            let node = NodeId(n as u32);
+            for (d, value) in graph.entries_of(node) {
+                let value = value.abs() / divisor(node);
+                sums.iter_mut().zip(weight.row(d.index())).for_each(|(sum, w)| *sum += value * w.abs());
+            }
+        });
+        let sizes =
+            |of: fn(&Values, AttributeId) -> f64, d: AttributeId| graph.values().map_or(1.0, |values| of(values, d));
+        let mut most_changed = vec![0.0f64; weight.columns()];
+        let attributes = || (0..graph.attribute_count() as u32).map(AttributeId);
+        for d in attributes() {
+            let change = sizes(Values::widest, d);
+            most_changed.iter_mut().zip(weight.row(d.index())).for_each(|(most, w)| *most = most.max(change * w.abs()));
+        }
+        let flips = |node: NodeId| limits.local(node).min(limits.global());
+        let scale = |node: NodeId| match (flips(node), kind) {
+            (0, _) => 0.0,
+            (flips, AttributeKind::NormalisedRows) => {
+                2.0 / (graph.row_length(node).saturating_sub(flips)).max(1) as f64
+            }
+            _ => 1.0,
+        };
+        let length = |node: NodeId| {
+            let most = graph.row_length(node) + flips(node);
+            if kind.is_normalised() { 2 * most } else { most }
+        };
+        Self {
+            magnitudes,
+            largest: most_changed,
+            scales: graph.node_ids().map(scale).collect(),
+            lengths: graph.node_ids().map(length).collect(),
+            largest_entry: attributes().map(|d| sizes(Values::largest, d)).fold(1.0, f64::max),
+            flips: limits.global() as f64,
+        }
+    }
+
+    /// What a term that reads the attributes adds; the longest sum over entries of a row.
+    fn add(&self, sizes: &mut [Size], (nodes, values): (&[u32], &[f64]), columns: std::ops::Range<usize>) -> usize {
+        let (mut most_read, mut longest) = (0.0f64, 0);
+        for (&n, &p) in nodes.iter().zip(values) {
+            let magnitudes = &self.magnitudes.row(n as usize)[columns.clone()];
+            sizes.iter_mut().zip(magnitudes).for_each(|(size, magnitude)| size.magnitude += p * magnitude);
+            most_read = most_read.max(p * self.scales[n as usize]);
+            longest = longest.max(self.lengths[n as usize]);
+        }
+        for (size, largest) in sizes.iter_mut().zip(&self.largest[columns]) {
+            size.magnitude += self.flips * most_read * largest;
+        }
+        longest
+    }
+}
