@@ -46,7 +46,7 @@ impl<'n> Base<'n> {
     /// Those of the sets that have a flip; `None` if none of them may.
     pub(crate) fn with(&self, flip: Flip) -> Option<Self> {
         let row = self.region.rows.binary_search(&flip.node).ok()?;
-        let may = self.may_flip(row, flip.attribute) && self.network.limits.allows(self.network.graph, flip);
+        let may = self.network.limits.allows(self.network.graph, flip) && self.may_flip(row, flip.attribute);
         if !may || self.left == 0 || self.capacities[row] == 0 {
             return None;
         }

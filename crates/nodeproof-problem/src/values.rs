@@ -9,6 +9,10 @@ use crate::sparse::Pattern;
 
 /// Most values of a graph: all of them are kept, zeros included.
 const MOST: usize = 1 << 30;
+/// Where only some are stored, so many are kept for each of these at most, so that a small file does not fill the memory.
+const MOST_FOR_EACH: usize = 1 << 12;
+/// So many are always kept.
+const FEW: usize = 1 << 24;
 
 /// Real values, nodes × attributes, and the range of each attribute: an attacker sets an entry to anything in it.
 ///
@@ -49,11 +53,12 @@ impl Values {
         Ok(Self { entries, hulls: ranges.clone(), ranges, lengths })
     }
 
-    /// A matrix of zeros to fill in, unless there would be too many.
-    pub(crate) fn zeros(nodes: usize, attributes: usize) -> Result<Matrix, GraphError> {
+    /// A matrix of zeros to fill in with so many values that are stored, unless there would be too many.
+    pub(crate) fn zeros(nodes: usize, attributes: usize, stored: usize) -> Result<Matrix, GraphError> {
+        let most = stored.saturating_mul(MOST_FOR_EACH).clamp(FEW, MOST);
         match nodes.checked_mul(attributes) {
-            Some(count) if count <= MOST => Ok(Matrix::zeros(nodes, attributes)),
-            _ => Err(GraphError::TooManyValues { nodes, attributes, most: MOST }),
+            Some(count) if count <= most => Ok(Matrix::zeros(nodes, attributes)),
+            _ => Err(GraphError::TooManyValues { nodes, attributes, most }),
         }
     }
 
@@ -62,7 +67,7 @@ impl Values {
     /// # Errors
     /// If there are too many.
     pub fn of_bits(bits: &Pattern) -> Result<Self, GraphError> {
-        let mut entries = Self::zeros(bits.rows(), bits.columns())?;
+        let mut entries = Self::zeros(bits.rows(), bits.columns(), bits.entries())?;
         bits.iter().for_each(|(node, attribute)| entries.row_mut(node as usize)[attribute as usize] = 1.0);
         Self::new(entries)?.with_ranges(vec![(0.0, 1.0); bits.columns()])
     }

@@ -8,11 +8,14 @@ use nodeproof_problem::results::Radii;
 pub struct Shares {
     /// Nodes in total.
     pub nodes: usize,
-    /// For Q = 0, 1, …, the largest budget that was tried: nodes proven robust; never rises.
+    /// For Q = 0, 1, …, the largest budget that was tried, or a million: nodes proven robust; never rises.
     pub robust: Vec<usize>,
     /// The same for nodes with a known witness; never falls.
     pub nonrobust: Vec<usize>,
 }
+
+/// Budgets beyond this one are left out, whatever a file claims to have tried.
+const MOST_BUDGETS: u32 = 1_000_000;
 
 impl Shares {
     /// The counts of `radii`: a node is robust up to its `robust_up_to`, and nonrobust from its `nonrobust_from` on.
@@ -23,6 +26,7 @@ impl Shares {
 
     /// Counts nodes, given up to where each is robust and from where nonrobust.
     fn count(records: impl Iterator<Item = (Option<u32>, Option<u32>)>, most: u32) -> Self {
+        let most = most.min(MOST_BUDGETS);
         let length = most as usize + 1;
         let (mut last_robust, mut first_nonrobust) = (vec![0; length], vec![0; length]);
         let mut nodes = 0;

@@ -133,6 +133,7 @@ pub enum BudgetError {
 /// # Ok::<(), nodeproof_problem::BudgetError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Budget {
     global: u32,
     local: LocalBudget,

@@ -54,6 +54,10 @@ impl Graph {
         let attributes = AttributesOnFile::read(&mut archive)?;
         let (rows, columns) = attributes.shape();
         check_length("the attribute matrix", rows, adjacency.rows, "nodes")?;
+        // Without a row, a matrix may claim any number of columns.
+        if rows == 0 || columns == 0 {
+            return Err(GraphError::Empty { nodes: rows, attributes: columns });
+        }
         let on_edges = GraphOptions { largest_component: false, real_values: false, ..options };
         let ranges = if options.binarise { None } else { read_ranges(&mut archive)? };
         if ranges.is_some() && options.normalise_rows {
@@ -323,8 +327,9 @@ impl AttributesOnFile {
         let dense = match self {
             Self::Dense(attributes) => attributes,
             sparse => {
-                let mut dense = Values::zeros(rows, columns)?;
-                for (row, column, value) in sparse.entries(cleaning)? {
+                let entries = sparse.entries(cleaning)?;
+                let mut dense = Values::zeros(rows, columns, entries.len())?;
+                for (row, column, value) in entries {
                     dense.row_mut(row as usize)[column as usize] = value;
                 }
                 dense

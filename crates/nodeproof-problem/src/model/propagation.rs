@@ -137,12 +137,13 @@ impl Propagation {
     }
 }
 
-/// In words: coefficients with four digits, and of many powers the degree alone.
+/// In words: coefficients with four digits, and of many powers, or those of another polynomial, the degree alone.
 impl std::fmt::Display for Propagation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self::Polynomial { of, coefficients } = self else { return f.write_str(self.name()) };
         let powers: Vec<_> = coefficients.iter().enumerate().filter(|&(_, &coefficient)| coefficient != 0.0).collect();
-        if powers.len() > MOST_SHOWN {
+        let is_nested = matches!(**of, Self::Polynomial { .. });
+        if powers.len() > MOST_SHOWN || (is_nested && !powers.is_empty()) {
             return write!(f, "degree-{} polynomial of {of}", powers[powers.len() - 1].0);
         }
         for (i, &(power, &coefficient)) in powers.iter().enumerate() {
@@ -238,6 +239,8 @@ mod tests {
         let many = polynomial(vec![0.1, 0.09, 0.0, 0.3, -0.2, 12345.678]);
         assert_eq!(many.to_string(), "degree-5 polynomial of adjacency");
         assert_eq!(polynomial(vec![0.0]).to_string(), "0");
+        let nested = Propagation::Polynomial { of: Box::new(polynomial(vec![1.0, 1.0])), coefficients: vec![0.0, 2.0] };
+        assert_eq!(nested.to_string(), "degree-1 polynomial of identity + adjacency");
     }
 
     #[test]

@@ -251,7 +251,9 @@ fn proofs_of_lines(
     let mut proofs = BTreeMap::new();
     for ProofLine { class, branches } in lines {
         header.check_class(class)?;
-        if class == certified || proofs.insert(class, Proof { branches }).is_some() {
+        let proof = Proof { branches };
+        header.check_proof(&proof)?;
+        if class == certified || proofs.insert(class, proof).is_some() {
             return Err("each class but the one that is certified has one proof at most".to_owned());
         }
     }

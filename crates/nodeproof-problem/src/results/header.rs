@@ -7,9 +7,11 @@ use super::lines::VERSION;
 use crate::attributes::{AttributeKind, binarised_in_words};
 use crate::budget::Budget;
 use crate::certificate::Witness;
+use crate::flip::Flip;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::Model;
+use crate::proof::Proof;
 use crate::settings::{Arithmetic, CertifySettings, Engine, TargetClass, asked_in_words};
 
 /// Which graph a file is about.
@@ -253,8 +255,12 @@ impl Header {
         }
         // Radii of version 1 have the global budget beside the others.
         let most = value["max_budget"].clone();
-        if let (Some(budget), false) = (value["budget"].as_object_mut(), most.is_null()) {
-            budget.insert("global".to_owned(), most);
+        let mut local_count = None;
+        if let Some(budget) = value["budget"].as_object_mut() {
+            local_count = budget.remove("local_count");
+            if !most.is_null() {
+                budget.insert("global".to_owned(), most);
+            }
         }
         let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
         let Line { engine, scan, class, margin, arithmetic, graph, model, budget, nodes, proofs, timings } = line;
@@ -263,6 +269,9 @@ impl Header {
         }
         if !(margin >= 0.0 && margin.is_finite()) {
             return Err(format!("no margin exceeds {margin}"));
+        }
+        if local_count.is_some_and(|count| count != budget.local().count(graph.attributes)) {
+            return Err("its local budget as a count is not the one that it gives".to_owned());
         }
         let flips = graph.nodes as u128 * graph.attributes as u128;
         if u128::from(budget.global()) > flips.max(SMALL_BUDGET) {
@@ -279,19 +288,30 @@ impl Header {
         below("class", class.0, self.model.classes)
     }
 
+    /// Checks that there may be such a flip.
+    fn check_flip(&self, flip: &Flip) -> Result<(), String> {
+        self.check_node(flip.node)?;
+        if !self.graph.kind.is_values() && flip.to != 0.0 && flip.to != 1.0 {
+            return Err(format!("there is no value {}", flip.to));
+        }
+        below("attribute", flip.attribute.0, self.graph.attributes)
+    }
+
+    /// Checks that there may be the flips of a proof.
+    pub(super) fn check_proof(&self, proof: &Proof) -> Result<(), String> {
+        proof.branches.iter().try_for_each(|branch| {
+            self.check_flip(&branch.flip)?;
+            self.check_proof(&branch.proof)
+        })
+    }
+
     /// Checks a witness against the class that is certified, where that is known.
     pub(super) fn check_witness(&self, witness: &Witness, certified: Option<ClassId>) -> Result<(), String> {
         self.check_class(witness.class)?;
         if certified == Some(witness.class) {
             return Err("its witness leads to the class that is certified".to_owned());
         }
-        for flip in &witness.flips {
-            self.check_node(flip.node)?;
-            if !self.graph.kind.is_values() && flip.to != 0.0 && flip.to != 1.0 {
-                return Err(format!("there is no value {}", flip.to));
-            }
-            below("attribute", flip.attribute.0, self.graph.attributes)?;
-        }
+        witness.flips.iter().try_for_each(|flip| self.check_flip(flip))?;
         if witness.flips.len() > self.budget.global() as usize {
             return Err(format!("its witness has {} flips, more than the budget", witness.flips.len()));
         }

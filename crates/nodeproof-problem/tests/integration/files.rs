@@ -160,6 +160,17 @@ fn every_way_a_graph_can_be_wrong_is_an_error() {
     let mut fewer_rows = replace("attr_shape", int64(&[2, 2]));
     fewer_rows.retain(|member| member.0 != "attr_indptr");
     fewer_rows.push(("attr_indptr", int32(&[0, 1, 2])));
+    // No bytes, and still 17 terabytes of ranges.
+    let none = |shape: &str| npy("<f8", shape, &[]);
+    let without_rows: Members = vec![
+        ("adj_data", float32(&[])),
+        ("adj_indices", int32(&[])),
+        ("adj_indptr", int32(&[0])),
+        ("adj_shape", int64(&[0, 0])),
+        ("attr_matrix", none("(0, 1099511627776)")),
+        ("attr_low", none("(0,)")),
+        ("attr_high", none("(0,)")),
+    ];
     let cases: Vec<(&str, Members)> = vec![
         ("has no array `attr_shape`", without("attr_shape")),
         ("must be square", replace("adj_shape", int64(&[3, 4]))),
@@ -181,11 +192,22 @@ fn every_way_a_graph_can_be_wrong_is_an_error() {
         ("bytes of data but the file holds", replace("adj_indices", npy("<i4", "(4611686018427387904,)", &[0; 12]))),
         ("unsupported type", replace("attr_data", npy("<c16", "(2,)", &[0; 32]))),
         ("magic number", replace("labels", b"PK\x03\x04 not an array".to_vec())),
+        ("0 nodes", without_rows),
     ];
     for (expected, members) in cases {
         let error = Folder::new().read(&members).unwrap_err().to_string();
         assert!(error.contains(expected), "expected `{expected}` in: {error}");
     }
+}
+
+/// Sparse matrices are kept dense where they are of real values, but not at any price.
+#[test]
+fn few_values_do_not_fill_the_memory() {
+    let wide = replace("attr_shape", int64(&[3, 1 << 29]));
+    let read = |options| Graph::read(Folder::new().write(&archive(&wide, Stored)), options).map(|(graph, _)| graph);
+    assert_eq!(read(GraphOptions::new()).unwrap().attribute_count(), 1 << 29);
+    let error = read(GraphOptions::new().real_values(true)).unwrap_err();
+    assert!(matches!(error, GraphError::TooManyValues { .. }), "{error}");
 }
 
 #[test]

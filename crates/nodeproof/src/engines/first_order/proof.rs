@@ -13,6 +13,9 @@ use crate::ids::ClassId;
 use crate::proof::{Branch, Proof};
 use crate::slice::{SlicedFlip, reversed};
 
+/// Most flips of a proof within one another: readers of JSON follow 128 levels, three a flip.
+const DEEPEST: usize = 40;
+
 /// What a checker needs for a target, and what that shows.
 pub(crate) struct Proven {
     pub(crate) proofs: BTreeMap<ClassId, Proof>,
@@ -78,6 +81,9 @@ impl Prover<'_, '_, '_, '_> {
             let Some(flip) = self.next(base, &bounded, &excluded) else {
                 return base.freed.is_empty().then_some((Proof { branches }, Bound::Positive));
             };
+            if base.flips.len() == DEEPEST {
+                return None;
+            }
             let flips = [&base.flips[..], &[flip]].concat();
             let Attacks { shared, slice, attack, y, .. } = &mut *self.attacks;
             let _ = attack.margin(slice, *y, flips.iter().copied());
