@@ -9,7 +9,7 @@ from typing import Literal
 import numpy.typing as npt
 
 from . import _core
-from ._checks import flag, instance, number, whole
+from ._checks import finite, flag, instance, number, whole
 from ._progress import Progress, observer
 from .budget import Budget
 from .graph import Graph
@@ -20,6 +20,8 @@ from .split import Nodes, Split
 
 #: How hard to try: the paper's bound; optimised bounds; branch and bound until a node is decided.
 Engine = Literal["fast", "tight", "complete"]
+#: In which arithmetic predictions must hold: of real numbers, or with the rounding of a format.
+Arithmetic = Literal["exact", "f64", "f32", "tf32", "bf16"]
 #: Whose margins are certified.
 TargetClass = Literal["predicted", "label"]
 
@@ -43,6 +45,9 @@ class Settings:
     total_time_limit: float | None = None
     memory_limit: int | str = "1G"
     threads: int = 0
+    margin: float = 0.0
+    arithmetic: Arithmetic = "exact"
+    proofs: bool = False
 
     def on(self, graph: Graph, most: bool = False) -> _core.Settings:
         """The settings, checked; with `most`, the global budget is the largest that is tried, `max_budget`."""
@@ -54,6 +59,7 @@ class Settings:
             (_seconds("time_limit", self.time_limit), _seconds("total_time_limit", self.total_time_limit)),
             str(self.memory_limit),
             whole("threads", self.threads),
+            (finite("margin", self.margin), str(self.arithmetic), flag("proofs", self.proofs)),
         )
 
 
@@ -80,6 +86,9 @@ def certify(
     total_time_limit: float | None = None,
     memory_limit: int | str = "1G",
     threads: int = 0,
+    margin: float = 0.0,
+    arithmetic: Arithmetic = "exact",
+    proofs: bool = False,
     timings: bool = False,
     progress: Progress = None,
 ) -> Certificates:
@@ -98,6 +107,9 @@ def certify(
         total_time_limit: seconds after which no node gets more than the `fast` engine, or `None`.
         memory_limit: most memory for one node, as bytes or like "512M"; one that needs more stays undecided.
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
+        margin: margins of robust nodes must exceed this; a node is nonrobust if flips bring another class that close.
+        arithmetic: robust is what no evaluation of the network in this arithmetic changes, in whatever order it adds up.
+        proofs: keeps what `Certificates.check` needs to see for itself that robust nodes are robust.
         timings: keeps the seconds spent on each node.
         progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
             a function is called with nodes done and nodes in total.
@@ -116,7 +128,8 @@ def certify(
     budget = Budget(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, total_time_limit, memory_limit, threads).on(graph)
+    limits = (time_limit, total_time_limit, memory_limit)
+    settings = Settings(budget, engine, target_class, *limits, threads, margin, arithmetic, proofs).on(graph)
     with observer(progress, "certify") as tell:
         made = _core.certify(graph._core, model._core, settings, targets, flag("timings", timings), tell)
     return Certificates(made, graph)

@@ -11,16 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, notebook
+from ._checks import instance, whole
 from ._files import StrPath, existing, replace
 from ._optional import optional
+from ._progress import Progress, observer
 from .errors import InputError
 from .graph import Graph
+from .model import Model
 from .witness import Flip, Witness
 
 VERDICTS = np.array(["robust", "nonrobust", "undecided"])
 ENGINES = np.array(["fast", "tight", "complete"])
 #: What keeps nodes from being decided; "" stands for nothing, and comes last.
-OBSTACLES = np.array(["engine", "values", "time", "memory", "overflow", ""])
+OBSTACLES = np.array(["engine", "values", "time", "memory", "overflow", "arithmetic", ""])
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -195,8 +198,8 @@ class Certificate:
     lower: float | None
     #: Undecided only: the smallest margin is at most `upper`; `None` if nothing is known.
     upper: float | None
-    #: Undecided only: what kept the node from being decided: the `engine` (a stronger one may decide it), `time`, `memory`, or
-    #: `overflow` of numbers.
+    #: Undecided only: what kept the node from being decided: the `engine` (a stronger one may decide it), `values`, `time`,
+    #: `memory`, `overflow` of numbers, or the `arithmetic`.
     undecided_because: str | None
     #: Nonrobust only: flips that change the class.
     witness: Witness | None
@@ -246,6 +249,24 @@ class Certificates(_Results):
         """Reads certificates of `graph`, of this package or of the command line."""
         read: Certificates = cls._read(existing(path), graph)
         return read
+
+    def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
+        """Checks all certificates with a program that shares no code with the engines, as `nodeproof check` does.
+
+        Robust nodes that need a proof are accepted only if there is one: give `certify` `proofs=True`. Nodes whose
+        certificates are rejected come back with the reason; if there are none, all certificates are right.
+
+        >>> import nodeproof
+        >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
+        >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
+        >>> nodeproof.certify(graph, model, global_budget=1, local_budget=1, proofs=True).check(model)
+        {}
+        """
+        instance("model", model, Model, "Model.read('model.safetensors')")
+        threads = whole("threads", threads)
+        with observer(progress, "check") as tell:
+            rejected: dict[int, str] = self._core.check(self.graph._core, model._core, threads, tell)
+        return rejected
 
     @property
     def predicted(self) -> Integers:
@@ -322,7 +343,8 @@ class Certificates(_Results):
 
     @property
     def undecided_because(self) -> Words:
-        """What kept undecided nodes from being decided: `engine`, `values`, `time`, `memory` or `overflow`. "" for others."""
+        """What kept undecided nodes from being decided: `engine`, `values`, `time`, `memory`, `overflow` or
+        `arithmetic`. "" for others."""
         words: Words = OBSTACLES[self._columns["undecided_because"]]
         return words
 

@@ -278,3 +278,46 @@ def test_a_model_of_another_graph_is_noted(papers, caplog) -> None:
     assert not caplog.text
     nodeproof.certify(graph.with_labels(np.zeros(24, int)), trained, global_budget=1)
     assert "trained on another graph" in caplog.text
+
+
+class TestChecked:
+    """What is asked for beyond a verdict: more than positive margins, and certificates that can be checked."""
+
+    def test_proofs_are_accepted(self, bundled, standard):
+        certificates = nodeproof.certify(bundled, standard, global_budget=5, proofs=True)
+        assert certificates.robust.any() and certificates.nonrobust.any()
+        assert certificates.check(standard) == {}
+
+    def test_what_was_changed_is_rejected(self, bundled, standard):
+        certificates = nodeproof.certify(bundled, standard, global_budget=5, proofs=True)
+        other = nodeproof.train(bundled, "ce", global_budget=5, steps=3, seed=7).model
+        with pytest.raises(nodeproof.InputError, match="another model"):
+            certificates.check(other)
+        with pytest.raises(nodeproof.InputError, match="model"):
+            certificates.check("model.safetensors")
+
+    def test_a_margin_can_be_asked_for(self, bundled, standard):
+        clean = nodeproof.certify(bundled, standard, global_budget=0)
+        asked = float(np.median(clean.margin))
+        certificates = nodeproof.certify(bundled, standard, global_budget=0, margin=asked, proofs=True)
+        assert np.array_equal(certificates.robust, clean.margin > asked)
+        assert (certificates.margin[certificates.robust] >= asked).all()
+        assert (certificates.to_pandas()["witness_margin"].dropna() <= asked).all()
+        assert certificates.check(standard) == {}
+        for wrong in (-1.0, float("nan")):
+            with pytest.raises(nodeproof.InputError, match="margin"):
+                nodeproof.certify(bundled, standard, global_budget=0, margin=wrong)
+
+    def test_rounding_can_be_asked_about(self, bundled, standard):
+        exactly = nodeproof.certify(bundled, standard, global_budget=5)
+        counts = []
+        for arithmetic in ("f64", "f32", "tf32", "bf16"):
+            certificates = nodeproof.certify(bundled, standard, global_budget=5, arithmetic=arithmetic, proofs=True)
+            assert not (certificates.robust & ~exactly.robust).any()
+            assert np.array_equal(certificates.nonrobust, exactly.nonrobust)
+            assert set(certificates.undecided_because) <= {"", "arithmetic"}
+            assert certificates.check(standard) == {}
+            counts.append(certificates.robust.sum())
+        assert counts == sorted(counts, reverse=True)
+        with pytest.raises(nodeproof.InputError, match="bf16"):
+            nodeproof.certify(bundled, standard, global_budget=5, arithmetic="f16")

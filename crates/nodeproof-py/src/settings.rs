@@ -17,6 +17,7 @@ pub(crate) struct PySettings(pub(crate) CertifySettings);
 #[pymethods]
 impl PySettings {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "one for each option")]
     fn new(
         py: Python<'_>,
         budget: &PyBudget,
@@ -25,6 +26,7 @@ impl PySettings {
         time_limits: (Option<f64>, Option<f64>),
         memory_limit: &str,
         threads: usize,
+        asked: (f64, String, bool),
     ) -> PyResult<Self> {
         let mut settings = CertifySettings::new(budget.0.clone());
         settings.engine = engine.parse().raised(py)?;
@@ -35,6 +37,8 @@ impl PySettings {
             total_time_limit.map(|limit| seconds("total_time_limit", limit)).transpose().raised(py)?;
         settings.memory_limit = bytes("memory_limit", memory_limit).raised(py)?;
         settings.threads = threads;
+        let (margin, arithmetic, proofs) = asked;
+        (settings.margin, settings.arithmetic, settings.proofs) = (margin, arithmetic.parse().raised(py)?, proofs);
         Ok(Self(settings))
     }
 
