@@ -28,9 +28,9 @@ mod selection;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use nodeproof_problem::results::Header;
+use nodeproof_problem::results::{GraphHeader, Header, ModelHeader};
 use nodeproof_problem::{
-    Arithmetic, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof,
+    Arithmetic, Bound, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof,
     TargetClass, Witness,
 };
 
@@ -102,10 +102,10 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// If the file is about another graph or model, or these do not belong together.
     pub fn of(header: &Header, graph: &'a Graph, model: &'a Model) -> Result<Self, Mismatch> {
-        if header.graph.fingerprint != graph.fingerprint() {
+        if !header.graph.is_same_graph(&GraphHeader::new(graph)) {
             return Err(Mismatch::Graph);
         }
-        if header.model.fingerprint != model.fingerprint() {
+        if header.model != ModelHeader::new(model) {
             return Err(Mismatch::Model);
         }
         let checker = Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?;
@@ -163,6 +163,12 @@ impl<'a> Checker<'a> {
         if class != expected {
             return Err(Rejection::Class(class));
         }
+        // Bounds that prove nothing are not proven, but none is above the margin without flips.
+        let clean = |k: ClassId| base.margin((class, k)).hi;
+        let is_above = |&k: &ClassId| certificate.margins.get(k.index()).is_some_and(|said| exceeds(*said, clean(k)));
+        if let Some(k) = others().find(is_above) {
+            return Err(Rejection::Margin(k));
+        }
         match &certificate.evidence {
             Evidence::Robust => {
                 let proofs = certificate.proofs.as_ref().unwrap_or(&NONE);
@@ -180,7 +186,13 @@ impl<'a> Checker<'a> {
                     if is_robust { Ok(()) } else { Err(Rejection::Margin(k)) }
                 })
             }
-            Evidence::Witness(witness) => self.witness(&region, class, witness),
+            Evidence::Witness(witness) => {
+                let said = certificate.margins.get(witness.class.index()).copied().flatten();
+                if exceeds(said, witness.margin) {
+                    return Err(Rejection::Margin(witness.class));
+                }
+                self.witness(&region, class, witness)
+            }
             _ => Ok(()),
         }
     }
@@ -198,6 +210,11 @@ impl<'a> Checker<'a> {
             *margin <= self.margin && compare(&self.network, region, flips, (class, *other), *margin).is_le();
         if is_small { Ok(()) } else { Err(Rejection::Witness(*other)) }
     }
+}
+
+/// Whether a lower bound is above a number that the margin is not above.
+fn exceeds(said: Option<Bound>, margin: f64) -> bool {
+    said.is_some_and(|said| said.value() > margin)
 }
 
 static EMPTY: Proof = Proof { branches: Vec::new() };

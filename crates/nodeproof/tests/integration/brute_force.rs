@@ -124,7 +124,7 @@ fn check_with(problem: &Problem, sets: &[Vec<Flip>], engine: Engine, slopes: Slo
 }
 
 /// Holds the verdicts of several engines against the truth, which is found out once.
-fn check_engines<const N: usize>(
+pub(crate) fn check_engines<const N: usize>(
     problem: &Problem,
     sets: &[Vec<Flip>],
     engines: [Engine; N],

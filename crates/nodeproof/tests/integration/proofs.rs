@@ -24,8 +24,11 @@ fn any_proof(flips: &[Flip], choices: &mut Choices, depth: usize) -> Proof {
     let count = if depth == 0 || flips.is_empty() { 0 } else { choices.below(4) };
     let branches = (0..count).map(|_| {
         let mut flip = flips[choices.below(flips.len())];
-        if choices.below(40) == 0 {
-            flip.to = 1.0 - flip.to;
+        match choices.below(120) {
+            0 => flip.to = 1.0 - flip.to,
+            1 => flip.attribute.0 += 1_000_000,
+            2 => flip.node.0 += 1_000_000,
+            _ => {}
         }
         Branch { flip, proof: any_proof(flips, choices, depth - 1) }
     });
@@ -33,7 +36,7 @@ fn any_proof(flips: &[Flip], choices: &mut Choices, depth: usize) -> Proof {
 }
 
 /// Forges certificates that call every node robust, and checks those that are accepted; how many are.
-fn check_forged(problem: &Problem, sets: &[Vec<Flip>], choices: &[u16]) -> usize {
+pub(crate) fn check_forged(problem: &Problem, sets: &[Vec<Flip>], choices: &[u16]) -> usize {
     let (graph, model) = (problem.graph(), problem.model());
     let limits = problem.budget().limits(&graph).unwrap();
     let checker = Checker::new(&graph, &model, limits, problem.target_class()).unwrap();
@@ -74,7 +77,7 @@ fn check_forged(problem: &Problem, sets: &[Vec<Flip>], choices: &[u16]) -> usize
 }
 
 /// That the checker accepts what the complete engine says of all nodes.
-fn check_accepted(problem: &Problem) -> Result<(), TestCaseError> {
+pub(crate) fn check_accepted(problem: &Problem) -> Result<(), TestCaseError> {
     let (graph, model) = (problem.graph(), problem.model());
     let limits = problem.budget().limits(&graph).unwrap();
     let checker = Checker::new(&graph, &model, limits, problem.target_class()).unwrap();
