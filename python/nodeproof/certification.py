@@ -154,6 +154,7 @@ def radius(
     memory_limit: int | str = "1G",
     scan: bool = False,
     threads: int = 0,
+    proofs: bool = False,
     timings: bool = False,
     progress: Progress = None,
 ) -> Radii:
@@ -161,7 +162,7 @@ def radius(
 
     Small global budgets are tried first, then bisection up to `max_budget` finds the rest. With `scan`, which needs the
     `fast` engine, all budgets are tried upwards from 1: the paper's measure. All else as in `certify`; `time_limit` is for
-    one node under one budget.
+    one node under one budget, and `Radii.check` uses the proofs.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -173,7 +174,9 @@ def radius(
     budget = Budget(
         max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
     )
-    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads)
+    settings = Settings(
+        budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads, proofs=proofs
+    )
     scan, timings = flag("scan", scan), flag("timings", timings)
     with observer(progress, "radius") as tell:
         made = _core.radius(graph._core, model._core, settings.on(graph, most=True), targets, scan, timings, tell)

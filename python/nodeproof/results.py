@@ -149,6 +149,24 @@ class _Results(ABC):
         """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`)."""
         replace(path, self._core.lines())
 
+    def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
+        """Checks everything with a program that shares no code with the engines, as `nodeproof check` does.
+
+        What needs a proof is accepted only if there is one: give `certify` or `radius` `proofs=True`. Nodes of which
+        something is rejected come back with the reason; if there are none, all is right.
+
+        >>> import nodeproof
+        >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
+        >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
+        >>> nodeproof.certify(graph, model, global_budget=1, local_budget=1, proofs=True).check(model)
+        {}
+        """
+        instance("model", model, Model, "Model.read('model.safetensors')")
+        threads = whole("threads", threads)
+        with observer(progress, "check") as tell:
+            rejected: dict[int, str] = self._core.check(self.graph._core, model._core, threads, tell)
+        return rejected
+
     @classmethod
     def _read(cls, path: str, graph: Graph) -> Any:
         made = cls._kind.read(path)
@@ -249,24 +267,6 @@ class Certificates(_Results):
         """Reads certificates of `graph`, of this package or of the command line."""
         read: Certificates = cls._read(existing(path), graph)
         return read
-
-    def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
-        """Checks all certificates with a program that shares no code with the engines, as `nodeproof check` does.
-
-        Robust nodes that need a proof are accepted only if there is one: give `certify` `proofs=True`. Nodes whose
-        certificates are rejected come back with the reason; if there are none, all certificates are right.
-
-        >>> import nodeproof
-        >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
-        >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
-        >>> nodeproof.certify(graph, model, global_budget=1, local_budget=1, proofs=True).check(model)
-        {}
-        """
-        instance("model", model, Model, "Model.read('model.safetensors')")
-        threads = whole("threads", threads)
-        with observer(progress, "check") as tell:
-            rejected: dict[int, str] = self._core.check(self.graph._core, model._core, threads, tell)
-        return rejected
 
     @property
     def predicted(self) -> Integers:

@@ -321,3 +321,8 @@ class TestChecked:
         assert counts == sorted(counts, reverse=True)
         with pytest.raises(nodeproof.InputError, match="bf16"):
             nodeproof.certify(bundled, standard, global_budget=5, arithmetic="f16")
+
+    def test_radii_are_checked(self, papers):
+        graph, model = papers
+        radii = nodeproof.radius(graph, model, local_budget=2, proofs=True)
+        assert radii.check(model) == {}

@@ -39,7 +39,7 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
     let network = clean.network;
     let target = clean.region.nodes[network.layers().len() - 1][0];
     let region = Region::new(network, &network.magnitudes, target);
-    let base = Base::clean(network, &region);
+    let base = Base::clean(network, &region, network.limits.global());
     let sums: Vec<Vec<Size>> = region
         .rows
         .iter()

@@ -35,10 +35,9 @@ pub(crate) struct Unit {
 }
 
 impl<'n> Base<'n> {
-    /// All admissible sets.
-    pub(crate) fn clean(network: &'n Network<'n>, region: &'n Region) -> Self {
+    /// All sets of at most `left` flips that are admissible but for their number.
+    pub(crate) fn clean(network: &'n Network<'n>, region: &'n Region, left: usize) -> Self {
         let capacities: Vec<usize> = region.rows.iter().map(|&node| network.limits.local(node)).collect();
-        let left = network.limits.global();
         let (flips, without, sums, z) = Default::default();
         Self { network, region, flips, without, left, capacities, sums, z }.evaluated()
     }
@@ -75,6 +74,13 @@ impl<'n> Base<'n> {
     pub(crate) fn margin(&self, (y, k): (ClassId, ClassId)) -> Interval {
         let logits = &self.z[self.z.len() - 1][0];
         logits[y.index()] + -logits[k.index()]
+    }
+
+    /// A class that no other one is ahead of for sure.
+    pub(crate) fn predicted(&self) -> ClassId {
+        let logits = self.z[self.z.len() - 1][0].iter().enumerate();
+        let largest = logits.max_by(|a, b| a.1.lo.total_cmp(&b.1.lo)).map_or(0, |(class, _)| class);
+        ClassId(largest as u32)
     }
 
     /// Real values that were changed may be changed to others without counting again: those entries.

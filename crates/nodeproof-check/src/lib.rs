@@ -26,12 +26,11 @@ mod rows;
 mod selection;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use nodeproof_problem::results::{GraphHeader, Header, ModelHeader};
 use nodeproof_problem::{
-    Arithmetic, Bound, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, Proof,
-    TargetClass, Witness,
+    Arithmetic, Bound, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, NodeId,
+    Proof, Proofs, Radius, TargetClass, Witness,
 };
 
 use crate::base::Base;
@@ -76,6 +75,9 @@ pub enum Rejection {
     /// Flips that do not change the class.
     #[error("class {0} does not overtake under its witness, or not by as much as it says")]
     Witness(ClassId),
+    /// Budgets that contradict each other, or the witness.
+    #[error("its budgets contradict each other, or are not those of its witness")]
+    Radius,
 }
 
 /// What a file of certificates is not about.
@@ -141,60 +143,108 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// Says what is wrong.
     pub fn certificate(&self, certificate: &Certificate) -> Result<(), Rejection> {
-        let Certificate { node, class, predicted, .. } = *certificate;
-        let (graph, classes) = (self.network.graph, self.network.model.classes());
-        if node.index() >= graph.nodes() || [class, predicted].iter().any(|class| class.index() >= classes) {
-            return Err(Rejection::Unknown);
-        }
-        if certificate.label != graph.label(node) {
-            return Err(Rejection::Label);
-        }
-        let region = Region::new(&self.network, &self.network.matrices, node);
-        let base = Base::clean(&self.network, &region);
-        let others = || (0..classes as u32).map(ClassId).filter(|&k| k != class);
-        let is_behind = |class: ClassId, k: ClassId| base.margin((class, k)).hi < 0.0;
-        if (0..classes as u32).map(ClassId).any(|k| k != predicted && is_behind(predicted, k)) {
-            return Err(Rejection::Class(predicted));
-        }
-        let expected = match self.target_class {
-            TargetClass::Label => certificate.label.unwrap_or(predicted),
-            _ => predicted,
-        };
-        if class != expected {
-            return Err(Rejection::Class(class));
-        }
+        let Certificate { node, label, class, predicted, ref margins, .. } = *certificate;
+        let region = self.region(node, label, &[class, predicted])?;
+        let base = Base::clean(&self.network, &region, self.network.limits.global());
+        self.check_class(&base, label, class, predicted)?;
+        let said = |k: ClassId| margins.get(k.index()).copied().flatten();
         // Bounds that prove nothing are not proven, but none is above the margin without flips.
-        let clean = |k: ClassId| base.margin((class, k)).hi;
-        let is_above = |&k: &ClassId| certificate.margins.get(k.index()).is_some_and(|said| exceeds(*said, clean(k)));
-        if let Some(k) = others().find(is_above) {
+        let is_above = |&k: &ClassId| exceeds(said(k), base.margin((class, k)).hi);
+        if let Some(k) = self.others(class).find(is_above) {
             return Err(Rejection::Margin(k));
         }
         match &certificate.evidence {
-            Evidence::Robust => {
-                let proofs = certificate.proofs.as_ref().unwrap_or(&NONE);
-                if proofs.keys().any(|&k| k == class || k.index() >= classes) {
-                    return Err(Rejection::Proof);
-                }
-                let errors = self.arithmetic.roundoff().map(|roundoff| arithmetic::logit_errors(&base, roundoff));
-                let error = |k: ClassId| errors.as_ref().map_or(0.0, |of| up(of[class.index()] + of[k.index()]));
-                others().try_for_each(|k| {
-                    let said = certificate.margins.get(k.index()).copied().flatten().ok_or(Rejection::Missing(k))?;
-                    let asked = if errors.is_some() { up(self.margin + error(k)) } else { self.margin };
-                    let claim = Claim { pair: (class, k), above: asked, at_least: said.value() };
-                    let proof = proofs.get(&k).unwrap_or(&EMPTY);
-                    let is_robust = asked < f64::INFINITY && said.exceeds(self.margin) && is_shown(&base, claim, proof);
-                    if is_robust { Ok(()) } else { Err(Rejection::Margin(k)) }
-                })
+            Evidence::Robust => self.robust(&base, class, certificate.proofs.as_ref(), said),
+            Evidence::Witness(witness) if exceeds(said(witness.class), witness.margin) => {
+                Err(Rejection::Margin(witness.class))
             }
-            Evidence::Witness(witness) => {
-                let said = certificate.margins.get(witness.class.index()).copied().flatten();
-                if exceeds(said, witness.margin) {
-                    return Err(Rejection::Margin(witness.class));
-                }
-                self.witness(&region, class, witness)
-            }
+            Evidence::Witness(witness) => self.witness(&region, class, witness),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a radius is right: the node is robust up to where it says, and a witness has as many flips as it says that it takes.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn radius(&self, radius: &Radius) -> Result<(), Rejection> {
+        let Radius { node, label, robust_up_to, ref found, .. } = *radius;
+        let region = self.region(node, label, radius.class().as_slice())?;
+        let base = Base::clean(&self.network, &region, robust_up_to.unwrap_or(0) as usize);
+        // A scan does not say which class is predicted, and nothing of the case without flips.
+        let predicted = radius.class().unwrap_or_else(|| base.predicted());
+        let class = if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted };
+        let is_known = radius.class().is_none() || self.target_class == TargetClass::Label;
+        self.check_class(&base, label, class, if is_known { base.predicted() } else { predicted })?;
+        if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
+            let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
+            self.robust(&base, class, proofs, |_| Some(Bound::Positive))?;
+        }
+        let Some(found) = found else { return Ok(()) };
+        let most = self.network.limits.global();
+        let size = found.witness.as_ref().map(|witness| witness.flips.len());
+        let fits = size == found.nonrobust_from.map(|from| from as usize)
+            && robust_up_to.is_none_or(|robust| robust as usize <= most)
+            && found.exact == Radius::all_decided(robust_up_to, found.nonrobust_from, most as u32);
+        if !fits {
+            return Err(Rejection::Radius);
+        }
+        found.witness.as_ref().map_or(Ok(()), |witness| self.witness(&region, class, witness))
+    }
+
+    /// The region of a node, if there is that node with this label, and if there are these classes.
+    fn region(&self, node: NodeId, label: Option<ClassId>, classes: &[ClassId]) -> Result<Region, Rejection> {
+        let (graph, count) = (self.network.graph, self.network.model.classes());
+        if node.index() >= graph.nodes() || classes.iter().any(|class| class.index() >= count) {
+            return Err(Rejection::Unknown);
+        }
+        if label != graph.label(node) {
+            return Err(Rejection::Label);
+        }
+        Ok(Region::new(&self.network, &self.network.matrices, node))
+    }
+
+    /// Checks which class is predicted, and which one is to be certified.
+    fn check_class(
+        &self,
+        base: &Base,
+        label: Option<ClassId>,
+        class: ClassId,
+        predicted: ClassId,
+    ) -> Result<(), Rejection> {
+        if self.others(predicted).any(|k| base.margin((predicted, k)).hi < 0.0) {
+            return Err(Rejection::Class(predicted));
+        }
+        let expected = if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted };
+        if class == expected { Ok(()) } else { Err(Rejection::Class(class)) }
+    }
+
+    fn others(&self, class: ClassId) -> impl Iterator<Item = ClassId> {
+        (0..self.network.model.classes() as u32).map(ClassId).filter(move |&k| k != class)
+    }
+
+    /// Whether all margins of the sets of a base point without flips are as large as is said, and as is asked for.
+    fn robust(
+        &self,
+        base: &Base,
+        class: ClassId,
+        proofs: Option<&Proofs>,
+        said: impl Fn(ClassId) -> Option<Bound>,
+    ) -> Result<(), Rejection> {
+        let of = |k: ClassId| proofs.and_then(|proofs| proofs.get(&k)).unwrap_or(&EMPTY);
+        if proofs.is_some_and(|proofs| proofs.keys().any(|&k| k == class || k.index() >= self.network.model.classes()))
+        {
+            return Err(Rejection::Proof);
+        }
+        let errors = self.arithmetic.roundoff().map(|roundoff| arithmetic::logit_errors(base, roundoff));
+        self.others(class).try_for_each(|k| {
+            let said = said(k).ok_or(Rejection::Missing(k))?;
+            let error = |of: &Vec<f64>| up(self.margin + up(of[class.index()] + of[k.index()]));
+            let above = errors.as_ref().map_or(self.margin, error);
+            let claim = Claim { pair: (class, k), above, at_least: said.value() };
+            let is_robust = above < f64::INFINITY && said.exceeds(self.margin) && is_shown(base, claim, of(k));
+            if is_robust { Ok(()) } else { Err(Rejection::Margin(k)) }
+        })
     }
 
     /// Flips within the budget bring a class level, or above, by as much as is said (Definition 6).
@@ -218,7 +268,6 @@ fn exceeds(said: Option<Bound>, margin: f64) -> bool {
 }
 
 static EMPTY: Proof = Proof { branches: Vec::new() };
-static NONE: BTreeMap<ClassId, Proof> = BTreeMap::new();
 
 /// That the margin of a pair of classes exceeds one number, which is not negative, and is at least another.
 #[derive(Clone, Copy)]

@@ -1,13 +1,12 @@
 //! What is found out about a node under a budget: a verdict with its evidence (Definition 6 of `docs/maths.md`).
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
-use crate::proof::Proof;
+use crate::proof::Proofs;
 use crate::settings::Engine;
 
 /// A lower bound on a margin over all admissible sets.
@@ -194,7 +193,7 @@ pub struct Certificate {
     /// The class with the smallest lower bound.
     pub worst_class: ClassId,
     /// Of a robust node, where they were asked for and found: proofs for those classes for which a checker needs one.
-    pub proofs: Option<BTreeMap<ClassId, Proof>>,
+    pub proofs: Option<Proofs>,
     /// The engine that settled the node, or the last one that tried.
     pub engine: Engine,
     /// Subproblems that branch and bound looked at.

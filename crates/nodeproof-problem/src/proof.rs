@@ -1,8 +1,14 @@
 //! What a checker needs to see for itself that a margin is positive.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::flip::Flip;
+use crate::ids::ClassId;
+
+/// Proofs for those classes for which a checker needs one.
+pub type Proofs = BTreeMap<ClassId, Proof>;
 
 /// Why no admissible set of flips makes a margin 0 or less: a tree of flips (Lemma 52 of `docs/maths.md`).
 ///

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::certificate::Witness;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
+use crate::proof::Proofs;
 
 /// What is known of the radius of one node: the largest global budget under which it is robust.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,8 @@ pub struct Found {
     pub exact: bool,
     /// Flips that change the class under `nonrobust_from`. Where the radius is exact there is no smaller set.
     pub witness: Option<Witness>,
+    /// Where they were asked for and found: proofs that the node is robust up to where it is said to be.
+    pub proofs: Option<Proofs>,
     /// Verdicts that were needed.
     pub verdicts: u32,
     /// Subproblems that branch and bound looked at, in total.
@@ -43,7 +46,8 @@ pub struct Found {
 impl Found {
     /// Nothing but the class that is certified.
     pub fn of_class(class: Option<ClassId>) -> Self {
-        Self { class, nonrobust_from: None, exact: false, witness: None, verdicts: 0, branches: 0, time: None }
+        let (nonrobust_from, witness, proofs, time) = (None, None, None, None);
+        Self { class, nonrobust_from, exact: false, witness, proofs, verdicts: 0, branches: 0, time }
     }
 }
 

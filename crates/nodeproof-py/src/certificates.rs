@@ -2,29 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header};
 use nodeproof::{Certificate, ClassId, Evidence, Witness};
-use nodeproof_check::Checker;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use rayon::prelude::*;
 
-use crate::errors::{Failure, Raised};
+use crate::check;
+use crate::errors::Raised;
 use crate::graph::PyGraph;
 use crate::lines;
 use crate::model::PyModel;
 use crate::settings::PySettings;
-use crate::work;
 
 /// Certificates of one model under one budget.
 #[pyclass(name = "Certificates", module = "nodeproof._core", frozen)]
-pub(crate) struct PyCertificates(pub(crate) Arc<Certificates>);
-
-/// Certificates that are checked between two looks at whether to stop.
-const AT_ONCE: usize = 64;
+pub(crate) struct PyCertificates(pub(crate) Certificates);
 
 /// Node, attribute and new value of each flip.
 pub(crate) type Flips = Vec<(u32, u32, f64)>;
@@ -37,12 +31,6 @@ pub(crate) fn flips(witness: &Witness) -> Flips {
 /// A class, or -1.
 pub(crate) fn class(class: Option<ClassId>) -> i64 {
     class.map_or(-1, |class| class.0.into())
-}
-
-impl PyCertificates {
-    pub(crate) fn of(certificates: Certificates) -> Self {
-        Self(certificates.into())
-    }
 }
 
 #[pymethods]
@@ -62,7 +50,7 @@ impl PyCertificates {
         let records = lines::parsed(&header, &chunks).raised(py)?;
         let mut results = Certificates::new(header);
         results.records = records;
-        Ok(Self::of(results))
+        Ok(Self(results))
     }
 
     fn __len__(&self) -> usize {
@@ -112,7 +100,7 @@ impl PyCertificates {
         self.0.records.get(place).and_then(Certificate::witness).map(flips)
     }
 
-    /// The nodes whose certificates the checker rejects, and why.
+    /// The nodes whose records the checker rejects, and why.
     fn check(
         &self,
         py: Python<'_>,
@@ -121,24 +109,15 @@ impl PyCertificates {
         threads: usize,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<BTreeMap<u32, String>> {
-        let (graph, model, certificates) = (Arc::clone(&graph.0), Arc::clone(&model.0), Arc::clone(&self.0));
-        work::run(py, progress.as_ref(), move |watch| {
-            let checker = Checker::of(&certificates.header, &graph, &model).map_err(Failure::input)?;
-            let (pool, mut rejected, mut done) = (work::pool(threads)?, BTreeMap::new(), 0);
-            for records in certificates.records.chunks(AT_ONCE) {
-                let judged: Vec<_> = pool.install(|| {
-                    let judge = |record: &Certificate| (record.node.0, checker.certificate(record));
-                    records.par_iter().map(judge).collect()
-                });
-                let reasons = judged.into_iter().filter_map(|(node, judged)| Some((node, judged.err()?.to_string())));
-                rejected.extend(reasons);
-                done += records.len();
-                if watch.tell(done, certificates.records.len()) {
-                    return Err(Failure::Stopped);
-                }
-            }
-            Ok(rejected)
-        })
+        let results = (self.0.header.clone(), self.0.records.clone());
+        check::rejected(
+            py,
+            (graph, model),
+            results,
+            |checker, record| checker.certificate(record),
+            threads,
+            progress.as_ref(),
+        )
     }
 
     #[getter]
@@ -180,13 +159,13 @@ impl PyCertificates {
     /// The certificates whose file `lines` is.
     #[staticmethod]
     fn of_lines(py: Python<'_>, lines: &[u8]) -> PyResult<Self> {
-        py.detach(|| lines::read(lines, Certificates::of)).map(Self::of).raised(py)
+        py.detach(|| lines::read(lines, Certificates::of)).map(Self).raised(py)
     }
 
     /// Reads a file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Certificates::read(path)).map(Self::of).raised(py)
+        py.detach(|| Certificates::read(path)).map(Self).raised(py)
     }
 
     /// The records alone, a line each.

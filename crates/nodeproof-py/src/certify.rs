@@ -41,7 +41,7 @@ pub(crate) fn certify(
         })?;
         if finish == Finish::Complete { Ok(results) } else { Err(Failure::Stopped) }
     })?;
-    Ok(PyCertificates::of(results))
+    Ok(PyCertificates(results))
 }
 
 /// Finds the radii of nodes up to the budget's global one.

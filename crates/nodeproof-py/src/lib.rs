@@ -5,6 +5,7 @@ mod arrays;
 mod budget;
 mod certificates;
 mod certify;
+mod check;
 mod errors;
 mod files;
 mod graph;

@@ -1,5 +1,6 @@
 //! Radii, as columns and on file.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nodeproof::results::{Header, Radii};
@@ -9,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::certificates::{Flips, class, flips};
+use crate::check;
 use crate::errors::Raised;
 use crate::graph::PyGraph;
 use crate::lines;
@@ -77,6 +79,26 @@ impl PyRadii {
     /// The flips of the witness at `place`, if there is one.
     fn witness(&self, place: usize) -> Option<Flips> {
         self.0.records.get(place).and_then(Radius::witness).map(flips)
+    }
+
+    /// The nodes whose records the checker rejects, and why.
+    fn check(
+        &self,
+        py: Python<'_>,
+        graph: &PyGraph,
+        model: &PyModel,
+        threads: usize,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<BTreeMap<u32, String>> {
+        let results = (self.0.header.clone(), self.0.records.clone());
+        check::rejected(
+            py,
+            (graph, model),
+            results,
+            |checker, radius| checker.radius(radius),
+            threads,
+            progress.as_ref(),
+        )
     }
 
     #[getter]

@@ -27,8 +27,7 @@ pub(crate) fn report(
         page = page.title(title);
     }
     for (name, certificates, radii) in models {
-        page =
-            page.model(&name, certificates.map(|results| (*results.0).clone()), radii.map(|results| results.0.clone()));
+        page = page.model(&name, certificates.map(|results| results.0.clone()), radii.map(|results| results.0.clone()));
     }
     py.detach(|| page.html()).raised(py)
 }

@@ -63,7 +63,7 @@ pub(crate) fn explain<'py>(
         certificates.records.push(certificate);
         Ok((certificates, radii, logits, words))
     })?;
-    Ok((PyCertificates::of(certificates), radii.map(PyRadii), logits.into_pyarray(py), words))
+    Ok((PyCertificates(certificates), radii.map(PyRadii), logits.into_pyarray(py), words))
 }
 
 /// The certificate of a node, with margins that tell how close it is to falling.

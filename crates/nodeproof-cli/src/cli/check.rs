@@ -17,7 +17,7 @@ pub(super) const USAGE: &str = "nodeproof check <CERTIFICATES> --graph <FILE> --
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Certificates (`certify --proof --out`)
+    /// Certificates (`certify --proof --out`) or radii (`radius --proof --out`)
     #[arg(value_name = "CERTIFICATES")]
     pub(crate) file: PathBuf,
     #[command(flatten)]

@@ -24,6 +24,11 @@ Examples:
   nodeproof radius --graph g.npz --model m.safetensors --add-only \\
       --split split.json --nodes test
 
+  # radii that anyone can check, and the check
+  nodeproof radius --graph g.npz --model m.safetensors --proof \\
+      --out radii.jsonl
+  nodeproof check radii.jsonl --graph g.npz --model m.safetensors
+
   # the average largest budget of the paper
   nodeproof radius --graph g.npz --model m.safetensors --engine fast --scan";
 
@@ -50,6 +55,9 @@ pub(crate) struct RadiusArguments {
     pub(crate) nodes: NodeArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
+    /// Write what `nodeproof check` needs to see for itself that nodes withstand so many flips
+    #[arg(long, requires = "out", conflicts_with = "scan", help_heading = "Output")]
+    pub(crate) proof: bool,
     #[command(flatten)]
     pub(crate) threads: ThreadArguments,
 }

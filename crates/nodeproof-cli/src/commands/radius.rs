@@ -56,6 +56,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let budget = budget::read(budget.max_budget, flips, &inputs.graph, split)?.capped(&inputs.graph);
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
+    settings.proofs = arguments.proof;
     Ok((inputs.ask(nodes, settings), files))
 }
 

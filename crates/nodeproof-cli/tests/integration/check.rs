@@ -23,8 +23,33 @@ fn certificates_with_proofs_are_accepted() {
     assert!(run.stdout.contains("accepted") && run.stdout.contains("rejected"), "{}", run.stdout);
     let json = fixture.run(&format!("{CHECK} proven.jsonl --json --quiet"));
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((json["certificates"].as_u64(), json["rejected"].as_array().unwrap().len()), (Some(60), 0));
+    assert_eq!((json["checked"].as_u64(), json["rejected"].as_array().unwrap().len()), (Some(60), 0));
     assert!(json["robust"].as_u64() > Some(0) && json["nonrobust"].as_u64() > Some(0), "{json}");
+}
+
+#[test]
+fn radii_with_proofs_are_accepted_and_larger_ones_are_not() {
+    let fixture = fixture();
+    let radius = "radius --graph graph.npz --model model.safetensors --max-budget 6 --local-budget 2 --threads 1";
+    fixture.run(&format!("{radius} --proof --out radii.jsonl --quiet")).succeeded();
+    let run = fixture.run(&format!("{CHECK} radii.jsonl"));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("accepted") && run.stdout.contains("60 exact"), "{}", run.stdout);
+    let mut radii = nodeproof::results::Radii::read(fixture.path("radii.jsonl")).unwrap();
+    let most = radii.max_budget();
+    for radius in radii.records.iter_mut().filter(|radius| radius.nonrobust_from().is_some()) {
+        radius.robust_up_to = Some(most);
+        let found = radius.found.as_mut().unwrap();
+        (found.nonrobust_from, found.witness, found.proofs) = (None, None, Some(Default::default()));
+        found.exact = true;
+    }
+    radii.write(std::fs::File::create(fixture.path("forged.jsonl")).unwrap()).unwrap();
+    let run = fixture.run(&format!("{CHECK} forged.jsonl"));
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("called exact: the margin over class"), "{}", run.stdout);
+    assert_eq!(fixture.run(&format!("{radius} --proof --scan --engine fast --out scan.jsonl")).code, 2);
+    fixture.run(&format!("{radius} --scan --engine fast --out scan.jsonl --quiet")).succeeded();
+    assert_eq!(fixture.run(&format!("{CHECK} scan.jsonl")).code, 0, "the bound alone shows what `fast` does");
 }
 
 /// Writes certificates again after `change`, with hashes that fit.

@@ -1,6 +1,5 @@
 //! Certificates on file.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +8,11 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::lines::LineWriter;
+use super::proofs::ProofFields;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness, smallest};
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
-use crate::proof::{Branch, Proof};
 use crate::settings::Engine;
 
 /// Certificates of one model under one budget.
@@ -73,8 +72,8 @@ pub struct CertificateLine {
     verdict: Verdict,
     margins: Vec<Bound>,
     worst_class: ClassId,
-    #[serde(default = "no_proofs", skip_serializing_if = "are_no_proofs")]
-    proofs: Option<Vec<ProofLine>>,
+    #[serde(flatten)]
+    proofs: ProofFields,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lower: Option<Bound>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,23 +87,6 @@ pub struct CertificateLine {
     branches: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
-}
-
-/// The proof of one class.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProofLine {
-    class: ClassId,
-    branches: Vec<Branch>,
-}
-
-/// What is left out: that no class needs a proof.
-fn no_proofs() -> Option<Vec<ProofLine>> {
-    Some(Vec::new())
-}
-
-fn are_no_proofs(proofs: &Option<Vec<ProofLine>>) -> bool {
-    proofs.as_ref().is_some_and(Vec::is_empty)
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -144,7 +126,7 @@ impl Record for Certificate {
             verdict: self.verdict(),
             margins: self.margins.iter().map(|margin| margin.unwrap_or(Bound::Unknown)).collect(),
             worst_class: self.worst_class,
-            proofs: self.proofs_on_file(header),
+            proofs: ProofFields::new(self.proofs.as_ref(), self.is_robust(), header),
             lower,
             upper,
             because: self.undecided_because(),
@@ -197,14 +179,7 @@ impl Record for Certificate {
         if worst != worst_class {
             return Err(format!("its worst class is {worst}, not {worst_class}"));
         }
-        let proofs = match line.proofs {
-            Some(proofs) if verdict == Verdict::Robust && header.proofs => {
-                Some(proofs_of_lines(proofs, class, header)?)
-            }
-            Some(proofs) if proofs.is_empty() => None,
-            None if verdict == Verdict::Robust && header.proofs => None,
-            _ => return Err("proofs belong to the verdict robust, in a file with proofs".to_owned()),
-        };
+        let proofs = line.proofs.proofs(verdict == Verdict::Robust, Some(class), header)?;
         let time = seconds.map(duration).transpose()?;
         Ok(Self { node, label, predicted, class, evidence, margins, worst_class, proofs, engine, branches, time })
     }
@@ -229,35 +204,6 @@ impl Record for Certificate {
             self.branches.to_string(),
         ]
     }
-}
-
-impl Certificate {
-    /// Its proofs as they are on file, where the file has any.
-    fn proofs_on_file(&self, header: &Header) -> Option<Vec<ProofLine>> {
-        if !(header.proofs && self.is_robust()) {
-            return no_proofs();
-        }
-        let line = |(&class, proof): (&ClassId, &Proof)| ProofLine { class, branches: proof.branches.clone() };
-        self.proofs.as_ref().map(|proofs| proofs.iter().map(line).collect())
-    }
-}
-
-/// Proofs as they are on file, one a class at most, and none of the class that is certified.
-fn proofs_of_lines(
-    lines: Vec<ProofLine>,
-    certified: ClassId,
-    header: &Header,
-) -> Result<BTreeMap<ClassId, Proof>, String> {
-    let mut proofs = BTreeMap::new();
-    for ProofLine { class, branches } in lines {
-        header.check_class(class)?;
-        let proof = Proof { branches };
-        header.check_proof(&proof)?;
-        if class == certified || proofs.insert(class, proof).is_some() {
-            return Err("each class but the one that is certified has one proof at most".to_owned());
-        }
-    }
-    Ok(proofs)
 }
 
 /// A value in a table, empty if there is none.

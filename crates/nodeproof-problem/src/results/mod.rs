@@ -6,6 +6,7 @@ mod certificates;
 mod error;
 mod header;
 mod lines;
+mod proofs;
 mod radii;
 mod table;
 mod training_log;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::certificates::{WitnessFields, cell, duration};
 use super::lines::LineWriter;
+use super::proofs::ProofFields;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
 use crate::ids::{ClassId, NodeId};
 use crate::radius::{Found, Radius};
@@ -37,8 +38,11 @@ impl Radii {
         let most = most.min(self.max_budget());
         self.header.budget = self.header.budget.with_global(most);
         for record in &mut self.records {
+            let is_cut = record.robust_up_to > Some(most);
             record.robust_up_to = record.robust_up_to.map(|robust| robust.min(most));
             if let Some(found) = &mut record.found {
+                // A tree of flips is one for the budget that it was made for.
+                found.proofs.take_if(|_| is_cut);
                 found.exact |= record.robust_up_to == Some(most);
                 if found.nonrobust_from.is_some_and(|from| from > most) {
                     (found.nonrobust_from, found.witness) = (None, None);
@@ -101,6 +105,8 @@ struct FoundLine {
     exact: bool,
     class: Option<ClassId>,
     #[serde(flatten)]
+    proofs: ProofFields,
+    #[serde(flatten)]
     witness: WitnessFields,
     verdicts: u32,
     branches: u64,
@@ -109,10 +115,11 @@ struct FoundLine {
 }
 
 impl FoundLine {
-    fn of(self) -> Result<Found, String> {
-        let Self { nonrobust_from, exact, class, witness, verdicts, branches, seconds } = self;
+    fn of(self, is_robust: bool, header: &Header) -> Result<Found, String> {
+        let Self { nonrobust_from, exact, class, proofs, witness, verdicts, branches, seconds } = self;
+        let proofs = proofs.proofs(is_robust, class, header)?;
         let (witness, time) = (witness.witness()?, seconds.map(duration).transpose()?);
-        Ok(Found { class, nonrobust_from, exact, witness, verdicts, branches, time })
+        Ok(Found { class, nonrobust_from, exact, witness, proofs, verdicts, branches, time })
     }
 }
 
@@ -131,6 +138,7 @@ impl Record for Radius {
             nonrobust_from: found.nonrobust_from,
             exact: found.exact,
             class: found.class,
+            proofs: ProofFields::new(found.proofs.as_ref(), self.robust_up_to.is_some(), header),
             witness: WitnessFields::new(found.witness.as_ref()),
             verdicts: found.verdicts,
             branches: found.branches,
@@ -148,7 +156,7 @@ impl Record for Radius {
         if robust_up_to > Some(most) {
             return Err(format!("it is robust under a larger budget than the largest that was tried, {most}"));
         }
-        let found = found.map(FoundLine::of).transpose()?;
+        let found = found.map(|found| found.of(robust_up_to.is_some(), header)).transpose()?;
         match &found {
             None if !header.scan => return Err("it does not say what is known from above".to_owned()),
             None if robust_up_to.is_none() => return Err("a scan says nothing of the case without flips".to_owned()),

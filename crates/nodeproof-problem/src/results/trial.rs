@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::certificates::{WitnessFields, duration};
+use super::proofs::ProofFields;
 use super::{Header, Record};
 use crate::certificate::{Verdict, Witness};
 use crate::ids::{ClassId, NodeId};
+use crate::proof::Proofs;
 
 /// What was found out about one node under one global budget on the way to its radius.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,8 @@ pub struct Trial {
     pub verdict: Verdict,
     /// Nonrobust only: the flips that change the class.
     pub witness: Option<Witness>,
+    /// Robust only, where they were asked for and found: what a checker needs.
+    pub proofs: Option<Proofs>,
     /// Subproblems that branch and bound looked at.
     pub branches: u64,
     /// Time spent, where it was asked for.
@@ -36,6 +40,7 @@ impl Trial {
             class: certificate.class,
             verdict: certificate.verdict(),
             witness: certificate.witness().cloned(),
+            proofs: certificate.proofs.clone(),
             branches: certificate.branches,
             time: certificate.time,
         }
@@ -49,6 +54,8 @@ pub struct TrialLine {
     budget: u32,
     class: ClassId,
     verdict: Verdict,
+    #[serde(flatten)]
+    proofs: ProofFields,
     #[serde(flatten)]
     witness: WitnessFields,
     branches: u64,
@@ -71,6 +78,7 @@ impl Record for Trial {
             budget: self.budget,
             class: self.class,
             verdict: self.verdict,
+            proofs: ProofFields::new(self.proofs.as_ref(), self.verdict == Verdict::Robust, header),
             witness: WitnessFields::new(self.witness.as_ref()),
             branches: self.branches,
             seconds: self.time.filter(|_| header.timings).map(|time| time.as_secs_f64()),
@@ -78,7 +86,7 @@ impl Record for Trial {
     }
 
     fn of_line(line: TrialLine, header: &Header) -> Result<Self, String> {
-        let TrialLine { node, budget, class, verdict, witness, branches, seconds } = line;
+        let TrialLine { node, budget, class, verdict, proofs, witness, branches, seconds } = line;
         header.check_node(node)?;
         header.check_class(class)?;
         let witness = witness.witness()?;
@@ -86,8 +94,9 @@ impl Record for Trial {
         if (verdict == Verdict::Nonrobust) != witness.is_some() {
             return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned());
         }
+        let proofs = proofs.proofs(verdict == Verdict::Robust, Some(class), header)?;
         let time = seconds.map(duration).transpose()?;
-        Ok(Self { node, budget, class, verdict, witness, branches, time })
+        Ok(Self { node, budget, class, verdict, witness, proofs, branches, time })
     }
 
     fn cells(&self) -> Vec<String> {

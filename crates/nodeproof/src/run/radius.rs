@@ -13,6 +13,7 @@ use super::worker::Worker;
 use super::{CertifyError, Finish};
 use crate::certificate::{Verdict, Witness};
 use crate::ids::{ClassId, NodeId};
+use crate::proof::Proofs;
 use crate::radius::{Found, Radius};
 use crate::results::Trial;
 use crate::settings::SettingsError;
@@ -29,6 +30,8 @@ struct Known {
     undecided: BTreeSet<u32>,
     class: Option<ClassId>,
     witness: Option<Witness>,
+    /// Proofs for the largest budget that is known to be robust.
+    proofs: Option<Proofs>,
     verdicts: u32,
     branches: u64,
     time: Duration,
@@ -62,13 +65,14 @@ impl Known {
         (going && next <= most).then_some(next)
     }
 
-    fn learn(&mut self, Trial { budget, class, verdict, witness, branches, time, .. }: &Trial) {
+    fn learn(&mut self, Trial { budget, class, verdict, witness, proofs, branches, time, .. }: &Trial) {
         self.class = Some(*class);
         self.verdicts += 1;
         self.branches += branches;
         self.time += time.unwrap_or_default();
         match verdict {
-            Verdict::Robust => self.not_robust = self.not_robust.max(budget.saturating_add(1)),
+            Verdict::Robust if self.not_robust > *budget => {}
+            Verdict::Robust => (self.not_robust, self.proofs) = (budget.saturating_add(1), proofs.clone()),
             Verdict::Nonrobust => {
                 // The witness needs no larger budget than its own size.
                 let needed = witness.as_ref().map_or(*budget, |witness| (*budget).min(witness.flips.len() as u32));
@@ -93,6 +97,7 @@ impl Known {
         found.nonrobust_from = self.nonrobust;
         found.exact = self.is_exact(most);
         found.witness.clone_from(&self.witness);
+        found.proofs.clone_from(&self.proofs);
         (found.verdicts, found.branches, found.time) = (self.verdicts, self.branches, Some(self.time));
         found
     }

@@ -1,9 +1,9 @@
 //! The checker, which shares no code with the engines, held against every admissible set of tiny problems: whatever certificates are
 //! forged, none that it accepts is wrong.
 
-use nodeproof::{Bound, Certificate, ClassId, Engine, Evidence, Flip, NodeId, Slopes};
+use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Slopes};
 use nodeproof_check::Checker;
-use nodeproof_problem::{Branch, Proof};
+use nodeproof_problem::{Branch, Proof, Proofs};
 use proptest::prelude::*;
 
 use crate::brute_force::{CLOSE, FEW, LONG, SETS, Truth, dense_rows, sharpened, thorough};
@@ -89,6 +89,47 @@ pub(crate) fn check_accepted(problem: &Problem) -> Result<(), TestCaseError> {
         prop_assert_eq!(checker.certificate(&certificate), Ok(()), "{:?}", certificate);
     }
     Ok(())
+}
+
+/// That the checker accepts radii, none that is larger, and no witness with a flip less.
+fn check_radii(problem: &Problem) -> Result<(), TestCaseError> {
+    let (graph, model) = (problem.graph(), problem.model());
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    let budget = problem.budget().capped(&graph);
+    let checker = Checker::new(&graph, &model, budget.limits(&graph).unwrap(), problem.target_class()).unwrap();
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone()).target_class(problem.target_class());
+    let radii = certifier.engine(Engine::Complete).proofs(true).threads(1).radii(&nodes, budget.global()).unwrap();
+    for radius in radii {
+        prop_assert_eq!(checker.radius(&radius), Ok(()), "{:?}", radius);
+        let Some(from) = radius.nonrobust_from() else { continue };
+        let mut larger = radius.clone();
+        larger.robust_up_to = Some(from);
+        let found = larger.found.as_mut().unwrap();
+        (found.nonrobust_from, found.witness, found.proofs) = (None, None, Some(Proofs::new()));
+        found.exact = from == budget.global();
+        prop_assert!(checker.radius(&larger).is_err(), "{larger:?} is accepted, but the radius is {radius:?}");
+        let mut smaller = radius.clone();
+        let found = smaller.found.as_mut().unwrap();
+        let witness = found.witness.as_mut().unwrap();
+        if witness.flips.pop().is_some() {
+            found.nonrobust_from = Some(from - 1);
+            prop_assert!(checker.radius(&smaller).is_err(), "{smaller:?} is accepted, but the radius is {radius:?}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(thorough(400)))]
+
+    #[test]
+    fn radii_are_accepted_and_no_others(
+        problem in prop_oneof![
+            problems(TINY), problems_of_terms(TINY, 4), with_normalised_rows(problems(TINY)),
+        ],
+    ) {
+        check_radii(&problem)?;
+    }
 }
 
 proptest! {

@@ -1,0 +1,42 @@
+//! Checking certificates and radii.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nodeproof::results::{Header, Record};
+use nodeproof_check::{Checker, Rejection};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+
+use crate::errors::Failure;
+use crate::graph::PyGraph;
+use crate::model::PyModel;
+use crate::work;
+
+/// Records that are checked between two looks at whether to stop.
+const AT_ONCE: usize = 64;
+
+/// The nodes whose records the checker rejects, and why.
+pub(crate) fn rejected<R: Record + Send + Sync + 'static>(
+    py: Python<'_>,
+    (graph, model): (&PyGraph, &PyModel),
+    (header, records): (Header, Vec<R>),
+    judge: fn(&Checker<'_>, &R) -> Result<(), Rejection>,
+    threads: usize,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<BTreeMap<u32, String>> {
+    let (graph, model) = (Arc::clone(&graph.0), Arc::clone(&model.0));
+    work::run(py, progress, move |watch| {
+        let checker = Checker::of(&header, &graph, &model).map_err(Failure::input)?;
+        let (pool, mut rejected, mut done) = (work::pool(threads)?, BTreeMap::new(), 0);
+        for some in records.chunks(AT_ONCE) {
+            let reason = |record: &R| Some((record.node().0, judge(&checker, record).err()?.to_string()));
+            rejected.extend(pool.install(|| some.par_iter().filter_map(reason).collect::<Vec<_>>()));
+            done += some.len();
+            if watch.tell(done, records.len()) {
+                return Err(Failure::Stopped);
+            }
+        }
+        Ok(rejected)
+    })
+}
