@@ -6,6 +6,7 @@ export interface Report {
   nodeproof: string;
   /** What the page is called; hostile text is possible here as in every other string. */
   title: string;
+  checked: boolean; // a checker has accepted everything
   graph: {
     name: string;
     fingerprint: string; // 64 hex digits
@@ -60,6 +61,7 @@ export type Flip = [position: number, attribute: number, to: number, from?: numb
 export interface Certificates {
   budget: Budget;
   engine: "fast" | "tight" | "complete"; // strongest that was asked for
+  arithmetic: "exact" | "f64" | "f32" | "tf32" | "bf16"; // in which predictions hold
   target: "predicted" | "label"; // whose margins are certified
   /** Columns, one entry per certified node; `position` says which node. */
   position: number[];

@@ -14,6 +14,13 @@ export function guarantee(findings: Findings): HTMLElement {
     verdictMeanings(findings),
     h("h3", {}, "For which attacks, and by what"),
     findings.models.map((model) => terms(model, findings.models.length > 1)),
+    h(
+      "p",
+      { class: "checked" },
+      findings.report.checked
+        ? "Checked: a program that shares no code with the engines has accepted all of it."
+        : "Not checked again. nodeproof check does that, with a program that shares no code with the engines.",
+    ),
     h("h3", {}, "What it does not mean"),
     limits(findings),
     provenance(findings),
@@ -150,12 +157,26 @@ function limits(findings: Findings): HTMLElement {
       h("strong", {}, "Only this graph, this model, this budget. "),
       "Robust carries over to smaller budgets, nonrobust to larger ones, and nothing else does.",
     ),
-    h(
+    arithmetic(findings),
+  );
+}
+
+/** Which rounding is covered. */
+function arithmetic({ models }: Findings): HTMLElement {
+  const names = [...new Set(models.flatMap(({ certificates }) => certificates?.arithmetic ?? []))];
+  const rounded = names.filter((name) => name !== "exact");
+  if (rounded.length > 0 && rounded.length === names.length)
+    return h(
       "li",
       {},
-      h("strong", {}, "Exact arithmetic. "),
-      "The rounding of the proof is accounted for. A framework that computes in 32 bits rounds on its own, and may decide margins below about 0.0001 differently.",
-    ),
+      h("strong", {}, "Only this arithmetic. "),
+      `Robust holds however the model is evaluated in ${rounded.join(" and ")}, in whatever order it adds up. In a coarser one it may not.`,
+    );
+  return h(
+    "li",
+    {},
+    h("strong", {}, "Exact arithmetic. "),
+    "The rounding of the proof is accounted for. A framework that computes in 32 bits rounds on its own, and may decide margins below about 0.0001 differently.",
   );
 }
 

@@ -190,14 +190,20 @@ function withoutFlips(
   const certified = model.certified(position);
   const name = certified === null ? "the class" : named(findings.className(certified));
   if (value === 0) return ["Without any flip, another class is already level with ", name, "."];
-  if (value !== null && value > 0) return ["Without any flip, another class is already closer to ", name, " than was asked for."];
+  if (value !== null && value > 0)
+    return ["Without any flip, another class is already closer to ", name, " than was asked for."];
   return ["Without any flip, the model already prefers another class to ", name, "."];
 }
 
 function flipsInWords(evidence: Evidence | null): string {
   const size = evidence?.flips.length ?? 0;
   const value = evidence?.margin ?? -1;
-  const change = value > 0 ? "bring another class too close" : value === 0 ? "bring another class level with it" : "change the class";
+  const change =
+    value > 0
+      ? "bring another class too close"
+      : value === 0
+        ? "bring another class level with it"
+        : "change the class";
   return `${capital(plural(size, "flip"))} ${size === 1 ? change.replace(/^\w+/, "$&s") : change}`;
 }
 

@@ -74,6 +74,7 @@ function outcome(findings: Findings, { flips, overtakes, margin: value }: Eviden
   if (overtakes === null) return [start, "the class no longer holds."];
   const name = h("strong", {}, named(findings.className(overtakes)));
   if (value === 0) return [start, name, " is level with the certified class: a tie, and nothing says which one wins."];
-  if (value !== null && value > 0) return [start, "the margin over ", name, ` is ${margin(value)}, less than was asked for.`];
+  if (value !== null && value > 0)
+    return [start, "the margin over ", name, ` is ${margin(value)}, less than was asked for.`];
   return [start, "the model says ", name, value === null ? "." : `; the margin over it is ${margin(value)}.`];
 }

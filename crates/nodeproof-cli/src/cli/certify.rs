@@ -77,6 +77,11 @@ pub(crate) struct CertifyArguments {
     /// Margins are then what it can show, which is less than the engines know.
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) proof: bool,
+    /// Check the certificates once they are written, as `nodeproof check` does
+    ///
+    /// The exit code is 1 if one is rejected.
+    #[arg(long, requires = "proof", help_heading = "Running")]
+    pub(crate) check: bool,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
     #[arg(long, value_name = "SHARE", help_heading = "Running")]
     pub(crate) fail_under: Option<Share>,

@@ -30,6 +30,12 @@ pub(crate) struct ReportArguments {
     pub(crate) files: Vec<NamedFile>,
     #[command(flatten)]
     pub(crate) graph: GraphArguments,
+    /// Check all results against this model first; the report then says so
+    ///
+    /// Nothing is written, and the exit code is 1, if something is rejected. `certify --proof` and `radius --proof` write
+    /// what it takes. Give it once for each model.
+    #[arg(long, value_name = "MODEL", help_heading = "Running")]
+    pub(crate) check: Vec<PathBuf>,
     /// The split that the models were trained with; accuracy is then that of the unlabelled nodes
     #[arg(long, value_name = "FILE", help_heading = "Nodes")]
     pub(crate) split: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use nodeproof::results::{Header, Record, Results};
-use nodeproof::{Certificate, NodeId, Radius};
+use nodeproof::{Certificate, Graph, Model, NodeId, Radius};
 use nodeproof_check::{Checker, Mismatch, Rejection};
 use nodeproof_report::text::counted;
 use rayon::prelude::*;
@@ -27,78 +27,111 @@ const AT_ONCE: usize = 256;
 /// # Errors
 /// If the files cannot be read, or are not about each other.
 pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
-    inputs::check_readable(&arguments.file, "CERTIFICATES")?;
-    let Inputs { graph, model, .. } = Inputs::read(&arguments.graph, &arguments.model, None, arguments.print.quiet)?;
-    let checker =
-        |header: &Header| Checker::of(header, &graph, &model).map_err(|mismatch| in_words(mismatch, arguments));
-    match Results::read(&arguments.file)? {
-        Results::Certificates(of) => {
-            let checker = checker(&of.header)?;
-            let kinds = ["robust", "nonrobust", "undecided"];
-            let kind = |record: &Certificate| record.verdict() as usize;
-            judge(arguments, &of.header, &of.records, kinds, kind, |record| checker.certificate(record))
-        }
-        Results::Radii(of) => {
-            let checker = checker(&of.header)?;
-            let kinds = ["exact", "inexact", "scanned"];
-            let kind = |record: &Radius| record.found.as_ref().map_or(2, |found| usize::from(!found.exact));
-            judge(arguments, &of.header, &of.records, kinds, kind, |record| checker.radius(record))
-        }
-        _ => bail!("{} has neither certificates nor radii", terminal::shown(&arguments.file)),
-    }
-}
-
-/// Checks records of three kinds, and tells what came of it.
-fn judge<R: Record + Sync>(
-    arguments: &CheckArguments,
-    header: &Header,
-    records: &[R],
-    kinds: [&'static str; 3],
-    kind: impl Fn(&R) -> usize,
-    check: impl Fn(&R) -> Result<(), Rejection> + Sync,
-) -> anyhow::Result<Outcome> {
-    let threads = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads.count()).build()?;
-    let progress = Progress::new(records.len(), arguments.print.quiet);
-    let interrupt = Interrupt::of(&progress)?;
-    let (clock, mut checked) = (Clock::start(), Checked { kinds, accepted: [0; 3], rejected: Vec::new() });
-    for some in records.chunks(AT_ONCE) {
-        if interrupt.asked() {
-            progress.clear();
-            terminal::complain(&format!("interrupted after {}", counted(checked.all(), "record")));
-            return Ok(Outcome::Interrupted);
-        }
-        let check = |record: &R| {
-            let judged = check(record);
-            progress.advance();
-            judged
-        };
-        let judged: Vec<Result<(), Rejection>> = threads.install(|| some.par_iter().map(check).collect());
-        for (record, judged) in some.iter().zip(judged) {
-            match judged {
-                Ok(()) => checked.accepted[kind(record)] += 1,
-                Err(rejection) => checked.rejected.push((record.node(), kinds[kind(record)], rejection)),
-            }
-        }
-    }
-    progress.clear();
+    let CheckArguments { file, print, threads, .. } = arguments;
+    inputs::check_readable(file, "CERTIFICATES")?;
+    let Inputs { graph, model, .. } = Inputs::read(&arguments.graph, &arguments.model, None, print.quiet)?;
+    let results = Results::read(file)?;
+    let clock = Clock::start();
+    let of = Of { graph: &graph, model: &model, threads: threads.count(), quiet: print.quiet };
+    let Some((header, checked)) = of.check(&terminal::shown(file), &results)? else { return Ok(Outcome::Interrupted) };
     let time = clock.time();
-    if arguments.print.json {
+    if print.json {
         terminal::print(&(serde_json::to_string_pretty(&checked.json(time))? + "\n"))?;
-    } else if !arguments.print.quiet {
+    } else if !print.quiet {
         terminal::print(&checked.in_words(header, time))?;
     }
     Ok(if checked.rejected.is_empty() { Outcome::Done } else { Outcome::GateFailed })
 }
 
-/// The remedy for files that are not about each other are options.
-fn in_words(mismatch: Mismatch, arguments: &CheckArguments) -> anyhow::Error {
-    let file = terminal::shown(&arguments.file);
+/// What results are about, and how they are checked.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'o> {
+    pub(super) graph: &'o Graph,
+    pub(super) model: &'o Model,
+    pub(super) threads: usize,
+    pub(super) quiet: bool,
+}
+
+impl Of<'_> {
+    /// Whether all of some results are accepted; says what is not.
+    ///
+    /// # Errors
+    /// If they are not about these.
+    pub(super) fn accepts(self, name: &str, results: &Results) -> anyhow::Result<Outcome> {
+        let Some((_, checked)) = self.check(name, results)? else { return Ok(Outcome::Interrupted) };
+        let Some((node, kind, rejection)) = checked.rejected.first() else { return Ok(Outcome::Done) };
+        let count = checked.rejected.len();
+        terminal::complain(&format!("failed: {count} of {name} are rejected; node {node}, called {kind}: {rejection}"));
+        Ok(Outcome::GateFailed)
+    }
+
+    /// What checking comes to, and the header; `None` if it was interrupted.
+    fn check<'r>(self, name: &str, results: &'r Results) -> anyhow::Result<Option<(&'r Header, Checked)>> {
+        let checker =
+            |header: &Header| Checker::of(header, self.graph, self.model).map_err(|mismatch| in_words(name, mismatch));
+        match results {
+            Results::Certificates(of) => {
+                let checker = checker(&of.header)?;
+                let kinds = ["robust", "nonrobust", "undecided"];
+                let kind = |record: &Certificate| record.verdict() as usize;
+                let checked = self.judge(&of.records, kinds, kind, |record| checker.certificate(record))?;
+                Ok(checked.map(|checked| (&of.header, checked)))
+            }
+            Results::Radii(of) => {
+                let checker = checker(&of.header)?;
+                let kinds = ["exact", "inexact", "scanned"];
+                let kind = |record: &Radius| record.found.as_ref().map_or(2, |found| usize::from(!found.exact));
+                let checked = self.judge(&of.records, kinds, kind, |record| checker.radius(record))?;
+                Ok(checked.map(|checked| (&of.header, checked)))
+            }
+            other => bail!("{name} has {}; certificates and radii can be checked", other.kind()),
+        }
+    }
+
+    /// Checks records of three kinds.
+    fn judge<R: Record + Sync>(
+        self,
+        records: &[R],
+        kinds: [&'static str; 3],
+        kind: impl Fn(&R) -> usize,
+        check: impl Fn(&R) -> Result<(), Rejection> + Sync,
+    ) -> anyhow::Result<Option<Checked>> {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
+        let progress = Progress::new(records.len(), self.quiet);
+        let interrupt = Interrupt::of(&progress)?;
+        let mut checked = Checked { kinds, accepted: [0; 3], rejected: Vec::new() };
+        for some in records.chunks(AT_ONCE) {
+            if interrupt.asked() {
+                progress.clear();
+                terminal::complain(&format!("interrupted after {}", counted(checked.all(), "record")));
+                return Ok(None);
+            }
+            let check = |record: &R| {
+                let judged = check(record);
+                progress.advance();
+                judged
+            };
+            let judged: Vec<Result<(), Rejection>> = threads.install(|| some.par_iter().map(check).collect());
+            for (record, judged) in some.iter().zip(judged) {
+                match judged {
+                    Ok(()) => checked.accepted[kind(record)] += 1,
+                    Err(rejection) => checked.rejected.push((record.node(), kinds[kind(record)], rejection)),
+                }
+            }
+        }
+        progress.clear();
+        Ok(Some(checked))
+    }
+}
+
+/// The remedy for results that are about something else are options.
+fn in_words(name: &str, mismatch: Mismatch) -> anyhow::Error {
     match mismatch {
         Mismatch::Graph => anyhow!(
-            "{file} is about another graph; give --graph, --binarise, --keep-self-loops, … as they were given to certify"
+            "{name} is about another graph; give --graph, --binarise, --keep-self-loops, … as they were given to certify"
         ),
-        Mismatch::Model => anyhow!("{file} is about another model; give --model as it was given to certify"),
-        other => anyhow!("{file}: {other}"),
+        Mismatch::Model => anyhow!("{name} is about another model; give --model as it was given to certify"),
+        other => anyhow!("{name}: {other}"),
     }
 }
 

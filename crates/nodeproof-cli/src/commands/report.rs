@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use nodeproof::files::Lock;
 use nodeproof::results::{Certificates, Radii, Results};
 use nodeproof::{Graph, Split};
 use nodeproof_report::page::{Page, PageError};
 use nodeproof_report::text::printable;
 
+use super::check::Of;
 use crate::cli::ReportArguments;
 use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
@@ -29,7 +30,12 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     let models = models(&arguments.files)?;
     let graph = inputs::read_noted(&arguments.graph, arguments.quiet)?;
     let split = arguments.split.as_deref().map(|path| inputs::read_split(path, &graph)).transpose()?;
-    let report = Report { graph_name: graph_name(source), title: arguments.title.clone(), models, out };
+    let outcome = check(&graph, &models, &arguments.check, arguments.quiet)?;
+    if outcome != Outcome::Done {
+        return Ok(outcome);
+    }
+    let (title, checked) = (arguments.title.clone(), !arguments.check.is_empty());
+    let report = Report { graph_name: graph_name(source), title, checked, models, out };
     let size = write(&graph, split.as_ref(), report)?;
     if !arguments.quiet {
         let (out, size) = (terminal::shown(&arguments.out), size as f64 / 1e6);
@@ -44,10 +50,31 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Checks all results against the models in these files, if there are any.
+fn check(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> anyhow::Result<Outcome> {
+    let networks: Vec<nodeproof::Model> = files.iter().map(nodeproof::Model::read).collect::<Result<_, _>>()?;
+    for model in models.iter().filter(|_| !files.is_empty()) {
+        let network = networks.iter().find(|network| network.fingerprint() == model.fingerprint);
+        let network = network
+            .with_context(|| format!("--check: the model of “{}” is missing; give its file, too", model.name))?;
+        let of = Of { graph, model: network, threads: 0, quiet };
+        let certificates = model.certificates.iter().cloned().map(Results::Certificates);
+        for results in certificates.chain(model.radii.iter().cloned().map(Results::Radii)) {
+            let outcome = of.accepts(&format!("the {} of “{}”", results.kind(), model.name), &results)?;
+            if outcome != Outcome::Done {
+                return Ok(outcome);
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}
+
 /// What a report is about, and where it goes.
 pub(super) struct Report {
     pub(super) graph_name: String,
     pub(super) title: Option<String>,
+    /// Whether everything was checked.
+    pub(super) checked: bool,
     pub(super) models: Vec<Model>,
     pub(super) out: PathBuf,
 }
@@ -58,7 +85,7 @@ pub(super) struct Report {
 /// If the results do not belong together or the report cannot be written.
 pub(super) fn write(graph: &Graph, split: Option<&Split>, report: Report) -> anyhow::Result<usize> {
     let _lock = Lock::of_output(&report.out).map_err(words::file)?;
-    let mut page = Page::new(graph, &report.graph_name).split(split);
+    let mut page = Page::new(graph, &report.graph_name).split(split).checked(report.checked);
     if let Some(title) = &report.title {
         page = page.title(title);
     }

@@ -52,6 +52,46 @@ fn radii_with_proofs_are_accepted_and_larger_ones_are_not() {
     assert_eq!(fixture.run(&format!("{CHECK} scan.jsonl")).code, 0, "the bound alone shows what `fast` does");
 }
 
+#[test]
+fn certify_can_check_what_it_wrote_before_it_judges() {
+    let fixture = fixture();
+    let run = fixture.run(&format!("{CERTIFY} --proof --check --fail-under 1% --out again.jsonl"));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("all certificates are accepted"), "{}", run.stdout);
+    let run = fixture.run(&format!("{CERTIFY} --proof --check --out -"));
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("give --out the name of a file"), "{}", run.stderr);
+    assert_eq!(fixture.run(&format!("{CERTIFY} --check --out again.jsonl")).code, 2, "there is nothing to check");
+}
+
+#[test]
+fn a_report_says_whether_its_results_were_checked() {
+    let fixture = fixture();
+    let report =
+        |more: &str| fixture.run(&format!("report proven.jsonl --graph graph.npz --out page.html --quiet {more}"));
+    let checked = || std::fs::read_to_string(fixture.path("page.html")).unwrap().contains("\"checked\":true");
+    report("").succeeded();
+    assert!(!checked());
+    report("--check model.safetensors").succeeded();
+    assert!(checked());
+    common::model(13).write(fixture.path("other.safetensors")).unwrap();
+    let run = report("--check other.safetensors");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("the model of “proven” is missing"), "{}", run.stderr);
+    std::fs::remove_file(fixture.path("page.html")).unwrap();
+    forge(&fixture, |certificate| {
+        certificate.proofs.take();
+        for margin in certificate.margins.iter_mut().flatten() {
+            *margin = nodeproof::Bound::AtLeast(margin.value() + 10.0);
+        }
+        certificate.worst_class = nodeproof::certificate::smallest(&certificate.margins).0;
+    });
+    let run = fixture.run("report forged.jsonl --graph graph.npz --out page.html --check model.safetensors");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("of the certificates of “forged” are rejected"), "{}", run.stderr);
+    assert!(!fixture.path("page.html").exists());
+}
+
 /// Writes certificates again after `change`, with hashes that fit.
 fn forge(fixture: &Fixture, change: impl Fn(&mut nodeproof::Certificate)) {
     let mut certificates = nodeproof::results::Certificates::read(fixture.path("proven.jsonl")).unwrap();

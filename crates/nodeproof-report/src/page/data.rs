@@ -25,6 +25,8 @@ pub(super) struct Report {
     version: u32,
     nodeproof: &'static str,
     title: String,
+    /// Whether a checker has accepted everything.
+    checked: bool,
     graph: GraphFacts,
     attributes: BTreeMap<AttributeId, String>,
     nodes: Nodes,
@@ -79,6 +81,7 @@ struct BudgetFacts {
 struct CertificateColumns {
     budget: BudgetFacts,
     engine: Engine,
+    arithmetic: &'static str,
     target: TargetClass,
     position: Vec<u32>,
     predicted: Vec<ClassId>,
@@ -161,6 +164,7 @@ impl Report {
             version: 2,
             nodeproof: env!("CARGO_PKG_VERSION"),
             title: name(&page.title),
+            checked: page.checked,
             graph: GraphFacts::new(page),
             attributes: attributes.collect(),
             models: page.models.iter().map(|model| ModelData::new(model, graph, &shown)).collect(),
@@ -305,6 +309,7 @@ impl CertificateColumns {
         };
         Self {
             budget: BudgetFacts::new(&file.header),
+            arithmetic: file.header.arithmetic.name(),
             engine: file.header.engine,
             target: file.header.target_class,
             position: column(file, |record| shown.position(record.node)),

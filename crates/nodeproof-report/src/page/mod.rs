@@ -122,6 +122,7 @@ pub struct Page<'a> {
     graph_name: String,
     title: String,
     split: Option<&'a Split>,
+    checked: bool,
     models: Vec<ModelResults>,
 }
 
@@ -129,7 +130,7 @@ impl<'a> Page<'a> {
     /// A report about `graph`, without any results yet.
     pub fn new(graph: &'a Graph, graph_name: &str) -> Self {
         let title = format!("Robustness on {graph_name}");
-        Self { graph, graph_name: graph_name.to_owned(), title, split: None, models: Vec::new() }
+        Self { graph, graph_name: graph_name.to_owned(), title, split: None, checked: false, models: Vec::new() }
     }
 
     /// Sets the title.
@@ -141,6 +142,12 @@ impl<'a> Page<'a> {
     /// Says which nodes were labelled in training.
     pub fn split(mut self, split: Option<&'a Split>) -> Self {
         self.split = split;
+        self
+    }
+
+    /// Says whether a checker has accepted all results.
+    pub fn checked(mut self, checked: bool) -> Self {
+        self.checked = checked;
         self
     }
 
