@@ -5,7 +5,7 @@ use nodeproof::{Arithmetic, Certificate, Engine, Evidence, Flip, Obstacle, Slope
 use nodeproof_check::Checker;
 use proptest::prelude::*;
 
-use crate::brute_force::{FEW, LONG, SETS, thorough};
+use crate::brute_force::{FEW, LONG, SETS};
 use crate::common::exact::{Dyadic, Number};
 use crate::common::seed::config;
 use crate::common::{Problem, TINY, World, problems, problems_of_terms, with_normalised_rows, with_values};
@@ -155,7 +155,7 @@ fn check_arithmetic(problem: &Problem, sets: &[Vec<Flip>]) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(config(thorough(300)))]
+    #![proptest_config(config(400))]
 
     #[test]
     fn margins_above_what_is_asked_on_bits(

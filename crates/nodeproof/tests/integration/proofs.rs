@@ -120,7 +120,7 @@ fn check_radii(problem: &Problem) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(config(thorough(400)))]
+    #![proptest_config(config(400))]
 
     #[test]
     fn radii_are_accepted_and_no_others(
