@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -146,8 +147,9 @@ class _Results(ABC):
         return pyarrow.table(columns)
 
     def write(self, path: StrPath) -> None:
-        """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`)."""
-        replace(path, self._core.lines())
+        """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`); compressed if `path` ends in .gz."""
+        lines = self._core.lines()
+        replace(path, gzip.compress(lines, mtime=0) if str(path).endswith(".gz") else lines)
 
     def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
         """Checks everything with a program that shares no code with the engines, as `nodeproof check` does.

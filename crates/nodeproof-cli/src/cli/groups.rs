@@ -182,7 +182,7 @@ pub(crate) struct NodeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ResultArguments {
-    /// Write the results, one node a line, as JSON Lines; `-` is stdout
+    /// Write the results, one node a line, as JSON Lines; `-` is stdout, .gz compresses them
     ///
     /// Until the results are complete they are in FILE.unfinished, and a file that was there before stays as it was.
     #[arg(long, value_name = "FILE")]

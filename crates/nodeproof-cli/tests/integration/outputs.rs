@@ -30,6 +30,38 @@ fn refused(run: &Run, words: &str) {
     assert_eq!(run.stdout, "");
 }
 
+/// What is compressed is read, checked and resumed as if it were not.
+#[test]
+fn results_are_compressed_on_request() {
+    let fixture = Fixture::new();
+    common::graph(60, 12).write(fixture.path("graph.npz")).unwrap();
+    common::model(12).write(fixture.path("model.safetensors")).unwrap();
+    let certify = "certify --graph graph.npz --model model.safetensors --global-budget 3 --local-budget 2 --quiet";
+    let read = |name: &str| std::fs::read(fixture.path(name)).unwrap();
+    fixture.run(&format!("{certify} --out plain.jsonl")).succeeded();
+    fixture.run(&format!("{certify} --out packed.jsonl.gz")).succeeded();
+    let packed = read("packed.jsonl.gz");
+    assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < read("plain.jsonl").len() / 2);
+    assert!(!fixture.path("packed.jsonl.gz.unfinished").exists());
+    let of = |name: &str| nodeproof::results::Certificates::read(fixture.path(name)).unwrap();
+    assert_eq!(of("packed.jsonl.gz"), of("plain.jsonl"));
+    fixture.run(&format!("{certify} --out packed.jsonl.gz --resume")).succeeded();
+    assert_eq!(read("packed.jsonl.gz"), packed, "resuming what is complete changes nothing");
+    let other = fixture.run(&format!("{} --out packed.jsonl.gz --resume", certify.replace("budget 3", "budget 2")));
+    assert_eq!(other.code, 2);
+    assert!(other.stderr.contains("budget"), "{}", other.stderr);
+    assert_eq!(read("packed.jsonl.gz"), packed);
+    assert!(!fixture.path("packed.jsonl.gz.unfinished").exists(), "nothing is left behind");
+    std::fs::write(fixture.path("packed.jsonl.gz"), &packed[..packed.len() - 20]).unwrap();
+    assert_eq!(fixture.run("report packed.jsonl.gz --graph graph.npz").code, 2);
+    let radius = "radius --graph graph.npz --model model.safetensors --max-budget 3 --local-budget 2 --quiet";
+    fixture.run(&format!("{radius} --out plain-radii.jsonl")).succeeded();
+    fixture.run(&format!("{radius} --out radii.jsonl.gz")).succeeded();
+    assert!(read("radii.jsonl.gz").starts_with(&[0x1f, 0x8b]));
+    let of = |name: &str| nodeproof::results::Radii::read(fixture.path(name)).unwrap();
+    assert_eq!(of("radii.jsonl.gz"), of("plain-radii.jsonl"));
+}
+
 #[test]
 fn two_runs_do_not_write_the_same_results() {
     let fixture = with_large();

@@ -10,6 +10,7 @@ mod atomic;
 mod destination;
 mod direct;
 mod error;
+pub(crate) mod gzip;
 mod lock;
 mod paths;
 mod resume;

@@ -1,7 +1,7 @@
 //! Results that grow line by line, and appear under their name when they are complete.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,9 +11,10 @@ use super::FileError;
 use super::atomic::{AtomicFile, replace};
 use super::destination::Destination;
 use super::direct::Direct;
+use super::gzip;
 use super::lock::open_locked;
 use super::paths::{follow_links, is_at, keep_permissions, remove, rename, sync, unfinished_beside};
-use super::resume::{Keep, Kept, scan};
+use super::resume::{Keep, Kept, Scanned, scan};
 use crate::results::{Chain, LineWriter};
 
 /// Results of a run that is not finished, one record a line.
@@ -135,6 +136,9 @@ impl Unfinished {
             None if lines == Lines::AreAJournal && path.metadata().is_ok_and(|there| there.len() > 0) => {
                 return Err(FileError::NothingUnfinished { path: path.to_owned() });
             }
+            None if gzip::is_named(path) => {
+                Self::resume_compressed(path, &expected, each)?.map(|(state, kept)| (Ok(state), kept))
+            }
             None => Self::resume_complete(path, &expected, each)?.map(|(state, kept)| (Ok(state), kept)),
         };
         let Some((state, kept)) = resumed else { return Self::begin_as(lines, destination, header) };
@@ -162,6 +166,28 @@ impl Unfinished {
         let journal = OpenJournal::create(path)?.copy(&file, kept);
         let journal = journal.map_err(|source| FileError::Write { path: path.to_owned(), source })?;
         Ok(Some((State::Journal(journal), kept.records)))
+    }
+
+    /// The same for a file that is compressed: its lines are a journal again until they are compressed once more.
+    fn resume_compressed<T: DeserializeOwned>(
+        path: &Path,
+        header: &[u8],
+        each: impl FnMut(T) -> Result<Keep, String>,
+    ) -> Result<Option<(State, usize)>, FileError> {
+        let Some(opened) = OpenJournal::decompressed(path)? else { return Ok(None) };
+        let scanned = scan(&opened.file, path, header, each).and_then(|scanned| match scanned {
+            Some(Scanned { cut_off: Some(error), .. }) => Err(error),
+            Some(scanned) => Ok(scanned.kept),
+            None => Err(FileError::NothingUnfinished { path: path.to_owned() }),
+        });
+        match scanned {
+            Ok(kept) => {
+                let journal = opened.resume(kept);
+                let journal = journal.map_err(|source| FileError::Write { path: path.to_owned(), source })?;
+                Ok(Some((State::Journal(journal), kept.records)))
+            }
+            Err(error) => Err(opened.discarded(error)),
+        }
     }
 
     /// Records that were kept of an earlier run.
@@ -233,7 +259,9 @@ impl Unfinished {
     pub fn finish_with(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
         self.flush()?;
         let mut file = AtomicFile::create(&self.destination).map_err(|error| self.failure(error))?;
-        write(&mut file).and_then(|()| file.commit()).map_err(|error| self.failure(error))?;
+        let is_compressed = self.destination.path().is_some_and(gzip::is_named);
+        let written = if is_compressed { gzip::compressed(&mut file, write) } else { write(&mut file) };
+        written.and_then(|()| file.commit()).map_err(|error| self.failure(error))?;
         if let State::Journal(journal) = &self.state {
             remove(&journal.path, journal.file());
         }
@@ -288,6 +316,27 @@ impl OpenJournal {
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => opened.map(Some).map_err(|error| FileError::not_locked(output, error)),
         }
+    }
+
+    /// A journal with what the complete and compressed output at `output` has; `None` if there is none.
+    fn decompressed(output: &Path) -> Result<Option<Self>, FileError> {
+        let file = match File::open(output) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(FileError::read(output))?,
+        };
+        let opened = Self::create(output)?;
+        let copied = opened.empty().and_then(|()| gzip::reader(BufReader::new(file)));
+        let copied = copied.and_then(|mut lines| io::copy(&mut lines, &mut &opened.file));
+        match copied.and_then(|_| (&opened.file).rewind()) {
+            Ok(()) => Ok(Some(opened)),
+            Err(error) => Err(opened.discarded(FileError::read(output)(error))),
+        }
+    }
+
+    /// Leaves nothing behind.
+    fn discarded(self, error: FileError) -> FileError {
+        remove(&self.path, &self.file);
+        error
     }
 
     fn open(output: &Path, options: &OpenOptions) -> Result<Self, TryLockError> {
@@ -367,6 +416,11 @@ impl Journal {
     /// Moves the flushed lines to their destination.
     fn finish(&mut self) -> io::Result<()> {
         let mut file = self.file();
+        if gzip::is_named(&self.target) {
+            replace(&self.target, |target| gzip::compress(file, target))?;
+            remove(&self.path, file);
+            return Ok(());
+        }
         if is_at(&self.path, file) {
             sync(file)?;
             return rename(&self.path, &self.target);

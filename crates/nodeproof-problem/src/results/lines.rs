@@ -14,6 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::ResultsError;
+use crate::files::gzip;
 use crate::fingerprint::hex;
 
 /// The version that is written.
@@ -128,7 +129,8 @@ impl<'a> LineReader<'a> {
     /// If that fails.
     pub fn open(path: &Path) -> Result<Self, ResultsError> {
         let file = File::open(path).map_err(|source| ResultsError::Io { path: path.to_owned(), source })?;
-        Ok(Self::new(BufReader::new(file), path))
+        let source = gzip::reader(BufReader::new(file));
+        Ok(Self::new(source.map_err(|source| ResultsError::Io { path: path.to_owned(), source })?, path))
     }
 
     /// Reads from `source`; errors call it `path`.
