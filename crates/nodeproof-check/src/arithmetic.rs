@@ -15,6 +15,9 @@ const STEP: usize = 12;
 /// Numbers that are stored on the way through a term, beside the sums of all terms so far.
 const STORED: usize = 6;
 
+/// Numbers that are stored in a step with a power of a propagation.
+const EACH_STEP: usize = 4;
+
 /// Upper bounds of the magnitude of a number and of its error.
 #[derive(Clone, Copy)]
 struct Size {
@@ -56,7 +59,7 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
         let mut units = region.arrive(network, i, sent, &layers);
         for ((units, moved), node) in units.iter_mut().zip(base.moved(i)).zip(&region.nodes[i]) {
             units.resize(layer.units(), Size::ZERO);
-            let (mut operations, mut floor) = (0, 0.0);
+            let (mut operations, mut stored, mut floor) = (0, 0, 0.0);
             for term in layer.terms() {
                 let (nodes, entries) = network.magnitudes[term.propagation()].row(node.index());
                 let (width, widest) = read(&base, term, nodes, &layers);
@@ -64,14 +67,17 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
                     let sum = entries.iter().fold(0.0, |sum, p| up(sum + p));
                     add_product(units, &[Size { magnitude: sum, error: 0.0 }], term.weight());
                 }
-                let factors = [largest(entries.iter()), largest(term.weight().values().iter()), widest];
-                let product = factors.iter().fold(1.0, |product, size| up(product * up(1.0 + size)));
-                operations = operations.max(nodes.len() + width + network.steps[term.propagation()]);
-                floor = up(floor + up(8.0 * (nodes.len() + 1) as f64 * (width + 1) as f64 * product));
+                let more = network.steps[term.propagation()];
+                let of_weights = up(1.0 + largest(term.weight().values().iter()));
+                let product = up(up(more.growth * of_weights) * up(1.0 + widest));
+                operations = operations.max(nodes.len() + width + more.operations);
+                stored = stored.max(more.stored);
+                let numbers = (nodes.len() + 1 + more.operations) as f64 * (width + 1) as f64;
+                floor = up(floor + up(up(8.0 * numbers) * product));
             }
             operations += layer.terms().len() + ENTRY + STEP;
-            let stored = (STORED + layer.terms().len()) as f64;
-            let x = up(up(operations as f64 * roundoff.operation) + up(stored * roundoff.stored));
+            stored += layer.terms().len() + STORED;
+            let x = up(up(operations as f64 * roundoff.operation) + up(stored as f64 * roundoff.stored));
             let gamma = if x < 0.5 && floor < roundoff.largest { up(x / (1.0 - x)) } else { f64::INFINITY };
             for ((unit, bias), moved) in units.iter_mut().zip(layer.bias()).zip(moved) {
                 *unit = unit.plus(&Size { magnitude: bias.abs(), error: 0.0 }).plus(&flips.times(moved));
@@ -107,10 +113,31 @@ fn read(base: &Base, term: &Term, nodes: &[u32], layers: &[Units<Size>]) -> (usi
     }
 }
 
-/// Roundings by which a product with a propagation that is computed from another one exceeds a product with a matrix.
-pub(crate) fn steps(propagation: &Propagation, graph: &Graph) -> Result<usize, ModelError> {
-    let Propagation::Polynomial { of, coefficients } = propagation else { return Ok(0) };
-    let matrix = of.matrix(graph)?;
-    let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
-    Ok(coefficients.len() * (longest + ENTRY + STEP) + steps(of, graph)?)
+/// What a propagation that is computed from another one, step by step, has beyond a matrix: more operations, more numbers that are stored,
+/// and that no number on the way is larger than `growth` times what is read, nor an entry of a matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps {
+    operations: usize,
+    stored: usize,
+    growth: f64,
+}
+
+impl Steps {
+    pub(crate) fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
+        let Propagation::Polynomial { of, coefficients } = propagation else {
+            let matrix = propagation.absolute().matrix(graph)?;
+            return Ok(Self { operations: 0, stored: 0, growth: up(1.0 + largest(matrix.values().iter())) });
+        };
+        let (within, matrix) = (Self::of(of, graph)?, of.absolute().matrix(graph)?);
+        let rows = || (0..matrix.rows()).map(|row| matrix.row(row));
+        let longest = rows().map(|(columns, _)| columns.len()).max().unwrap_or(0);
+        let sum = rows().map(|(_, values)| values.iter().fold(0.0, |sum, p| up(sum + p))).fold(0.0, larger);
+        let of_powers = coefficients.iter().fold(1.0, |power, _| up(power * up(1.0 + sum)));
+        let of_coefficients = up(1.0 + largest(coefficients.iter()));
+        Ok(Self {
+            operations: coefficients.len() * (longest + ENTRY + STEP + within.operations),
+            stored: coefficients.len() * (EACH_STEP + within.stored),
+            growth: up(up(within.growth * of_powers) * of_coefficients),
+        })
+    }
 }

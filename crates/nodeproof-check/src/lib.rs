@@ -176,6 +176,9 @@ impl<'a> Checker<'a> {
         let class = if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted };
         let is_known = radius.class().is_none() || self.target_class == TargetClass::Label;
         self.check_class(&base, label, class, if is_known { base.predicted() } else { predicted })?;
+        if radius.class().is_some_and(|said| said != class) {
+            return Err(Rejection::Class(class));
+        }
         if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
             let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
             self.robust(&base, class, proofs, |_| Some(Bound::Positive))?;

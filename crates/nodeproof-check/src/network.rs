@@ -8,7 +8,7 @@ use nodeproof_problem::{
 };
 use num_bigint::BigInt;
 
-use crate::arithmetic::steps;
+use crate::arithmetic::Steps;
 use crate::interval::{Interval, larger, up};
 use crate::number::{Activated, Exact, Number, add_product, add_scaled, add_transposed};
 
@@ -20,8 +20,8 @@ pub(crate) struct Network<'a> {
     /// P of each of the model's propagations, and the same of magnitudes alone.
     pub(crate) matrices: Vec<SparseMatrix>,
     pub(crate) magnitudes: Vec<SparseMatrix>,
-    /// Roundings by which products with them exceed those with a matrix.
-    pub(crate) steps: Vec<usize>,
+    /// What products with them have beyond those with a matrix.
+    pub(crate) steps: Vec<Steps>,
     /// The weights W of all terms that read the attributes side by side, attributes × width, in the order of the terms.
     pub(crate) weight: Matrix,
     /// `X W`, nodes × width.
@@ -39,7 +39,7 @@ impl<'a> Network<'a> {
         model.check_fits(graph)?;
         let propagations = model.propagations().iter();
         let magnitudes: Result<_, _> = propagations.clone().map(|of| of.absolute().matrix(graph)).collect();
-        let steps: Result<_, _> = propagations.clone().map(|of| steps(of, graph)).collect();
+        let steps: Result<_, _> = propagations.clone().map(|of| Steps::of(of, graph)).collect();
         let matrices: Result<_, _> = propagations.map(|of| of.matrix(graph)).collect();
         let weight = attribute_weight(model);
         let lengths: Vec<f64> = (0..weight.rows()).map(|d| length(weight.row(d).iter().copied())).collect();

@@ -18,6 +18,8 @@ const ENTRY: usize = 8;
 const STEP: usize = 12;
 /// Numbers that are stored on the way through a term, beside the sums of all terms so far.
 const STORED: usize = 6;
+/// Numbers that are stored in a step with a power of a propagation.
+const EACH_STEP: usize = 4;
 /// What sums of positive numbers are raised by for the rounding of these sums themselves.
 const RAISED: f64 = 1.0 + 1e-9;
 
@@ -44,7 +46,7 @@ pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundof
     let propagations = network.model().propagations();
     let matrices = propagations.iter().map(|propagation| propagation.absolute().matrix(graph));
     let matrices: Vec<SparseMatrix> = matrices.collect::<Result<_, _>>()?;
-    let steps: Vec<usize> = propagations.iter().map(|p| roundings(p, graph)).collect::<Result<_, _>>()?;
+    let steps: Vec<Steps> = propagations.iter().map(|p| Steps::of(p, graph)).collect::<Result<_, _>>()?;
     let rows = Rows::new(network, limits);
     let mut layers: Vec<Matrix<Size>> = Vec::new();
     for (i, layer) in network.layers().iter().enumerate() {
@@ -55,17 +57,12 @@ pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundof
         };
         // The largest product of what a term multiplies, with 1 in place of smaller numbers.
         let product = |term: &Term| {
-            let sizes = [
-                largest(matrices[term.propagation()].values()),
-                largest(term.weight().values()),
-                widest(term.source()),
-            ];
-            sizes.iter().fold(1.0, |product, size| product * (1.0 + size))
+            steps[term.propagation()].growth * (1.0 + largest(term.weight().values())) * (1.0 + widest(term.source()))
         };
         let products: Vec<f64> = layer.terms().iter().map(product).collect();
         layers.push(par_fill(graph.nodes(), layer.units(), |m, sizes: &mut [Size]| {
             sizes.iter_mut().zip(layer.bias()).for_each(|(size, bias)| size.magnitude = bias.abs());
-            let (mut operations, mut floor) = (0, 0.0);
+            let (mut operations, mut stored, mut floor) = (0, 0, 0.0);
             for (k, term) in layer.terms().iter().enumerate() {
                 let row = matrices[term.propagation()].row(m);
                 let width = match term.source() {
@@ -73,12 +70,14 @@ pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundof
                     Source::Attributes => rows.add(sizes, row, network.attribute_columns(i, k)),
                     Source::Layer(source) => add_layer(sizes, row, &layers[source], term.weight()),
                 };
-                operations = operations.max(row.0.len() + width + steps[term.propagation()]);
-                floor += 8.0 * (row.0.len() + 1) as f64 * (width + 1) as f64 * products[k];
+                let more = steps[term.propagation()];
+                operations = operations.max(row.0.len() + width + more.operations);
+                stored = stored.max(more.stored);
+                floor += 8.0 * (row.0.len() + 1 + more.operations) as f64 * (width + 1) as f64 * products[k];
             }
             operations += layer.terms().len() + ENTRY + STEP;
-            let x = RAISED
-                * (operations as f64 * roundoff.operation + (STORED + layer.terms().len()) as f64 * roundoff.stored);
+            stored += layer.terms().len() + STORED;
+            let x = RAISED * (operations as f64 * roundoff.operation + stored as f64 * roundoff.stored);
             let gamma = if x < 0.5 && floor < roundoff.largest { x / (1.0 - x) } else { f64::INFINITY };
             for size in sizes {
                 size.magnitude *= RAISED;
@@ -95,12 +94,34 @@ fn largest<'v>(values: impl IntoIterator<Item = impl std::borrow::Borrow<f64> + 
     values.into_iter().fold(0.0, |most, value| most.max(value.borrow().abs()))
 }
 
-/// Roundings by which a product with a propagation that is computed from another one exceeds a product with a matrix.
-fn roundings(propagation: &Propagation, graph: &Graph) -> Result<usize, ModelError> {
-    let Propagation::Polynomial { of, coefficients } = propagation else { return Ok(0) };
-    let matrix = of.matrix(graph)?;
-    let longest = (0..matrix.rows()).map(|row| matrix.row(row).0.len()).max().unwrap_or(0);
-    Ok(coefficients.len() * (longest + ENTRY + STEP) + roundings(of, graph)?)
+/// What a propagation that is computed from another one, step by step, has beyond a matrix.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    /// More operations, and more numbers that are stored.
+    operations: usize,
+    stored: usize,
+    /// No number on the way is larger than so many times what is read, nor is the entry of a matrix.
+    growth: f64,
+}
+
+impl Steps {
+    fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
+        let Propagation::Polynomial { of, coefficients } = propagation else {
+            let growth = 1.0 + largest(propagation.absolute().matrix(graph)?.values());
+            return Ok(Self { operations: 0, stored: 0, growth });
+        };
+        let (within, matrix) = (Self::of(of, graph)?, of.absolute().matrix(graph)?);
+        let rows = || (0..matrix.rows()).map(|row| matrix.row(row));
+        let longest = rows().map(|(columns, _)| columns.len()).max().unwrap_or(0);
+        let sum = rows().map(|(_, values)| values.iter().sum()).fold(0.0, f64::max);
+        let count = coefficients.len();
+        let of_powers = (1.0 + sum * RAISED).powi(i32::try_from(count).unwrap_or(i32::MAX));
+        Ok(Self {
+            operations: count * (longest + ENTRY + STEP + within.operations),
+            stored: count * (EACH_STEP + within.stored),
+            growth: within.growth * of_powers * (1.0 + largest(coefficients)),
+        })
+    }
 }
 
 /// What the constant 1 adds; what a sum over its inputs is long.

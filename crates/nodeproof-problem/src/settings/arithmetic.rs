@@ -18,9 +18,9 @@ pub enum Arithmetic {
     F64,
     /// Single precision.
     F32,
-    /// Products read their factors with 11 bits, and add up in single precision.
+    /// Products read 11 bits of their factors, and add up in single precision, rounding or cutting off.
     Tf32,
-    /// Numbers are stored with 8 bits; products add up in single precision.
+    /// Numbers are stored with 8 bits; products add up in single precision, rounding or cutting off.
     Bf16,
 }
 
@@ -72,8 +72,8 @@ impl Arithmetic {
             Self::Exact => None,
             Self::F64 => Some(of(53, 53, 1022)),
             Self::F32 => Some(of(24, 24, 126)),
-            Self::Tf32 => Some(of(24, 11, 126)),
-            Self::Bf16 => Some(of(24, 8, 126)),
+            Self::Tf32 => Some(of(23, 10, 126)),
+            Self::Bf16 => Some(of(23, 8, 126)),
         }
     }
 }

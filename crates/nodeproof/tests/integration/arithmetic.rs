@@ -1,7 +1,10 @@
 //! Margins that must exceed more than 0, held against every admissible set of tiny problems, and arithmetic that rounds, held against
 //! networks evaluated in it.
 
-use nodeproof::{Arithmetic, Certificate, Engine, Evidence, Flip, Obstacle, Slopes, Verdict};
+use nodeproof::{
+    Arithmetic, Budget, Certificate, Certifier, Engine, Evidence, Flip, Graph, Matrix, Model, Obstacle, Propagation,
+    Slopes, SparseMatrix, Verdict,
+};
 use nodeproof_check::Checker;
 use proptest::prelude::*;
 
@@ -76,7 +79,7 @@ impl Least<Dyadic> {
     }
 }
 
-fn checker<'p>(graph: &'p nodeproof::Graph, model: &'p nodeproof::Model, problem: &Problem) -> Checker<'p> {
+fn checker<'p>(graph: &'p Graph, model: &'p Model, problem: &Problem) -> Checker<'p> {
     let limits = problem.budget().limits(graph).unwrap();
     Checker::new(graph, model, limits, problem.target_class()).unwrap()
 }
@@ -152,6 +155,46 @@ fn check_arithmetic(problem: &Problem, sets: &[Vec<Flip>]) -> Result<(), TestCas
         }
     }
     Ok(())
+}
+
+/// Verdicts without rounding and in an arithmetic, of a network with one layer whose propagation is computed step by step.
+fn of_polynomial(
+    graph: &Graph,
+    of: Propagation,
+    last: f64,
+    steps: usize,
+    layer: (Matrix, Vec<f64>),
+) -> [Vec<Verdict>; 5] {
+    let coefficients = [vec![0.0; steps], vec![last]].concat();
+    let model = Model::gcn(vec![layer], Propagation::Polynomial { of: Box::new(of), coefficients }).unwrap();
+    let nodes: Vec<_> = graph.node_ids().collect();
+    Arithmetic::ALL.map(|arithmetic| {
+        let certifier = Certifier::new(graph, &model).unwrap().budget(Budget::new(0, 0.into())).arithmetic(arithmetic);
+        let certificates = certifier.engine(Engine::Complete).certify(&nodes).unwrap();
+        certificates.iter().map(Certificate::verdict).collect()
+    })
+}
+
+/// Twenty steps that each store numbers with 8 bits take off more than 0.1 of 1.32, as PyTorch has it.
+#[test]
+fn steps_of_a_polynomial_store_numbers() {
+    let pairs: Vec<(u32, u32)> = (0..15).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+    let graph = Graph::new(15, 2, &pairs, &(0..15).map(|n| (n, 0)).collect::<Vec<_>>()).unwrap();
+    let layer = (Matrix::from_values(2, 2, vec![150.0 / 128.0, 0.0, 0.0, 0.0]), vec![0.0, 1.32]);
+    let [exact, _, f32, _, bf16] = of_polynomial(&graph, Propagation::SymmetricGcn, 1.0, 20, layer);
+    assert_eq!((exact, f32), (vec![Verdict::Robust; 15], vec![Verdict::Robust; 15]));
+    assert_eq!(bf16, [Verdict::Undecided; 15]);
+}
+
+/// 10⁻⁴⁴ on the way loses digits in single precision, though the result is 10⁻¹⁰.
+#[test]
+fn steps_of_a_polynomial_underflow() {
+    let graph = Graph::new(1, 1, &[], &[(0, 0)]).unwrap();
+    let of = Propagation::Custom(SparseMatrix::from_triplets(1, 1, &[(0, 0, 1.0001e-4)]));
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![0.0, 0.99e-10]);
+    let [exact, f64, f32, ..] = of_polynomial(&graph, of, 1e34, 11, layer);
+    assert_eq!((exact, f64), (vec![Verdict::Robust], vec![Verdict::Robust]));
+    assert_eq!(f32, [Verdict::Undecided]);
 }
 
 proptest! {

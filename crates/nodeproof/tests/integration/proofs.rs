@@ -1,7 +1,7 @@
 //! The checker, which shares no code with the engines, held against every admissible set of tiny problems: whatever certificates are
 //! forged, none that it accepts is wrong.
 
-use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Slopes};
+use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Slopes, TargetClass};
 use nodeproof_check::Checker;
 use nodeproof_problem::{Branch, Proof, Proofs};
 use proptest::prelude::*;
@@ -101,6 +101,11 @@ fn check_radii(problem: &Problem) -> Result<(), TestCaseError> {
     let radii = certifier.engine(Engine::Complete).proofs(true).threads(1).radii(&nodes, budget.global()).unwrap();
     for radius in radii {
         prop_assert_eq!(checker.radius(&radius), Ok(()), "{:?}", radius);
+        let mut other = radius.clone();
+        let found = other.found.as_mut().unwrap();
+        found.class = Some(ClassId(u32::from(found.class == Some(ClassId(0)))));
+        let is_tied = problem.target_class() == TargetClass::Predicted && radius.robust_up_to.is_none();
+        prop_assert!(is_tied || checker.radius(&other).is_err(), "{other:?} is accepted, but it is {radius:?}");
         let Some(from) = radius.nonrobust_from() else { continue };
         let mut larger = radius.clone();
         larger.robust_up_to = Some(from);
