@@ -147,7 +147,7 @@ class _Results(ABC):
         return pyarrow.table(columns)
 
     def write(self, path: StrPath) -> None:
-        """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`); compressed if `path` ends in .gz."""
+        """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`), compressed to a `.gz`."""
         lines = self._core.lines()
         replace(path, gzip.compress(lines, mtime=0) if str(path).endswith(".gz") else lines)
 
