@@ -59,7 +59,7 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
         let mut units = region.arrive(network, i, sent, &layers);
         for ((units, moved), node) in units.iter_mut().zip(base.moved(i)).zip(&region.nodes[i]) {
             units.resize(layer.units(), Size::ZERO);
-            let (mut operations, mut stored, mut floor) = (0, 0, 0.0);
+            let (mut operations, mut stored, mut floor) = (0.0, 0.0, 0.0);
             for term in layer.terms() {
                 let (nodes, entries) = network.magnitudes[term.propagation()].row(node.index());
                 let (width, widest) = read(&base, term, nodes, &layers);
@@ -70,14 +70,14 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
                 let more = network.steps[term.propagation()];
                 let of_weights = up(1.0 + largest(term.weight().values().iter()));
                 let product = up(up(more.growth * of_weights) * up(1.0 + widest));
-                operations = operations.max(nodes.len() + width + more.operations);
-                stored = stored.max(more.stored);
-                let numbers = (nodes.len() + 1 + more.operations) as f64 * (width + 1) as f64;
+                operations = larger(operations, up((nodes.len() + width) as f64 + more.operations));
+                stored = larger(stored, more.stored);
+                let numbers = up(up((nodes.len() + 1) as f64 + more.operations) * (width + 1) as f64);
                 floor = up(floor + up(up(8.0 * numbers) * product));
             }
-            operations += layer.terms().len() + ENTRY + STEP;
-            stored += layer.terms().len() + STORED;
-            let x = up(up(operations as f64 * roundoff.operation) + up(stored as f64 * roundoff.stored));
+            operations = up(operations + (layer.terms().len() + ENTRY + STEP) as f64);
+            stored = up(stored + (layer.terms().len() + STORED) as f64);
+            let x = up(up(operations * roundoff.operation) + up(stored * roundoff.stored));
             let gamma = if x < 0.5 && floor < roundoff.largest { up(x / (1.0 - x)) } else { f64::INFINITY };
             for ((unit, bias), moved) in units.iter_mut().zip(layer.bias()).zip(moved) {
                 *unit = unit.plus(&Size { magnitude: bias.abs(), error: 0.0 }).plus(&flips.times(moved));
@@ -117,8 +117,8 @@ fn read(base: &Base, term: &Term, nodes: &[u32], layers: &[Units<Size>]) -> (usi
 /// and that no number on the way is larger than `growth` times what is read, nor an entry of a matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps {
-    operations: usize,
-    stored: usize,
+    operations: f64,
+    stored: f64,
     growth: f64,
 }
 
@@ -126,7 +126,7 @@ impl Steps {
     pub(crate) fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
         let Propagation::Polynomial { of, coefficients } = propagation else {
             let matrix = propagation.absolute().matrix(graph)?;
-            return Ok(Self { operations: 0, stored: 0, growth: up(1.0 + largest(matrix.values().iter())) });
+            return Ok(Self { operations: 0.0, stored: 0.0, growth: up(1.0 + largest(matrix.values().iter())) });
         };
         let (within, matrix) = (Self::of(of, graph)?, of.absolute().matrix(graph)?);
         let rows = || (0..matrix.rows()).map(|row| matrix.row(row));
@@ -135,8 +135,8 @@ impl Steps {
         let of_powers = coefficients.iter().fold(1.0, |power, _| up(power * up(1.0 + sum)));
         let of_coefficients = up(1.0 + largest(coefficients.iter()));
         Ok(Self {
-            operations: coefficients.len() * (longest + ENTRY + STEP + within.operations),
-            stored: coefficients.len() * (EACH_STEP + within.stored),
+            operations: up(coefficients.len() as f64 * up((longest + ENTRY + STEP) as f64 + within.operations)),
+            stored: up(coefficients.len() as f64 * up(EACH_STEP as f64 + within.stored)),
             growth: up(up(within.growth * of_powers) * of_coefficients),
         })
     }

@@ -62,7 +62,7 @@ pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundof
         let products: Vec<f64> = layer.terms().iter().map(product).collect();
         layers.push(par_fill(graph.nodes(), layer.units(), |m, sizes: &mut [Size]| {
             sizes.iter_mut().zip(layer.bias()).for_each(|(size, bias)| size.magnitude = bias.abs());
-            let (mut operations, mut stored, mut floor) = (0, 0, 0.0);
+            let (mut operations, mut stored, mut floor) = (0.0f64, 0.0f64, 0.0);
             for (k, term) in layer.terms().iter().enumerate() {
                 let row = matrices[term.propagation()].row(m);
                 let width = match term.source() {
@@ -71,13 +71,13 @@ pub(crate) fn logit_errors(network: &Network, limits: &Limits, roundoff: Roundof
                     Source::Layer(source) => add_layer(sizes, row, &layers[source], term.weight()),
                 };
                 let more = steps[term.propagation()];
-                operations = operations.max(row.0.len() + width + more.operations);
+                operations = operations.max((row.0.len() + width) as f64 + more.operations);
                 stored = stored.max(more.stored);
-                floor += 8.0 * (row.0.len() + 1 + more.operations) as f64 * (width + 1) as f64 * products[k];
+                floor += 8.0 * ((row.0.len() + 1) as f64 + more.operations) * (width + 1) as f64 * products[k];
             }
-            operations += layer.terms().len() + ENTRY + STEP;
-            stored += layer.terms().len() + STORED;
-            let x = RAISED * (operations as f64 * roundoff.operation + stored as f64 * roundoff.stored);
+            operations += (layer.terms().len() + ENTRY + STEP) as f64;
+            stored += (layer.terms().len() + STORED) as f64;
+            let x = RAISED * (operations * roundoff.operation + stored * roundoff.stored);
             let gamma = if x < 0.5 && floor < roundoff.largest { x / (1.0 - x) } else { f64::INFINITY };
             for size in sizes {
                 size.magnitude *= RAISED;
@@ -97,9 +97,9 @@ fn largest<'v>(values: impl IntoIterator<Item = impl std::borrow::Borrow<f64> + 
 /// What a propagation that is computed from another one, step by step, has beyond a matrix.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
-    /// More operations, and more numbers that are stored.
-    operations: usize,
-    stored: usize,
+    /// More operations, and more numbers that are stored; doubles, since polynomials of polynomials have more than can be counted.
+    operations: f64,
+    stored: f64,
     /// No number on the way is larger than so many times what is read, nor is the entry of a matrix.
     growth: f64,
 }
@@ -108,7 +108,7 @@ impl Steps {
     fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
         let Propagation::Polynomial { of, coefficients } = propagation else {
             let growth = 1.0 + largest(propagation.absolute().matrix(graph)?.values());
-            return Ok(Self { operations: 0, stored: 0, growth });
+            return Ok(Self { operations: 0.0, stored: 0.0, growth });
         };
         let (within, matrix) = (Self::of(of, graph)?, of.absolute().matrix(graph)?);
         let rows = || (0..matrix.rows()).map(|row| matrix.row(row));
@@ -117,8 +117,8 @@ impl Steps {
         let count = coefficients.len();
         let of_powers = (1.0 + sum * RAISED).powi(i32::try_from(count).unwrap_or(i32::MAX));
         Ok(Self {
-            operations: count * (longest + ENTRY + STEP + within.operations),
-            stored: count * (EACH_STEP + within.stored),
+            operations: RAISED * count as f64 * ((longest + ENTRY + STEP) as f64 + within.operations),
+            stored: RAISED * count as f64 * (EACH_STEP as f64 + within.stored),
             growth: within.growth * of_powers * (1.0 + largest(coefficients)),
         })
     }

@@ -186,6 +186,20 @@ fn steps_of_a_polynomial_store_numbers() {
     assert_eq!(bf16, [Verdict::Undecided; 15]);
 }
 
+/// Polynomials of polynomials have more operations than can be counted.
+#[test]
+fn steps_within_steps_are_not_counted_wrongly() {
+    let graph = Graph::new(1, 1, &[], &[(0, 0)]).unwrap();
+    let coefficients = vec![0.0, 1.0, 0.0, 0.0];
+    let nested = (0..40).fold(Propagation::Identity, |of, _| Propagation::Polynomial {
+        of: Box::new(of),
+        coefficients: coefficients.clone(),
+    });
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![0.0, 0.0]);
+    let [exact, f64, f32, ..] = of_polynomial(&graph, nested, 1.0, 1, layer);
+    assert_eq!((exact, f64, f32), (vec![Verdict::Robust], vec![Verdict::Undecided], vec![Verdict::Undecided]));
+}
+
 /// 10⁻⁴⁴ on the way loses digits in single precision, though the result is 10⁻¹⁰.
 #[test]
 fn steps_of_a_polynomial_underflow() {
