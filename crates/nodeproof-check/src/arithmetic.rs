@@ -2,7 +2,7 @@
 //! whatever order sums are added up (Lemma 53 of `docs/maths.md`).
 
 use nodeproof_problem::settings::Roundoff;
-use nodeproof_problem::{AttributeId, Graph, ModelError, NodeId, Propagation, Source, Term};
+use nodeproof_problem::{AttributeId, Graph, Model, ModelError, NodeId, Propagation, Source, SparseMatrix, Term};
 
 use crate::base::Base;
 use crate::interval::{larger, up};
@@ -37,11 +37,28 @@ impl Number for Size {
     }
 }
 
+/// An arithmetic that rounds, and what it does to products with propagations.
+pub(crate) struct Rounding {
+    roundoff: Roundoff,
+    /// Magnitudes of the entries of each propagation, and what products with it have beyond those with a matrix.
+    magnitudes: Vec<SparseMatrix>,
+    steps: Vec<Steps>,
+}
+
+impl Rounding {
+    pub(crate) fn new(roundoff: Roundoff, model: &Model, graph: &Graph) -> Result<Self, ModelError> {
+        let propagations = model.propagations().iter();
+        let magnitudes: Result<_, _> = propagations.clone().map(|of| of.absolute().matrix(graph)).collect();
+        let steps: Result<_, _> = propagations.map(|of| Steps::of(of, graph)).collect();
+        Ok(Self { roundoff, magnitudes: magnitudes?, steps: steps? })
+    }
+}
+
 /// The largest error of each logit of the target of the clean base point; infinite, or not a number, where nothing can be said.
-pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
-    let network = clean.network;
+pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
+    let (network, roundoff) = (clean.network, rounding.roundoff);
     let target = clean.region.nodes[network.layers().len() - 1][0];
-    let region = Region::new(network, &network.magnitudes, target);
+    let region = Region::new(network, &rounding.magnitudes, target);
     let base = Base::clean(network, &region, network.limits.global());
     let sums: Vec<Vec<Size>> = region
         .rows
@@ -61,13 +78,13 @@ pub(crate) fn logit_errors(clean: &Base, roundoff: Roundoff) -> Vec<f64> {
             units.resize(layer.units(), Size::ZERO);
             let (mut operations, mut stored, mut floor) = (0.0, 0.0, 0.0);
             for term in layer.terms() {
-                let (nodes, entries) = network.magnitudes[term.propagation()].row(node.index());
+                let (nodes, entries) = rounding.magnitudes[term.propagation()].row(node.index());
                 let (width, widest) = read(&base, term, nodes, &layers);
                 if term.source() == Source::Ones {
                     let sum = entries.iter().fold(0.0, |sum, p| up(sum + p));
                     add_product(units, &[Size { magnitude: sum, error: 0.0 }], term.weight());
                 }
-                let more = network.steps[term.propagation()];
+                let more = rounding.steps[term.propagation()];
                 let of_weights = up(1.0 + largest(term.weight().values().iter()));
                 let product = up(up(more.growth * of_weights) * up(1.0 + widest));
                 operations = larger(operations, up((nodes.len() + width) as f64 + more.operations));
@@ -116,14 +133,14 @@ fn read(base: &Base, term: &Term, nodes: &[u32], layers: &[Units<Size>]) -> (usi
 /// What a propagation that is computed from another one, step by step, has beyond a matrix: more operations, more numbers that are stored,
 /// and that no number on the way is larger than `growth` times what is read, nor an entry of a matrix.
 #[derive(Clone, Copy)]
-pub(crate) struct Steps {
+struct Steps {
     operations: f64,
     stored: f64,
     growth: f64,
 }
 
 impl Steps {
-    pub(crate) fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
+    fn of(propagation: &Propagation, graph: &Graph) -> Result<Self, ModelError> {
         let Propagation::Polynomial { of, coefficients } = propagation else {
             let matrix = propagation.absolute().matrix(graph)?;
             return Ok(Self { operations: 0.0, stored: 0.0, growth: up(1.0 + largest(matrix.values().iter())) });

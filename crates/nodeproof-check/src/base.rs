@@ -99,12 +99,6 @@ impl<'n> Base<'n> {
         self.z[layer].iter().map(|z| z.iter().map(unit).collect()).collect()
     }
 
-    /// The most that one flip moves each unit of a layer that reads nothing but attributes; `None` for others (Lemma 37).
-    pub(crate) fn reach(&self, layer: usize) -> Option<Units<f64>> {
-        let terms = self.network.layers()[layer].terms();
-        (!terms.iter().any(|term| matches!(term.source(), Source::Layer(_)))).then(|| self.moved(layer))
-    }
-
     /// The most that one flip moves what each unit of a layer makes of the attributes.
     pub(crate) fn moved(&self, layer: usize) -> Units<f64> {
         let of = &self.network.layers()[layer];

@@ -1,6 +1,8 @@
 //! The network linearised at a base point, and what flips gain (Lemmas 37 to 40 of `docs/maths.md`).
 
-use nodeproof_problem::ClassId;
+use std::collections::BTreeMap;
+
+use nodeproof_problem::{ClassId, UnitSlope};
 
 use crate::base::{Base, Unit};
 use crate::interval::{Interval, down, larger, relu, up};
@@ -25,8 +27,8 @@ pub(crate) struct Linearised<'b, 'n> {
 }
 
 impl<'b, 'n> Linearised<'b, 'n> {
-    /// Goes back from the margin.
-    pub(crate) fn new(base: &'b Base<'n>, (y, k): (ClassId, ClassId)) -> Self {
+    /// Goes back from the margin, with lines of these slopes below some activations; `None` if they are not below.
+    pub(crate) fn new(base: &'b Base<'n>, (y, k): (ClassId, ClassId), slopes: &[UnitSlope]) -> Option<Self> {
         let (network, region) = (base.network, base.region);
         let (layers, last) = (network.layers(), network.layers().len() - 1);
         let zeros = |layer: usize| vec![vec![Interval::ZERO; layers[layer].units()]; region.nodes[layer].len()];
@@ -37,16 +39,18 @@ impl<'b, 'n> Linearised<'b, 'n> {
         let units: Vec<Units<Unit>> = (0..last).map(|layer| base.units(layer)).collect();
         let mut costs: Vec<Units<f64>> =
             units.iter().map(|of| of.iter().map(|of| vec![0.0; of.len()]).collect()).collect();
+        let lines = lines(base, slopes)?;
         let mut constant = base.margin((y, k)).lo;
         for layer in (0..=last).rev() {
             let below = layers[layer].activation().slope();
             for (m, lambda) in lambda[layer].iter_mut().enumerate().filter(|_| layer < last) {
                 for (j, alpha) in lambda.iter_mut().enumerate() {
                     let Unit { z, on, .. } = units[layer][m][j];
-                    let slope = if on { 1.0 } else { below };
                     // Where α ≥ 0, activation(Z) ≥ slope · Z; where α < 0, it is the tangent and the excess.
-                    let lost = if on { up(1.0 - below) * relu(-z.lo) } else { up(1.0 - below) * relu(z.hi) };
-                    constant = if lost == 0.0 { constant } else { down(constant - up(relu(alpha.hi) * up(lost))) };
+                    let line = lines.get(&(layer, m, j)).filter(|_| alpha.lo >= 0.0);
+                    let slope = line.copied().unwrap_or(if on { 1.0 } else { below });
+                    let lost = |z: f64| up(if z > 0.0 { up(1.0 - slope) * z } else { up(slope - below) * -z });
+                    constant = down(constant - up(relu(alpha.hi) * larger(lost(z.lo), lost(z.hi))));
                     costs[layer][m][j] = up(relu(-alpha.lo) * up(1.0 - below));
                     *alpha = alpha.times(slope);
                 }
@@ -54,7 +58,7 @@ impl<'b, 'n> Linearised<'b, 'n> {
             let (lower, upper) = lambda.split_at_mut(layer);
             region.back(network, layer, &upper[0], lower, &mut gradient);
         }
-        Self { base, constant, gradient, units, costs }
+        Some(Self { base, constant, gradient, units, costs })
     }
 
     /// At most what a move of a row gains that adds `change` to its `X_n W`, and stands for at least so many flips.
@@ -92,18 +96,15 @@ impl<'b, 'n> Linearised<'b, 'n> {
         let mut carried: Vec<Units<Costs>> = self.units.iter().map(zeros).collect();
         let mut at_rows = vec![vec![Costs::ZERO; network.weight.columns()]; region.rows.len()];
         for layer in (0..carried.len()).rev() {
-            let (below, reach) = (network.layers()[layer].activation().slope(), self.base.reach(layer));
+            let below = network.layers()[layer].activation().slope();
             for (m, carried) in carried[layer].iter_mut().enumerate() {
                 for (j, costs) in carried.iter_mut().enumerate() {
-                    let unit = self.units[layer][m][j];
-                    let share = unit.excess_share(reach.as_ref().map_or(f64::INFINITY, |reach| reach[m][j]));
-                    let of_excess = up(share * self.costs[layer][m][j]);
+                    let (unit, of_excess) = (self.units[layer][m][j], self.costs[layer][m][j]);
                     if unit.on {
                         costs.down = up(costs.down + of_excess);
                     } else {
-                        let (rise, fall) =
-                            if unit.is_sure { (up(below + up(up(1.0 - below) * share)), below) } else { (1.0, 1.0) };
-                        *costs = Costs { up: up(up(costs.up * rise) + of_excess), down: up(costs.down * fall) };
+                        let fall = if unit.is_sure { below } else { 1.0 };
+                        *costs = Costs { up: up(costs.up + of_excess), down: up(costs.down * fall) };
                     }
                 }
             }
@@ -114,16 +115,23 @@ impl<'b, 'n> Linearised<'b, 'n> {
     }
 }
 
+/// The slopes of lines by layer, place of the node and unit, if the activations are above all of them.
+fn lines(base: &Base, slopes: &[UnitSlope]) -> Option<BTreeMap<(usize, usize, usize), f64>> {
+    let line = |of: &UnitSlope| {
+        let (layer, unit) = (of.layer as usize, of.unit as usize);
+        let in_layer = base.network.layers().get(layer).filter(|in_layer| unit < in_layer.units())?;
+        let place = base.region.nodes[layer].binary_search(&of.node).ok()?;
+        let is_below = (in_layer.activation().slope()..=1.0).contains(&of.slope);
+        is_below.then_some(((layer, place, unit), of.slope))
+    };
+    slopes.iter().map(line).collect()
+}
+
 impl Unit {
     /// What a move towards 0 and beyond exceeds the threshold by.
     #[inline]
     fn excess(self, by: f64) -> f64 {
         if by <= self.threshold { 0.0 } else { up(by - self.threshold) }
-    }
-
-    /// At most this share of a move of up to `reach` exceeds the threshold.
-    fn excess_share(self, reach: f64) -> f64 {
-        if self.threshold >= reach { 0.0 } else { up(1.0 - down(self.threshold / reach)).min(1.0) }
     }
 
     /// A move after an activation with a slope below 0 (Lemma 38).

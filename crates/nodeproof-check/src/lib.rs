@@ -33,7 +33,9 @@ use nodeproof_problem::{
     Proof, Proofs, Radius, TargetClass, Witness,
 };
 
+use crate::arithmetic::{Rounding, logit_errors};
 use crate::base::Base;
+use crate::bound::Linearised;
 use crate::interval::{Interval, larger, up};
 use crate::network::{Network, Region};
 use crate::number::Number;
@@ -42,9 +44,9 @@ use crate::number::Number;
 pub struct Checker<'a> {
     network: Network<'a>,
     target_class: TargetClass,
-    /// What margins must exceed, and the arithmetic in which they must.
+    /// What margins must exceed, and the arithmetic that rounds in which they must.
     margin: f64,
-    arithmetic: Arithmetic,
+    rounding: Option<Rounding>,
 }
 
 /// What is wrong with a certificate.
@@ -111,7 +113,7 @@ impl<'a> Checker<'a> {
             return Err(Mismatch::Model);
         }
         let checker = Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?;
-        Ok(checker.asking(header.margin, header.arithmetic))
+        Ok(checker.asking(header.margin, header.arithmetic)?)
     }
 
     /// A checker of certificates about this class of each node.
@@ -124,18 +126,17 @@ impl<'a> Checker<'a> {
         limits: Limits,
         target_class: TargetClass,
     ) -> Result<Self, ModelError> {
-        Ok(Self {
-            network: Network::new(graph, model, limits)?,
-            target_class,
-            margin: 0.0,
-            arithmetic: Arithmetic::Exact,
-        })
+        Ok(Self { network: Network::new(graph, model, limits)?, target_class, margin: 0.0, rounding: None })
     }
 
     /// One that asks for margins above this, however a network is evaluated in this arithmetic.
-    pub fn asking(mut self, margin: f64, arithmetic: Arithmetic) -> Self {
-        (self.margin, self.arithmetic) = (margin, arithmetic);
-        self
+    ///
+    /// # Errors
+    /// If the magnitudes of a propagation cannot be computed.
+    pub fn asking(self, margin: f64, arithmetic: Arithmetic) -> Result<Self, ModelError> {
+        let Network { model, graph, .. } = self.network;
+        let rounding = arithmetic.roundoff().map(|roundoff| Rounding::new(roundoff, model, graph)).transpose()?;
+        Ok(Self { margin, rounding, ..self })
     }
 
     /// Whether a certificate is right. One that leaves its node undecided claims nothing but what kind of node that is.
@@ -171,14 +172,11 @@ impl<'a> Checker<'a> {
         let Radius { node, label, robust_up_to, ref found, .. } = *radius;
         let region = self.region(node, label, radius.class().as_slice())?;
         let base = Base::clean(&self.network, &region, robust_up_to.unwrap_or(0) as usize);
-        // A scan does not say which class is predicted, and nothing of the case without flips.
-        let predicted = radius.class().unwrap_or_else(|| base.predicted());
-        let class = if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted };
-        let is_known = radius.class().is_none() || self.target_class == TargetClass::Label;
-        self.check_class(&base, label, class, if is_known { base.predicted() } else { predicted })?;
-        if radius.class().is_some_and(|said| said != class) {
-            return Err(Rejection::Class(class));
-        }
+        // The class that it says is the certified one, which is the predicted one but for labels.
+        let said = radius.class().filter(|_| self.target_class != TargetClass::Label || label.is_none());
+        let predicted = said.unwrap_or_else(|| base.predicted());
+        let class = radius.class().unwrap_or_else(|| self.certified(label, predicted));
+        self.check_class(&base, label, class, predicted)?;
         if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
             let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
             self.robust(&base, class, proofs, |_| Some(Bound::Positive))?;
@@ -218,8 +216,12 @@ impl<'a> Checker<'a> {
         if self.others(predicted).any(|k| base.margin((predicted, k)).hi < 0.0) {
             return Err(Rejection::Class(predicted));
         }
-        let expected = if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted };
-        if class == expected { Ok(()) } else { Err(Rejection::Class(class)) }
+        if class == self.certified(label, predicted) { Ok(()) } else { Err(Rejection::Class(class)) }
+    }
+
+    /// The class to certify.
+    fn certified(&self, label: Option<ClassId>, predicted: ClassId) -> ClassId {
+        if self.target_class == TargetClass::Label { label.unwrap_or(predicted) } else { predicted }
     }
 
     fn others(&self, class: ClassId) -> impl Iterator<Item = ClassId> {
@@ -239,7 +241,7 @@ impl<'a> Checker<'a> {
         {
             return Err(Rejection::Proof);
         }
-        let errors = self.arithmetic.roundoff().map(|roundoff| arithmetic::logit_errors(base, roundoff));
+        let errors = self.rounding.as_ref().map(|rounding| logit_errors(base, rounding));
         self.others(class).try_for_each(|k| {
             let said = said(k).ok_or(Rejection::Missing(k))?;
             let error = |of: &Vec<f64>| up(self.margin + up(of[class.index()] + of[k.index()]));
@@ -270,7 +272,7 @@ fn exceeds(said: Option<Bound>, margin: f64) -> bool {
     said.is_some_and(|said| said.value() > margin)
 }
 
-static EMPTY: Proof = Proof { branches: Vec::new() };
+static EMPTY: Proof = Proof { branches: Vec::new(), slopes: Vec::new() };
 
 /// That the margin of a pair of classes exceeds one number, which is not negative, and is at least another.
 #[derive(Clone, Copy)]
@@ -292,7 +294,8 @@ fn is_shown(base: &Base, claim: Claim, proof: &Proof) -> bool {
         rest.without.insert((branch.flip.node, branch.flip.attribute));
     }
     let Claim { pair, above, at_least } = claim;
-    let bound = selection::lower_bound(&rest, pair, larger(above, at_least));
+    let Some(linear) = Linearised::new(&rest, pair, &proof.slopes) else { return false };
+    let bound = selection::lower_bound(&rest, &linear, larger(above, at_least));
     if bound > above && bound >= at_least {
         return true;
     }

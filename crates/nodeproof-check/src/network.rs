@@ -8,7 +8,6 @@ use nodeproof_problem::{
 };
 use num_bigint::BigInt;
 
-use crate::arithmetic::Steps;
 use crate::interval::{Interval, larger, up};
 use crate::number::{Activated, Exact, Number, add_product, add_scaled, add_transposed};
 
@@ -17,11 +16,8 @@ pub(crate) struct Network<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) model: &'a Model,
     pub(crate) limits: Limits,
-    /// P of each of the model's propagations, and the same of magnitudes alone.
+    /// P of each of the model's propagations.
     pub(crate) matrices: Vec<SparseMatrix>,
-    pub(crate) magnitudes: Vec<SparseMatrix>,
-    /// What products with them have beyond those with a matrix.
-    pub(crate) steps: Vec<Steps>,
     /// The weights W of all terms that read the attributes side by side, attributes × width, in the order of the terms.
     pub(crate) weight: Matrix,
     /// `X W`, nodes × width.
@@ -37,10 +33,7 @@ pub(crate) struct Network<'a> {
 impl<'a> Network<'a> {
     pub(crate) fn new(graph: &'a Graph, model: &'a Model, limits: Limits) -> Result<Self, ModelError> {
         model.check_fits(graph)?;
-        let propagations = model.propagations().iter();
-        let magnitudes: Result<_, _> = propagations.clone().map(|of| of.absolute().matrix(graph)).collect();
-        let steps: Result<_, _> = propagations.clone().map(|of| Steps::of(of, graph)).collect();
-        let matrices: Result<_, _> = propagations.map(|of| of.matrix(graph)).collect();
+        let matrices = model.propagations().iter().map(|of| of.matrix(graph)).collect::<Result<_, _>>()?;
         let weight = attribute_weight(model);
         let lengths: Vec<f64> = (0..weight.rows()).map(|d| length(weight.row(d).iter().copied())).collect();
         let mut by_length: Vec<AttributeId> = (0..weight.rows() as u32).map(AttributeId).collect();
@@ -51,21 +44,8 @@ impl<'a> Network<'a> {
         let largest = |j: usize| (0..weight.rows()).map(|d| change(j, d)).fold(0.0, larger);
         let largest = (0..weight.columns()).map(largest).collect();
         let widest = (0..weight.rows()).map(width).fold(0.0, larger);
-        let (matrices, magnitudes, steps, sums) = (matrices?, magnitudes?, steps?, Vec::new());
-        let mut network = Self {
-            graph,
-            model,
-            limits,
-            matrices,
-            magnitudes,
-            steps,
-            weight,
-            sums,
-            lengths,
-            by_length,
-            largest,
-            widest,
-        };
+        let sums = Vec::new();
+        let mut network = Self { graph, model, limits, matrices, weight, sums, lengths, by_length, largest, widest };
         network.sums = graph.node_ids().map(|node| network.sum_of(&network.row(node, &[]))).collect();
         Ok(network)
     }

@@ -1,6 +1,6 @@
 //! What the flips of any set gain together at most, and so the bound (Lemmas 39 and 40 of `docs/maths.md`).
 
-use nodeproof_problem::{AttributeId, ClassId, NodeId};
+use nodeproof_problem::{AttributeId, NodeId};
 
 use crate::base::Base;
 use crate::bound::{Linearised, Query};
@@ -15,11 +15,10 @@ const FALL: f64 = 0.75;
 const FIRST: f64 = 0.98;
 
 /// A lower bound of the margin over all sets of a base point, if possible one above `wanted`.
-pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) -> f64 {
-    let linear = Linearised::new(base, pair);
+pub(crate) fn lower_bound(base: &Base, linear: &Linearised, wanted: f64) -> f64 {
     let freed = base.freed().iter().map(|flip| {
         let row = base.region.rows.binary_search(&flip.node).unwrap_or_default();
-        relu(gain_of_value(base, &linear, row, flip.attribute, flip.to))
+        relu(gain_of_value(base, linear, row, flip.attribute, flip.to))
     });
     let constant = freed.fold(linear.constant, |sum, gain| down(sum - gain));
     if base.left == 0 {
@@ -40,9 +39,9 @@ pub(crate) fn lower_bound(base: &Base, pair: (ClassId, ClassId), wanted: f64) ->
                 return best;
             }
             let total = if is_normalised {
-                largest_of_rows(base, &mut rows, &linear, &queries, level, care)
+                largest_of_rows(base, &mut rows, linear, &queries, level, care)
             } else {
-                largest_total(base, gains_above(base, &linear, &queries, level), level)
+                largest_total(base, gains_above(base, linear, &queries, level), level)
             };
             let (total, is_final) = total;
             best = best.max(down(constant - total));

@@ -55,7 +55,7 @@ pub use ids::{AttributeId, ClassId, NodeId};
 pub use matrix::Matrix;
 pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
 pub use npz::NpzError;
-pub use proof::{Branch, Proof, Proofs};
+pub use proof::{Branch, Proof, Proofs, UnitSlope};
 pub use radius::{Found, Radius};
 pub use settings::{
     Architecture, Arithmetic, CertifySettings, Engine, Method, Schedule, SettingsError, TargetClass, TrainSettings,

@@ -297,8 +297,12 @@ impl Header {
         below("attribute", flip.attribute.0, self.graph.attributes)
     }
 
-    /// Checks that there may be the flips of a proof.
+    /// Checks that there may be the flips and units of a proof.
     pub(super) fn check_proof(&self, proof: &Proof) -> Result<(), String> {
+        proof.slopes.iter().try_for_each(|of| {
+            self.check_node(of.node)?;
+            below("layer", of.layer, self.model.layers)
+        })?;
         proof.branches.iter().try_for_each(|branch| {
             self.check_flip(&branch.flip)?;
             self.check_proof(&branch.proof)

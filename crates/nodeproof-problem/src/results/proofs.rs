@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Header;
 use crate::ids::ClassId;
-use crate::proof::{Branch, Proof, Proofs};
+use crate::proof::{Branch, Proof, Proofs, UnitSlope};
 
 /// The proofs of a record: left out if no class needs one, `null` if there are none.
 #[derive(Debug, Serialize, Deserialize)]
@@ -18,7 +18,10 @@ pub(super) struct ProofFields {
 #[serde(deny_unknown_fields)]
 struct ProofLine {
     class: ClassId,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     branches: Vec<Branch>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    slopes: Vec<UnitSlope>,
 }
 
 fn no_proofs() -> Option<Vec<ProofLine>> {
@@ -35,7 +38,10 @@ impl ProofFields {
         if !(header.proofs && is_robust) {
             return Self { proofs: no_proofs() };
         }
-        let line = |(&class, proof): (&ClassId, &Proof)| ProofLine { class, branches: proof.branches.clone() };
+        let line = |(&class, proof): (&ClassId, &Proof)| {
+            let Proof { branches, slopes } = proof.clone();
+            ProofLine { class, branches, slopes }
+        };
         Self { proofs: proofs.map(|proofs| proofs.iter().map(line).collect()) }
     }
 
@@ -49,8 +55,8 @@ impl ProofFields {
         match self.proofs {
             Some(lines) if is_robust && header.proofs => {
                 let mut proofs = Proofs::new();
-                for ProofLine { class, branches } in lines {
-                    let proof = Proof { branches };
+                for ProofLine { class, branches, slopes } in lines {
+                    let proof = Proof { branches, slopes };
                     header.check_class(class)?;
                     header.check_proof(&proof)?;
                     if Some(class) == certified || proofs.insert(class, proof).is_some() {

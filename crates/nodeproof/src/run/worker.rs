@@ -14,6 +14,7 @@ use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::network::largest;
 use crate::prepare::Shard;
+use crate::proof::Proofs;
 use crate::settings::{CertifySettings, Engine, TargetClass};
 use crate::slice::Slicer;
 
@@ -163,8 +164,8 @@ impl<'a> Worker<'a> {
             others.for_each(|k| margins[k] = Some(Bound::Unknown));
             best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
-        // Classes for which a checker needs no proof.
-        let mut plain = Vec::new();
+        // What a checker needs for classes for which it needs no branches.
+        let mut plain = Proofs::new();
         let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
         if !self.shard.overflow_error.is_finite() {
             because = Obstacle::Overflow;
@@ -188,7 +189,7 @@ impl<'a> Worker<'a> {
             let mut attacks =
                 Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
             let patience = self.effort.patience(start, self.stopped);
-            if let Some(proven) = first_order::prove(&margins, &mut attacks, &plain, patience) {
+            if let Some(proven) = first_order::prove(&margins, &mut attacks, plain, patience) {
                 (proofs, margins) = (Some(proven.proofs), proven.margins);
             }
         }

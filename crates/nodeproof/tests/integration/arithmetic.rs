@@ -95,7 +95,7 @@ fn some_margin(problem: &Problem, pick: usize, part: f64) -> f64 {
 /// Every engine says the truth about margins above τ; the complete one always knows.
 fn check_margin(problem: &Problem, sets: &[Vec<Flip>], asked: f64) -> Result<(), TestCaseError> {
     let (graph, model) = (problem.graph(), problem.model());
-    let checker = checker(&graph, &model, problem).asking(asked, Arithmetic::Exact);
+    let checker = checker(&graph, &model, problem).asking(asked, Arithmetic::Exact).unwrap();
     let least = Least::new(problem, sets);
     for engine in Engine::ALL {
         for certificate in problem.certify_by(|of| of.engine(engine).margin(asked).proofs(engine == Engine::Complete)) {
@@ -128,7 +128,7 @@ fn check_arithmetic(problem: &Problem, sets: &[Vec<Flip>]) -> Result<(), TestCas
     let in_tf32: Least<Rounded<11>> = Least::new(problem, sets);
     let in_bf16: Least<Rounded<8>> = Least::new(problem, sets);
     for arithmetic in [Arithmetic::F64, Arithmetic::F32, Arithmetic::Tf32, Arithmetic::Bf16] {
-        let checker = checker(&graph, &model, problem).asking(0.0, arithmetic);
+        let checker = checker(&graph, &model, problem).asking(0.0, arithmetic).unwrap();
         let certificates = problem.certify_by(|of| of.engine(Engine::Complete).arithmetic(arithmetic).proofs(true));
         for certificate in certificates {
             match certificate.verdict() {

@@ -3,7 +3,7 @@
 
 use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Slopes, TargetClass};
 use nodeproof_check::Checker;
-use nodeproof_problem::{Branch, Proof, Proofs};
+use nodeproof_problem::{Branch, Proof, Proofs, UnitSlope};
 use proptest::prelude::*;
 
 use crate::brute_force::{CLOSE, FEW, LONG, SETS, Truth, dense_rows, sharpened, thorough};
@@ -19,7 +19,7 @@ impl Choices<'_> {
     }
 }
 
-/// Any tree of flips, some of which are not allowed, or come twice.
+/// Any tree of flips, some of which are not allowed, or come twice, and slopes of lines, some of which are not below.
 fn any_proof(flips: &[Flip], choices: &mut Choices, depth: usize) -> Proof {
     let count = if depth == 0 || flips.is_empty() { 0 } else { choices.below(4) };
     let branches = (0..count).map(|_| {
@@ -32,7 +32,15 @@ fn any_proof(flips: &[Flip], choices: &mut Choices, depth: usize) -> Proof {
         }
         Branch { flip, proof: any_proof(flips, choices, depth - 1) }
     });
-    Proof { branches: branches.collect() }
+    let branches: Vec<Branch> = branches.collect();
+    let count = if flips.is_empty() { 0 } else { choices.below(8).saturating_sub(4) };
+    let slopes = (0..count).map(|_| UnitSlope {
+        layer: choices.below(5) as u32 / 4,
+        node: flips[choices.below(flips.len())].node,
+        unit: choices.below(3) as u32,
+        slope: choices.below(100) as f64 / 97.0,
+    });
+    Proof { branches, slopes: slopes.collect() }
 }
 
 /// Forges certificates that call every node robust, and checks those that are accepted; how many are.

@@ -11,7 +11,7 @@ use nodeproof::{
     TargetClass, Witness,
 };
 use nodeproof_check::Checker;
-use nodeproof_problem::{Branch, Proof};
+use nodeproof_problem::{Branch, Proof, Proofs, UnitSlope};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -150,10 +150,28 @@ fn tampered(case: &Case, choices: &[usize]) -> Vec<(&'static str, String, Graph,
     add(
         "tree",
         case.forged(|of| {
-            let node = pick(of, choice, |of| of.proofs.as_ref().is_some_and(|proofs| !proofs.is_empty()))?;
-            let proof = node.proofs.as_mut()?.values_mut().next()?;
+            let has_branches = |proofs: &Proofs| proofs.values().any(|proof| !proof.branches.is_empty());
+            let node = pick(of, choice, |of| of.proofs.as_ref().is_some_and(has_branches))?;
+            let proof = node.proofs.as_mut()?.values_mut().find(|proof| !proof.branches.is_empty())?;
             let twice = proof.branches[choices[1] % proof.branches.len()].clone();
             proof.branches.push(twice);
+            Some(())
+        }),
+    );
+    add(
+        "parameters",
+        case.forged(|of| {
+            let node = pick(of, choice, Certificate::is_robust)?;
+            let class = ClassId(u32::from(node.class == ClassId(0)));
+            let right = UnitSlope { layer: 0, node: node.node, unit: 0, slope: 1.0 };
+            let wrong = [
+                UnitSlope { layer: 1_000_000, ..right },
+                UnitSlope { node: NodeId(1_000_000), ..right },
+                UnitSlope { unit: 1_000_000, ..right },
+                UnitSlope { slope: 1.25, ..right },
+                UnitSlope { slope: -0.25, ..right },
+            ];
+            node.proofs.get_or_insert_default().entry(class).or_default().slopes.push(wrong[choices[1] % 5]);
             Some(())
         }),
     );
@@ -275,5 +293,5 @@ fn no_tampering_gets_through() {
         })
         .unwrap_or_else(|failure| panic!("{failure}"));
     assert!(std::env::var_os("PROPTEST_CASES").is_some() || counts.values().all(|&count| count >= EACH), "{counts:?}");
-    assert_eq!(counts.len(), 11, "{counts:?}");
+    assert_eq!(counts.len(), 12, "{counts:?}");
 }

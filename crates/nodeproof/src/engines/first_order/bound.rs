@@ -70,6 +70,8 @@ pub(super) struct Bounding {
     screening: Screening,
     pub(super) cones: Cones,
     pub(super) tuning: Tuning,
+    /// Whether a bound is left as it is once the listed flips alone keep it from being positive. Branching needs to know the others, too.
+    pub(super) gives_up: bool,
     /// For the relaxed forward pass: changes of pre-activations and activations.
     pub(super) changes: Vec<Matrix>,
     pub(super) sums: Vec<f64>,
@@ -139,7 +141,8 @@ impl Bounding {
             if !bounded.selected.is_empty() && try_flips(&bounded.selected) {
                 return bounded;
             }
-            if bounded.filled == 0 {
+            let is_hopeless = self.gives_up && bounded.value + bounded.filled as f64 * threshold <= 0.0;
+            if bounded.filled == 0 || is_hopeless {
                 return bounded;
             }
             threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };

@@ -226,6 +226,8 @@ impl Moved {
             (self.alpha.abs() * reached, line.multiplier, line.multipliers())
         } else if self.alpha > 0.0 {
             (self.alpha * reached, line.slope, (self.activation.slope(), 1.0))
+        } else if line.ends == (f64::NEG_INFINITY, f64::INFINITY) {
+            return 0.0;
         } else {
             let [whole, none] = [1.0, 0.0].map(|chord| self.relaxed(Line { chord, ..line }));
             (self.alpha * (whole - none), line.chord, (0.0, 1.0))

@@ -1,5 +1,6 @@
 //! The flips of rows whose ones are divided by their number, row by row, and the best of them (Lemmas 46 to 48 of `docs/maths.md`).
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::base::Base;
@@ -8,6 +9,9 @@ use super::rows::{ALL, KEPT, Rows, most_flips};
 use super::target::Target;
 use crate::selection::{OverRows, RowGains, share};
 use crate::slice::SlicedFlip;
+
+/// Less than one in so many are a few.
+const FEW: usize = 8;
 
 /// What is known of flips whose gains were not computed.
 #[derive(Debug, Clone, Default)]
@@ -63,6 +67,31 @@ impl Scores {
     }
 }
 
+/// By falling scores, and flips that are level by their number.
+fn falling(a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)) -> Ordering {
+    b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
+}
+
+/// Sorts at least so many of the largest scores into a list. A few of many are inserted one by one.
+fn sort_largest(
+    scores: impl ExactSizeIterator<Item = (f64, SlicedFlip)>,
+    count: usize,
+    sorted: &mut Vec<(f64, SlicedFlip)>,
+) {
+    sorted.clear();
+    if count > scores.len() / FEW {
+        sorted.extend(scores);
+        sorted.sort_unstable_by(falling);
+        return;
+    }
+    for of in scores {
+        if sorted.len() < count || sorted.last().is_some_and(|last| falling(&of, last).is_lt()) {
+            sorted.truncate(count - 1);
+            sorted.insert(sorted.partition_point(|other| falling(other, &of).is_lt()), of);
+        }
+    }
+}
+
 /// The additions of one row, or its removals, or the ones that are left of it.
 #[derive(Debug, Clone, Default)]
 struct Side {
@@ -93,7 +122,6 @@ impl Side {
 
     /// Sorts as many as are asked for at least.
     fn sort(&mut self, count: usize) {
-        let falling = |a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
         self.sorted = self.bounds.len().min(2 * count);
         if self.sorted < self.bounds.len() && self.sorted > 0 {
             self.bounds.select_nth_unstable_by(self.sorted - 1, falling);
@@ -128,9 +156,8 @@ impl Side {
         sorted: &mut Vec<(f64, SlicedFlip)>,
         mut take: impl FnMut(f64, Option<SlicedFlip>),
     ) {
-        sorted.clear();
-        sorted.extend(self.known.iter().map(|&(flip, start)| (scores.at(start, place), flip)));
-        sorted.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let known = self.known.iter().map(|&(flip, start)| (scores.at(start, place), flip));
+        sort_largest(known, count, sorted);
         let (mut known, mut bounds) = (sorted.iter().peekable(), self.bounds[..self.sorted].iter().peekable());
         for _ in 0..self.len(count) {
             let bound = bounds.peek().map_or(f64::NEG_INFINITY, |of| of.0);

@@ -1,53 +1,57 @@
-//! Proofs for a checker that knows one bound, that of first order around a base point with tangents (Lemma 52 of `docs/maths.md`).
-
-use std::collections::BTreeMap;
+//! Proofs for a checker that knows one bound, that of first order around a base point (Lemma 52 of `docs/maths.md`).
 
 use super::base::{Base, Knows};
 use super::bound::{At, Bounding};
 use super::bounded::Bounded;
+use super::lines::{Lines, tangents};
 use super::target::Target;
 use crate::certificate::Bound;
 use crate::engines::best::Attacks;
 use crate::engines::patience::Patience;
-use crate::ids::ClassId;
-use crate::proof::{Branch, Proof};
+use crate::ids::{ClassId, NodeId};
+use crate::proof::{Branch, Proof, Proofs, UnitSlope};
 use crate::slice::{SlicedFlip, reversed};
 
 /// Most flips of a proof within one another: readers of JSON follow 128 levels, three a flip.
 const DEEPEST: usize = 40;
 
+/// What a climb is after, as a part of the margin of the base point.
+const GOAL: f64 = 0.1;
+
 /// What a checker needs for a target, and what that shows.
 pub(crate) struct Proven {
-    pub(crate) proofs: BTreeMap<ClassId, Proof>,
+    pub(crate) proofs: Proofs,
     pub(crate) margins: Vec<Option<Bound>>,
 }
 
-/// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those that it shows
-/// anyway. `None` if a limit is reached.
+/// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those without branches
+/// that are known. `None` if a limit is reached.
 pub(crate) fn prove(
     margins: &[Option<Bound>],
     attacks: &mut Attacks,
-    plain: &[ClassId],
+    plain: Proofs,
     patience: Patience,
 ) -> Option<Proven> {
     if !attacks.shared.overflow_error.is_finite() {
         return None;
     }
-    let mut proven = Proven { proofs: BTreeMap::new(), margins: margins.to_vec() };
-    if margins.iter().flatten().count() == plain.len() {
-        return Some(proven);
-    }
-    let target = Target::new(attacks.shared, attacks.slice);
-    let (base, y) = (Base::clean(&target, attacks.y, Knows::Nothing), attacks.y);
-    let mut prover = Prover { target: &target, attacks, patience, bounding: Bounding::default() };
-    for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
-        if margin.is_some() && !plain.contains(&k) {
-            let (proof, shown) = prover.proof(&base, (y, k), Vec::new())?;
-            *margin = Some(shown);
-            proven.proofs.extend((!proof.is_empty()).then_some((k, proof)));
+    let mut proven = Proven { proofs: plain, margins: margins.to_vec() };
+    if margins.iter().flatten().count() > proven.proofs.len() {
+        let target = Target::new(attacks.shared, attacks.slice);
+        let (base, y) = (Base::clean(&target, attacks.y, Knows::Nothing), attacks.y);
+        let mut bounding = Bounding::default();
+        bounding.gives_up = true;
+        let mut prover = Prover { target: &target, attacks, patience, bounding };
+        for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
+            if margin.is_some() && !proven.proofs.contains_key(&k) {
+                let (proof, shown) = prover.proof(&base, (y, k), Vec::new())?;
+                *margin = Some(shown);
+                proven.proofs.insert(k, proof);
+                prover.bounding.cones.clear();
+            }
         }
-        prover.bounding.cones.clear();
     }
+    proven.proofs.retain(|_, proof| !proof.is_empty());
     Some(proven)
 }
 
@@ -66,51 +70,132 @@ impl Prover<'_, '_, '_, '_> {
         pair: (ClassId, ClassId),
         mut excluded: Vec<SlicedFlip>,
     ) -> Option<(Proof, Bound)> {
-        let mut branches = Vec::new();
+        let (mut branches, mut lines) = (Vec::new(), None);
         loop {
             if self.patience.obstacle(size_of_val(&excluded[..])).is_some() {
                 return None;
             }
             let at = At { target: self.target, base, pair };
-            let bounded = self.bounding.by_screening(at, None, (&excluded, None), &self.patience, |_| false);
+            let (bounded, better) = self.bounding.plain(at, lines, &excluded, &self.patience, |_| false);
+            lines = better;
             if let Some(shown) = shown(base, &bounded) {
                 let shown = if branches.is_empty() { shown } else { Bound::Positive };
-                return Some((Proof { branches }, shown));
+                return Some((Proof { branches, slopes: slopes(at, lines.as_ref()) }, shown));
             }
             // With no flips left, the checker has exact arithmetic, as the engine did.
-            let Some(flip) = self.next(base, &bounded, &excluded) else {
-                return base.freed.is_empty().then_some((Proof { branches }, Bound::Positive));
-            };
+            let next = self.next(base, &bounded, &excluded, 1 + branches.len() / 2);
+            if next.is_empty() {
+                let proof = Proof { branches, slopes: Vec::new() };
+                return base.freed.is_empty().then_some((proof, Bound::Positive));
+            }
             if base.flips.len() == DEEPEST {
                 return None;
             }
-            let flips = [&base.flips[..], &[flip]].concat();
-            let Attacks { shared, slice, attack, y, .. } = &mut *self.attacks;
-            let _ = attack.margin(slice, *y, flips.iter().copied());
-            let with = Base::tried(self.target, attack, *y, flips, Knows::Nothing);
-            let flip_of_graph = shared.flip(slice, flip);
-            let mut others = [&excluded[..], &with.flips, &with.freed].concat();
-            others.sort_unstable();
-            others.dedup();
-            self.bounding.cones.clear();
-            let (proof, _) = self.proof(&with, pair, others)?;
-            self.bounding.cones.clear();
-            branches.push(Branch { flip: flip_of_graph, proof });
-            exclude(&mut excluded, flip);
-            if self.target.shared.network.graph().values().is_some() {
-                exclude(&mut excluded, reversed(flip));
+            for flip in next {
+                branches.push(self.branch(base, pair, flip, &excluded)?);
+                exclude(&mut excluded, flip);
+                if self.target.shared.network.graph().values().is_some() {
+                    exclude(&mut excluded, reversed(flip));
+                }
             }
         }
     }
 
-    /// The flip to branch on: the one that gains most, or any if none is listed.
-    fn next(&self, base: &Base, bounded: &Bounded, excluded: &[SlicedFlip]) -> Option<SlicedFlip> {
+    /// A proof for the sets that have a flip as well.
+    fn branch(
+        &mut self,
+        base: &Base,
+        pair: (ClassId, ClassId),
+        flip: SlicedFlip,
+        excluded: &[SlicedFlip],
+    ) -> Option<Branch> {
+        let flips = [&base.flips[..], &[flip]].concat();
+        let Attacks { shared, slice, attack, y, .. } = &mut *self.attacks;
+        let _ = attack.margin(slice, *y, flips.iter().copied());
+        let with = Base::tried(self.target, attack, *y, flips, Knows::Nothing);
+        let flip = shared.flip(slice, flip);
+        let mut others = [excluded, &with.flips, &with.freed].concat();
+        others.sort_unstable();
+        others.dedup();
+        self.bounding.cones.clear();
+        let (proof, _) = self.proof(&with, pair, others)?;
+        self.bounding.cones.clear();
+        Some(Branch { flip, proof })
+    }
+
+    /// At most so many flips to branch on, of different entries: those that gain most, or any if none is listed. Bounds that show nothing take
+    /// longest, so that the more were not enough, the more come at once.
+    fn next(&self, base: &Base, bounded: &Bounded, excluded: &[SlicedFlip], most: usize) -> Vec<SlicedFlip> {
         let may = |flip: &SlicedFlip| {
             base.left > 0 && base.capacities[flip.0 as usize] > 0 && excluded.binary_search(flip).is_err()
         };
-        let listed = bounded.gains.iter().map(|&(_, flip)| flip).chain(bounded.selected.iter().copied()).find(may);
-        listed.or_else(|| self.target.all_flips(base).into_iter().find(may))
+        let mut next: Vec<SlicedFlip> = Vec::new();
+        for flip in bounded.gains.iter().map(|&(_, flip)| flip).chain(bounded.selected.iter().copied()).filter(may) {
+            if next.len() < most && !next.contains(&flip) && !next.contains(&reversed(flip)) {
+                next.push(flip);
+            }
+        }
+        if next.is_empty() {
+            next.extend(self.target.all_flips(base).into_iter().find(may));
+        }
+        next
     }
+}
+
+impl Bounding {
+    /// The bound of a checker with the tangents, or the lines that were best before, and where that shows nothing with those that a climb
+    /// finds; and the lines, if they are not the tangents.
+    pub(super) fn plain(
+        &mut self,
+        at: At,
+        lines: Option<Lines>,
+        excluded: &[SlicedFlip],
+        patience: &Patience,
+        mut try_flips: impl FnMut(&[SlicedFlip]) -> bool,
+    ) -> (Bounded, Option<Lines>) {
+        let mut found = false;
+        let bounded = self.by_screening(at, lines.as_ref(), (excluded, None), patience, |flips| {
+            found = try_flips(flips);
+            found
+        });
+        let is_final = found || shown(at.base, &bounded).is_some() || bounded.cut.is_some() || lines.is_some();
+        // Where rows are divided, a climb costs more than the branches that it saves, but for that of all sets.
+        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty();
+        if is_final || is_costly || at.base.left == 0 {
+            return (bounded, lines);
+        }
+        let goal = GOAL * at.base.margin(at.pair.1);
+        let Some(mut better) = self.climb(at, &bounded, tangents(at.base), goal, patience) else {
+            return (bounded, lines);
+        };
+        for (layer, better) in better.iter_mut().enumerate() {
+            let least = at.target.shared.network.layers()[layer].activation().slope();
+            better.values_mut().iter_mut().for_each(|line| line.slope = rounded(line.slope).clamp(least, 1.0));
+        }
+        let raised = self.by_screening(at, Some(&better), (excluded, None), patience, &mut try_flips);
+        if raised.value > bounded.value { (raised, Some(better)) } else { (bounded, lines) }
+    }
+}
+
+/// A slope that takes few digits to write.
+fn rounded(slope: f64) -> f64 {
+    (100.0 * slope).round() / 100.0
+}
+
+/// The slopes that are not those of the tangents.
+pub(super) fn slopes(At { target, base, .. }: At, lines: Option<&Lines>) -> Vec<UnitSlope> {
+    let mut slopes = Vec::new();
+    for ((layer, lines), tangents) in lines.into_iter().flatten().enumerate().zip(&base.tangents) {
+        for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
+            for (unit, (line, &tangent)) in lines.row(row).iter().zip(tangents.row(row)).enumerate() {
+                if line.slope != tangent {
+                    let (layer, node, unit) = (layer as u32, NodeId(node), unit as u32);
+                    slopes.push(UnitSlope { layer, node, unit, slope: line.slope });
+                }
+            }
+        }
+    }
+    slopes
 }
 
 fn exclude(excluded: &mut Vec<SlicedFlip>, flip: SlicedFlip) {

@@ -1,5 +1,6 @@
 //! What decides a target: the bound of each class without branching, attacks, and branching where that leaves a class open.
 
+use std::cell::LazyCell;
 use std::rc::Rc;
 
 use super::Decision;
@@ -9,7 +10,7 @@ use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
 use super::lines::{Lines, tangents};
-use super::proof::shown;
+use super::proof::{shown, slopes};
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::certificate::{Bound, Obstacle};
@@ -17,6 +18,7 @@ use crate::engines::best::Attacks;
 use crate::engines::fast::Dual;
 use crate::engines::patience::Patience;
 use crate::ids::ClassId;
+use crate::proof::{Proof, Proofs};
 use crate::settings::Engine;
 use crate::slice::SlicedFlip;
 
@@ -34,12 +36,13 @@ pub(super) enum Outcome {
 /// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones. `dual` is asked of classes that
 /// stay open without branching, if it was not before.
 ///
-/// With `plain`, classes are first tried with the bound that a checker has, and those for which it is enough are listed.
+/// With `plain`, classes are first tried with the bound that a checker has, and those for which it is enough are listed with what it needs
+/// for that.
 pub(crate) fn decide(
     margins: &mut [Option<Bound>],
     attacks: &mut Attacks,
     dual: Option<&mut Dual>,
-    mut plain: Option<&mut Vec<ClassId>>,
+    mut plain: Option<&mut Proofs>,
     patience: Patience,
 ) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
@@ -47,15 +50,17 @@ pub(crate) fn decide(
         return Decision { obstacle: Obstacle::Overflow, ..decision };
     }
     let target = Target::new(attacks.shared, attacks.slice);
-    let base = Base::clean(&target, attacks.y, Knows::Bounds);
+    let y = attacks.y;
+    let bare = plain.is_some().then(|| Base::clean(&target, y, Knows::Nothing));
+    let base = LazyCell::new(|| Base::clean(&target, y, Knows::Bounds));
+    let first = bare.as_ref().unwrap_or_else(|| &base);
     let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
-    classes.sort_by(|&a, &b| base.margin(ClassId(a as u32)).total_cmp(&base.margin(ClassId(b as u32))));
+    classes.sort_by(|&a, &b| first.margin(ClassId(a as u32)).total_cmp(&first.margin(ClassId(b as u32))));
     let mut search = Search::new(&target, attacks, patience);
-    let bare = plain.is_some().then(|| Base::clean(&target, search.attacks.y, Knows::Nothing));
     let mut open: Vec<(ClassId, Root)> = Vec::new();
-    if let Some(&k) = classes.first().filter(|_| base.rows.is_some() && patience.obstacle(search.held).is_none()) {
-        let at = At { target: &target, base: &base, pair: (search.attacks.y, ClassId(k as u32)) };
+    if let Some(&k) = classes.first().filter(|_| first.rows.is_some() && patience.obstacle(search.held).is_none()) {
+        let at = At { target: &target, base: first, pair: (y, ClassId(k as u32)) };
         let flips = search.bounding.steep_of_rows(at);
         if search.attacks.attempt(flips.into_iter()) {
             return Decision { engine: Engine::Tight, ..decision };
@@ -70,14 +75,14 @@ pub(crate) fn decide(
         if let Some((bare, plain)) = bare.as_ref().zip(plain.as_deref_mut()) {
             // What is known of flips is of another base point, before and after.
             search.bounding.cones.clear();
-            let bounded = search.screened(bare, (search.attacks.y, ClassId(k as u32)), None, &[], None);
+            let shown = search.plain(bare, ClassId(k as u32));
             search.bounding.cones.clear();
             if search.attacks.best.succeeds() {
                 return decision;
             }
-            if let Some(shown) = shown(bare, &bounded) {
+            if let Some((shown, proof)) = shown {
                 margins[k] = Some(shown);
-                plain.push(ClassId(k as u32));
+                plain.insert(ClassId(k as u32), proof);
                 continue;
             }
         }
@@ -246,6 +251,19 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         }
         self.bounding.cones.clear();
         root
+    }
+
+    /// What a checker shows of a class without branches, and what it needs for that; flips that attain its bound are tried.
+    fn plain(&mut self, base: &Base, k: ClassId) -> Option<(Bound, Proof)> {
+        let Self { target, attacks, patience, bounding, .. } = self;
+        let Attacks { attack, best, slice, y, .. } = &mut **attacks;
+        let at = At { target, base, pair: (*y, k) };
+        let (bounded, lines) = bounding.plain(at, None, &[], patience, |flips| {
+            best.improve(attack.margin(slice, *y, base.with(flips)), base.with(flips));
+            best.succeeds()
+        });
+        let proof = || Proof { branches: Vec::new(), slopes: slopes(at, lines.as_ref()) };
+        shown(base, &bounded).map(|shown| (shown, proof()))
     }
 
     /// Whether the flips that attain a bound bring class k level, or above, by so little that doubles cannot tell.
