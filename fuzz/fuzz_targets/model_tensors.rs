@@ -35,6 +35,7 @@ fn tensor<'a>(array: &'a Array) -> Option<TensorView<'a>> {
         _ => return None,
     };
     let sizes = array.sizes();
-    sizes.iter().try_fold(8usize, |product, &size| product.checked_mul(size))?;
+    // The library counts bits without looking whether they are too many.
+    sizes.iter().try_fold(64usize, |product, &size| product.checked_mul(size))?;
     TensorView::new(dtype, sizes, &array.bytes).ok()
 }

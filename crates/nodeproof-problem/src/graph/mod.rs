@@ -128,13 +128,18 @@ impl Graph {
         Ok(self)
     }
 
-    /// Adds names; surrounding white space is trimmed.
+    /// Adds names; white space around them is trimmed, and zeros, which arrays of strings are filled up with.
     ///
     /// # Errors
     /// If a list of names has the wrong length.
     pub fn with_names(mut self, names: Names) -> Result<Self, GraphError> {
         let trim = |names: Option<Vec<String>>| {
-            names.map(|names| names.into_iter().map(|name| name.trim().to_owned()).collect::<Vec<_>>())
+            names.map(|names| {
+                names
+                    .into_iter()
+                    .map(|name| name.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
+                    .collect::<Vec<_>>()
+            })
         };
         let names =
             Names { nodes: trim(names.nodes), attributes: trim(names.attributes), classes: trim(names.classes) };

@@ -116,7 +116,7 @@ fn names_are_trimmed_and_pickled_members_skipped() {
         list("<U4", names.len(), codes.flat_map(u32::to_le_bytes))
     };
     let mut members = members();
-    members.push(("node_names", text(&["a\n", " b", "ç"])));
+    members.push(("node_names", text(&["a\0\r", " b", "ç"])));
     members.push(("class_names", npy("|O", "(2,)", b"\x80\x04os.system")));
     members.push(("idx_to_node", npy("|O", "()", b"\x80\x04pickle")));
     members.push(("unknown", b"not even an array".to_vec()));

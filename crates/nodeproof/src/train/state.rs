@@ -73,6 +73,9 @@ impl State {
     pub(super) fn restored(&self, checkpoint: &Checkpoint) -> Result<Self, String> {
         let progress: Progress =
             serde_json::from_str(&checkpoint.progress).map_err(|error| format!("its progress: {error}"))?;
+        if progress.best_step > progress.step {
+            return Err(format!("its best step is {}, of {} steps", progress.best_step, progress.step));
+        }
         let mut state = self.clone();
         fill(checkpoint, "model", state.model.tensors_mut())?;
         fill(checkpoint, "first", state.adam.first.tensors_mut())?;

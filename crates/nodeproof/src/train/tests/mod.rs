@@ -543,6 +543,17 @@ fn a_resumed_run_ends_in_the_same_bits() {
 }
 
 #[test]
+fn a_checkpoint_whose_best_step_is_to_come_is_refused() {
+    let graph = graph(0);
+    let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
+    let trainer = Trainer::new(&graph, &split, options(Method::CrossEntropy)).unwrap();
+    let mut kept = trainer.state.checkpoint(trainer.key.clone());
+    assert!(trainer.state.restored(&kept).is_ok());
+    kept.progress = kept.progress.replace(r#""best_step":0"#, r#""best_step":2"#);
+    assert_eq!(trainer.state.restored(&kept).unwrap_err(), "its best step is 2, of 0 steps");
+}
+
+#[test]
 fn training_may_start_from_given_weights() {
     let graph = graph(0);
     let split = Split::stratified(&graph, SplitSize::PerClass(5), SplitSize::PerClass(0), 1).unwrap();
