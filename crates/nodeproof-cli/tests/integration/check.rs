@@ -53,6 +53,25 @@ fn radii_with_proofs_are_accepted_and_larger_ones_are_not() {
 }
 
 #[test]
+fn a_run_that_was_cut_off_goes_on_with_proofs() {
+    let fixture = Fixture::new();
+    common::copy_papers(&fixture);
+    let papers = "--graph papers.npz --model papers.safetensors";
+    let certify = format!("certify {papers} --global-budget 4 --local-budget 4 --out proven.jsonl");
+    fixture.run(&format!("{certify} --proof --quiet")).succeeded();
+    let whole = fixture.read("proven.jsonl");
+    assert!(whole.contains("\"branches\":[") && whole.contains("\"slopes\":["), "there are proofs of both kinds");
+    fixture.run(&format!("check {papers} proven.jsonl")).succeeded();
+    std::fs::remove_file(fixture.path("proven.jsonl")).unwrap();
+    fixture.write("proven.jsonl.unfinished", &whole[..whole.len() / 2]);
+    fixture.run(&format!("{certify} --proof --resume --quiet")).succeeded();
+    assert_eq!(fixture.read("proven.jsonl"), whole);
+    let refused = fixture.run(&format!("{certify} --resume"));
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("proofs: true there, none now"), "{}", refused.stderr);
+}
+
+#[test]
 fn certify_can_check_what_it_wrote_before_it_judges() {
     let fixture = fixture();
     let run = fixture.run(&format!("{CERTIFY} --proof --check --fail-under 1% --out again.jsonl"));
