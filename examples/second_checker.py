@@ -3,8 +3,8 @@
 python examples/second_checker.py CERTIFICATES.jsonl GRAPH.npz MODEL.safetensors
 
 It needs NumPy, and nothing of nodeproof. It speaks graph convolutional networks with ReLUs, up to six layers, on attributes
-that are plain bits. Other networks and attributes, headers with more fields than it knows, and robust nodes that need a tree
-of flips, are beyond it. Of an undecided node it checks the classes alone. It exits with 0 if it rejects nothing, with 1 if it
+that are plain bits. Other networks and attributes, headers with more fields than it knows, and robust nodes that need a proof
+are beyond it. Of an undecided node it checks the classes alone. It exits with 0 if it rejects nothing, with 1 if it
 rejects the header or a certificate, and with 2 if it cannot use a file. Lemmas and definitions are those of docs/maths.md.
 
 Every double is a whole number times a power of two. So all that decides is in whole numbers, which Python adds and multiplies
@@ -259,7 +259,7 @@ def check(record: dict, target_class: str, network: Network, budget: Budget) -> 
             bound = view.lower_bound(y, k)
             if bound <= 0 or (said != "positive" and bound < Fraction(said) * view.one):
                 need(k in [tree["class"] for tree in record.get("proofs") or []], f"its margin over {k} is not shown")
-                raise Beyond("a tree of flips")
+                raise Beyond("a proof of slopes or flips")
 
 
 def main(*paths: str) -> int:

@@ -26,7 +26,6 @@ pub(crate) struct Base<'n> {
 /// How a unit is at a base point.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit {
-    pub(crate) z: Interval,
     /// Whether it is above 0 for sure, and whether it is sure on which side it is.
     pub(crate) on: bool,
     pub(crate) is_sure: bool,
@@ -94,7 +93,7 @@ impl<'n> Base<'n> {
         let unit = |&z: &Interval| {
             let (on, is_off) = (z.lo > 0.0, z.hi <= 0.0);
             let threshold = relu(down(relu(if on { z.lo } else { -z.hi }) / moves));
-            Unit { z, on, is_sure: on || is_off, threshold }
+            Unit { on, is_sure: on || is_off, threshold }
         };
         self.z[layer].iter().map(|z| z.iter().map(unit).collect()).collect()
     }

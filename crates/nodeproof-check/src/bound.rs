@@ -45,12 +45,12 @@ impl<'b, 'n> Linearised<'b, 'n> {
             let below = layers[layer].activation().slope();
             for (m, lambda) in lambda[layer].iter_mut().enumerate().filter(|_| layer < last) {
                 for (j, alpha) in lambda.iter_mut().enumerate() {
-                    let Unit { z, on, .. } = units[layer][m][j];
+                    let (z, on) = (base.z[layer][m][j], units[layer][m][j].on);
                     // Where α ≥ 0, activation(Z) ≥ slope · Z; where α < 0, it is the tangent and the excess.
                     let line = lines.get(&(layer, m, j)).filter(|_| alpha.lo >= 0.0);
                     let slope = line.copied().unwrap_or(if on { 1.0 } else { below });
-                    let lost = |z: f64| up(if z > 0.0 { up(1.0 - slope) * z } else { up(slope - below) * -z });
-                    constant = down(constant - up(relu(alpha.hi) * larger(lost(z.lo), lost(z.hi))));
+                    let lost = up(up(up(1.0 - slope) * relu(z.hi)) + up(up(slope - below) * relu(-z.lo)));
+                    constant = down(constant - up(relu(alpha.hi) * lost));
                     costs[layer][m][j] = up(relu(-alpha.lo) * up(1.0 - below));
                     *alpha = alpha.times(slope);
                 }
@@ -78,9 +78,7 @@ impl<'b, 'n> Linearised<'b, 'n> {
                         ..*unit
                     };
                     let excess = unit.excess(if unit.on { -by.lo } else { by.hi });
-                    if excess != 0.0 && cost != 0.0 {
-                        gain = up(gain + up(cost * excess));
-                    }
+                    gain = if excess == 0.0 { gain } else { up(gain + up(cost * excess)) };
                     *by = unit.bent(*by, below);
                 }
             }
@@ -139,8 +137,8 @@ impl Unit {
     fn bent(self, by: Interval, below: f64) -> Interval {
         let scaled = by.times(below);
         if !self.is_sure {
-            let lo = if by.lo < 0.0 { by.lo } else { scaled.lo };
-            return Interval { lo, hi: if by.hi > 0.0 { by.hi } else { scaled.hi } };
+            let lo = if by.lo >= 0.0 { scaled.lo } else { by.lo };
+            return Interval { lo, hi: if by.hi <= 0.0 { scaled.hi } else { by.hi } };
         }
         let straight = if self.on { by } else { scaled };
         let excess = self.excess(if self.on { -by.hi } else { by.hi });

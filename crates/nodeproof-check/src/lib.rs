@@ -3,7 +3,7 @@
 //! A certificate says of a node that no admissible set of flips changes its class, or names flips that do. This crate sees for itself
 //! whether that is so. It reads graph, model, budget and certificate, and shares no code with the engines: it has one bound of its own, in
 //! arithmetic that rounds outwards, and where a certificate says no more, that bound shows that each margin is positive. Otherwise the
-//! certificate has a tree of flips ([`Proof`]), and the bound shows it for each part of it.
+//! certificate has a [`Proof`], slopes of lines or a tree of flips, and the bound shows it with these, and for each part of the tree.
 //!
 //! To be read in this order:
 //!
@@ -66,7 +66,7 @@ pub enum Rejection {
     #[error("it says nothing of class {0}")]
     Missing(ClassId),
     /// A margin was not shown.
-    #[error("the margin over class {0} is not shown to be as large as it says")]
+    #[error("the margin over class {0} is not shown to be as large as it says, or its proof names what there is not")]
     Margin(ClassId),
     /// A proof of a class that needs none.
     #[error("a proof belongs to another class of a robust node")]

@@ -81,8 +81,7 @@ fn gains_above(base: &Base, linear: &Linearised, queries: &[Query], level: f64) 
             let bound = |change: f64| if change < 0.0 { up(taken * -change) } else { up(added * change) };
             let changes = changes(base, node, attribute, value);
             if changes.iter().any(|change| !(bound(change.hi) <= level && bound(change.lo) <= level)) {
-                let gain = |change: &Interval| linear.gain(row, &scaled(weights, *change), 1.0);
-                gains.push((changes.iter().map(gain).fold(0.0, larger), row));
+                gains.push((gain_of_value(base, linear, row, attribute, value), row));
             }
         }
     }

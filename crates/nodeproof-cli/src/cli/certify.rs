@@ -74,12 +74,12 @@ pub(crate) struct CertifyArguments {
     pub(crate) arithmetic: ArithmeticChoice,
     /// Write what `nodeproof check` needs to see for itself that robust nodes are robust
     ///
-    /// Margins are then what it can show, which is less than the engines know.
+    /// Margins are then no more than it can show, which is less than the engines know.
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) proof: bool,
     /// Check the certificates once they are written, as `nodeproof check` does
     ///
-    /// The exit code is 1 if one is rejected.
+    /// The exit code is 1 if one is rejected. It takes `--proof` and `--out FILE`.
     #[arg(long, requires = "proof", help_heading = "Running")]
     pub(crate) check: bool,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%

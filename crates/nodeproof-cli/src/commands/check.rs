@@ -61,7 +61,9 @@ impl Of<'_> {
         let Some((_, checked)) = self.check(name, results)? else { return Ok(Outcome::Interrupted) };
         let Some((node, kind, rejection)) = checked.rejected.first() else { return Ok(Outcome::Done) };
         let count = checked.rejected.len();
-        terminal::complain(&format!("failed: {count} of {name} are rejected; node {node}, called {kind}: {rejection}"));
+        terminal::complain(&format!(
+            "failed: {count} of the certificates of {name} are rejected; node {node}, called {kind}: {rejection}"
+        ));
         Ok(Outcome::GateFailed)
     }
 
@@ -185,7 +187,7 @@ impl Checked {
         ];
         match third {
             "undecided" if of_third > 0 => {
-                facts.push(("undecided", format!("{}, which claim nothing", counted(of_third, "node"))));
+                facts.push(("undecided", format!("{} without a claim", counted(of_third, "node"))));
             }
             _ if of_third > 0 => facts.push((third, of_third.to_string())),
             _ => {}

@@ -180,6 +180,10 @@ impl<'a> LineReader<'a> {
                 return Err(problem());
             }
             self.chain = Some(next);
+        } else if split_hash(&self.line).is_some() {
+            return Err(
+                self.damaged("it has a hash, but version 1 has none: the file was changed after it was written")
+            );
         }
         serde_json::from_slice(&self.line).map(Some).map_err(|error| self.damaged(error))
     }
@@ -283,5 +287,7 @@ mod tests {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
         assert!(read(&[lines[0], lines[2], lines[3]].concat()).unwrap_err().contains("line 2"), "a line left out");
         assert!(read(&[lines[0], lines[1], lines[3], lines[2]].concat()).is_err(), "lines swapped");
+        let older = String::from_utf8(bytes).unwrap().replace("\"version\":2", "\"version\":1");
+        assert!(read(older.as_bytes()).unwrap_err().contains("it has a hash"), "the version changed");
     }
 }

@@ -15,6 +15,9 @@ use crate::slice::{SlicedFlip, reversed};
 /// Most flips of a proof within one another: readers of JSON follow 128 levels, three a flip.
 const DEEPEST: usize = 40;
 
+/// A checker takes more off smaller margins than they are: what may underflow at each step.
+const SMALLEST: f64 = 1e-280;
+
 /// What a climb is after, as a part of the margin of the base point.
 const GOAL: f64 = 0.1;
 
@@ -208,5 +211,5 @@ pub(super) fn shown(base: &Base, bounded: &Bounded) -> Option<Bound> {
     let shown = bounded.lower() - 16.0 * bounded.error.abs() - 1e-9 * bounded.constant.abs();
     // Where rows are divided, a checker takes long for more than the sign.
     let said = if base.rows.is_none() { Bound::AtLeast(shown) } else { Bound::Positive };
-    (bounded.cut.is_none() && shown > 0.0).then_some(said)
+    (bounded.cut.is_none() && shown > SMALLEST).then_some(said)
 }
