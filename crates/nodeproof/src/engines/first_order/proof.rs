@@ -28,7 +28,7 @@ pub(crate) struct Proven {
 }
 
 /// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those without branches
-/// that are known. `None` if a limit is reached.
+/// that are known. `None` if a limit is reached, or margins are too small for the checker.
 pub(crate) fn prove(
     margins: &[Option<Bound>],
     attacks: &mut Attacks,
@@ -47,6 +47,9 @@ pub(crate) fn prove(
         let mut prover = Prover { target: &target, attacks, patience, bounding };
         for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
             if margin.is_some() && !proven.proofs.contains_key(&k) {
+                if base.margin(k) < SMALLEST {
+                    return None;
+                }
                 let (proof, shown) = prover.proof(&base, (y, k), Vec::new())?;
                 *margin = Some(shown);
                 proven.proofs.insert(k, proof);
