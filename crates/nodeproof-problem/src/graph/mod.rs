@@ -134,12 +134,9 @@ impl Graph {
     /// If a list of names has the wrong length.
     pub fn with_names(mut self, names: Names) -> Result<Self, GraphError> {
         let trim = |names: Option<Vec<String>>| {
-            names.map(|names| {
-                names
-                    .into_iter()
-                    .map(|name| name.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned())
-                    .collect::<Vec<_>>()
-            })
+            let is_padding = |c: char| c.is_whitespace() || c == '\0';
+            let trimmed = |name: &String| name.trim_matches(is_padding).to_owned();
+            names.map(|names| names.iter().map(trimmed).collect::<Vec<_>>())
         };
         let names =
             Names { nodes: trim(names.nodes), attributes: trim(names.attributes), classes: trim(names.classes) };

@@ -174,9 +174,12 @@ impl Bounding {
         let Some(mut better) = self.climb(at, &bounded, tangents(at.base), goal, patience) else {
             return (bounded, lines);
         };
-        for (layer, better) in better.iter_mut().enumerate() {
+        for ((layer, better), tangents) in better.iter_mut().enumerate().zip(&at.base.tangents) {
             let least = at.target.shared.network.layers()[layer].activation().slope();
-            better.values_mut().iter_mut().for_each(|line| line.slope = rounded(line.slope).clamp(least, 1.0));
+            let lines = better.values_mut().iter_mut().zip(tangents.values());
+            lines
+                .filter(|(line, tangent)| line.slope != **tangent)
+                .for_each(|(line, _)| line.slope = rounded(line.slope).clamp(least, 1.0));
         }
         let raised = self.by_screening(at, Some(&better), (excluded, None), patience, &mut try_flips);
         if raised.value > bounded.value { (raised, Some(better)) } else { (bounded, lines) }
