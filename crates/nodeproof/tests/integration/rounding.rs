@@ -12,6 +12,7 @@ use crate::common::exact::{Dyadic, Number};
 use crate::common::nasty::{decimal, tied, units, with_numbers};
 use crate::common::seed::config;
 use crate::common::{Dense, Problem, Spread, margins};
+use crate::proofs::check_accepted;
 
 const SETS: usize = 60;
 
@@ -181,6 +182,18 @@ fn equal_sums_in_another_order_are_a_tie() {
         assert!(float > 0.0 && exact.is_eq(), "{float} {exact:?}");
         not_robust(&problem);
     }
+}
+
+/// 1 + 2^-60 - 1 is nothing in floats, and enough for a proof.
+#[test]
+fn a_margin_that_rounding_hides_is_proved() {
+    let weights = [1.0, 0.0, (-60_f64).exp2(), 0.0, -1.0, 0.0];
+    let ones = vec![(0, 0), (0, 1), (0, 2)];
+    let layers = vec![dense(3, 2, &weights, &[0.0, 0.0])];
+    let problem = Problem { ones, global: 0, ..Problem::one_node(3, layers) };
+    let (float, exact) = clean_margin(&problem);
+    assert!(float <= 0.0 && exact.is_gt(), "{float} {exact:?}");
+    check_accepted(&problem).unwrap();
 }
 
 /// The tie is the work of a flip, and 1e-17 against the defender.
