@@ -164,8 +164,7 @@ impl<'a> Worker<'a> {
             others.for_each(|k| margins[k] = Some(Bound::Unknown));
             best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
-        // What a checker needs for classes for which it needs no branches.
-        let mut plain = Proofs::new();
+        let mut known = Proofs::new();
         let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
         if !self.shard.overflow_error.is_finite() {
             because = Obstacle::Overflow;
@@ -177,8 +176,8 @@ impl<'a> Worker<'a> {
             let mut attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
             let patience = self.effort.patience(start, self.stopped);
             let dual = (!starts_with_dual).then_some(&mut self.dual);
-            let listed = self.effort.proofs.then_some(&mut plain);
-            let decision = first_order::decide(&mut margins, &mut attacks, dual, listed, patience);
+            let short = self.effort.proofs.then_some(&mut known);
+            let decision = first_order::decide(&mut margins, &mut attacks, dual, short, patience);
             (engine, branches, because) = (decision.engine, decision.branches, decision.obstacle);
         }
         let graph = self.shard.network.graph();
@@ -189,7 +188,7 @@ impl<'a> Worker<'a> {
             let mut attacks =
                 Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
             let patience = self.effort.patience(start, self.stopped);
-            if let Some(proven) = first_order::prove(&margins, &mut attacks, plain, patience) {
+            if let Some(proven) = first_order::prove(&margins, &mut attacks, known, patience) {
                 (proofs, margins) = (Some(proven.proofs), proven.margins);
             }
         }

@@ -27,30 +27,28 @@ pub(crate) struct Proven {
     pub(crate) margins: Vec<Option<Bound>>,
 }
 
-/// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those without branches
-/// that are known. `None` if a limit is reached, or margins are too small for the checker.
+/// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those that are known.
+/// `None` if a limit is reached, or margins are too small for the checker.
 pub(crate) fn prove(
     margins: &[Option<Bound>],
     attacks: &mut Attacks,
-    plain: Proofs,
+    known: Proofs,
     patience: Patience,
 ) -> Option<Proven> {
     if !attacks.shared.overflow_error.is_finite() {
         return None;
     }
-    let mut proven = Proven { proofs: plain, margins: margins.to_vec() };
+    let mut proven = Proven { proofs: known, margins: margins.to_vec() };
     if margins.iter().flatten().count() > proven.proofs.len() {
         let target = Target::new(attacks.shared, attacks.slice);
-        let (base, y) = (Base::clean(&target, attacks.y, Knows::Nothing), attacks.y);
-        let mut bounding = Bounding::default();
-        bounding.gives_up = true;
-        let mut prover = Prover { target: &target, attacks, patience, bounding };
+        let base = Base::clean(&target, attacks.y, Knows::Nothing);
+        let bounding = &mut Bounding::default();
+        let mut prover = Prover { target: &target, attacks, patience, bounding, bounds: 0, most: u64::MAX };
         for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
             if margin.is_some() && !proven.proofs.contains_key(&k) {
-                let (proof, shown) = prover.proof(&base, (y, k), Vec::new())?;
+                let (proof, shown) = prover.prove(&base, k)?;
                 *margin = Some(shown);
                 proven.proofs.insert(k, proof);
-                prover.bounding.cones.clear();
             }
         }
     }
@@ -58,15 +56,29 @@ pub(crate) fn prove(
     Some(proven)
 }
 
-struct Prover<'s, 't, 'b, 'a> {
-    target: &'s Target<'t>,
-    attacks: &'s mut Attacks<'b, 'a>,
-    patience: Patience<'s>,
-    bounding: Bounding,
+pub(super) struct Prover<'s, 't, 'b, 'a> {
+    pub(super) target: &'s Target<'t>,
+    pub(super) attacks: &'s mut Attacks<'b, 'a>,
+    pub(super) patience: Patience<'s>,
+    pub(super) bounding: &'s mut Bounding,
+    /// Bounds that were computed, and most that may be.
+    pub(super) bounds: u64,
+    pub(super) most: u64,
 }
 
 impl Prover<'_, '_, '_, '_> {
-    /// A proof for all sets around a base point that have no flip of a sorted list, and what it shows.
+    /// A proof for all sets around a base point without flips, and what it shows. `None` at a limit, where margins are too small for the
+    /// checker, and where a witness was found.
+    pub(super) fn prove(&mut self, base: &Base, k: ClassId) -> Option<(Proof, Bound)> {
+        // What is known of flips is of another base point, before and after.
+        self.bounding.cones.clear();
+        let proof = self.proof(base, (self.attacks.y, k), Vec::new());
+        self.bounding.cones.clear();
+        self.bounding.gives_up = false;
+        proof
+    }
+
+    /// The same for the sets around a base point that have no flip of a sorted list.
     fn proof(
         &mut self,
         base: &Base,
@@ -75,21 +87,25 @@ impl Prover<'_, '_, '_, '_> {
     ) -> Option<(Proof, Bound)> {
         let (mut branches, mut lines) = (Vec::new(), None);
         loop {
-            if self.patience.obstacle(size_of_val(&excluded[..])).is_some() {
+            if self.bounds == self.most || self.patience.obstacle(size_of_val(&excluded[..])).is_some() {
                 return None;
             }
             let at = At { target: self.target, base, pair };
-            let (bounded, better) = self.bounding.plain(at, lines, &excluded, &self.patience, |_| false);
-            lines = better;
+            let bounded;
+            (bounded, lines) = self.bound(at, lines, &excluded);
+            if self.attacks.best.succeeds() {
+                return None;
+            }
             if let Some(shown) = shown(base, &bounded) {
                 let shown = if branches.is_empty() { shown } else { Bound::Positive };
                 return Some((Proof { branches, slopes: slopes(at, lines.as_ref()) }, shown));
             }
-            // With no flips left, the checker has exact arithmetic, as the engine did.
             let next = self.next(base, &bounded, &excluded, 1 + branches.len() / 2);
             if next.is_empty() {
+                // With no flips left, the checker has exact arithmetic.
                 let proof = Proof { branches, slopes: Vec::new() };
-                return base.freed.is_empty().then_some((proof, Bound::Positive));
+                let is_shown = base.freed.is_empty() && self.attacks.holds(pair.1, base.flips.iter().copied());
+                return is_shown.then_some((proof, Bound::Positive));
             }
             // Rounding may hide a margin that is large enough, but not add to one by more than its error.
             if base.flips.len() == DEEPEST || base.margin(pair.1) + bounded.error.abs() < SMALLEST {
@@ -105,6 +121,17 @@ impl Prover<'_, '_, '_, '_> {
         }
     }
 
+    /// The bound of a checker, and its lines; flips that attain it are tried. The first one is not given up, for the sake of these.
+    fn bound(&mut self, at: At, lines: Option<Lines>, excluded: &[SlicedFlip]) -> (Bounded, Option<Lines>) {
+        self.bounding.gives_up = self.bounds > 0;
+        self.bounds += 1;
+        let Attacks { attack, best, slice, y, .. } = &mut *self.attacks;
+        self.bounding.plain(at, lines, excluded, &self.patience, |flips| {
+            best.improve(attack.margin(slice, *y, at.base.with(flips)), at.base.with(flips));
+            best.succeeds()
+        })
+    }
+
     /// A proof for the sets that have a flip as well.
     fn branch(
         &mut self,
@@ -114,17 +141,17 @@ impl Prover<'_, '_, '_, '_> {
         excluded: &[SlicedFlip],
     ) -> Option<Branch> {
         let flips = [&base.flips[..], &[flip]].concat();
-        let Attacks { shared, slice, attack, y, .. } = &mut *self.attacks;
-        let _ = attack.margin(slice, *y, flips.iter().copied());
-        let with = Base::tried(self.target, attack, *y, flips, Knows::Nothing);
-        let flip = shared.flip(slice, flip);
+        if self.attacks.attempt(flips.iter().copied()) {
+            return None;
+        }
+        let with = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips, Knows::Nothing);
         let mut others = [excluded, &with.flips, &with.freed].concat();
         others.sort_unstable();
         others.dedup();
         self.bounding.cones.clear();
         let (proof, _) = self.proof(&with, pair, others)?;
         self.bounding.cones.clear();
-        Some(Branch { flip, proof })
+        Some(Branch { flip: self.attacks.shared.flip(self.attacks.slice, flip), proof })
     }
 
     /// At most so many flips to branch on, of different entries: those that gain most, or any if none is listed. Bounds that show nothing take

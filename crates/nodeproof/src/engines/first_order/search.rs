@@ -10,7 +10,7 @@ use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
 use super::lines::{Lines, tangents};
-use super::proof::{shown, slopes};
+use super::proof::Prover;
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::certificate::{Bound, Obstacle};
@@ -36,13 +36,12 @@ pub(super) enum Outcome {
 /// Decides the target of `attacks`, class by class: `margins` has lower bounds and gets better ones. `dual` is asked of classes that
 /// stay open without branching, if it was not before.
 ///
-/// With `plain`, classes are first tried with the bound that a checker has, and those for which it is enough are listed with what it needs
-/// for that.
+/// With `proofs`, classes are first tried with the bound that a checker has, and those that it can show with a short proof are listed.
 pub(crate) fn decide(
     margins: &mut [Option<Bound>],
     attacks: &mut Attacks,
     dual: Option<&mut Dual>,
-    mut plain: Option<&mut Proofs>,
+    mut proofs: Option<&mut Proofs>,
     patience: Patience,
 ) -> Decision {
     let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
@@ -51,7 +50,7 @@ pub(crate) fn decide(
     }
     let target = Target::new(attacks.shared, attacks.slice);
     let y = attacks.y;
-    let bare = plain.is_some().then(|| Base::clean(&target, y, Knows::Nothing));
+    let bare = proofs.is_some().then(|| Base::clean(&target, y, Knows::Nothing));
     let base = LazyCell::new(|| Base::clean(&target, y, Knows::Bounds));
     let first = bare.as_ref().unwrap_or_else(|| &base);
     let mut classes: Vec<usize> =
@@ -72,17 +71,18 @@ pub(crate) fn decide(
             continue;
         }
         decision.engine = Engine::Tight;
-        if let Some((bare, plain)) = bare.as_ref().zip(plain.as_deref_mut()) {
-            // What is known of flips is of another base point, before and after.
-            search.bounding.cones.clear();
-            let shown = search.plain(bare, ClassId(k as u32));
-            search.bounding.cones.clear();
+        if let Some((bare, proofs)) = bare.as_ref().zip(proofs.as_deref_mut()) {
+            let proven = search.proven(bare, ClassId(k as u32));
+            decision.branches = search.branches;
             if search.attacks.best.succeeds() {
                 return decision;
             }
-            if let Some((shown, proof)) = shown {
+            if let Some((proof, shown)) = proven {
                 margins[k] = Some(shown);
-                plain.insert(ClassId(k as u32), proof);
+                if !proof.branches.is_empty() {
+                    decision.engine = Engine::Complete;
+                }
+                proofs.insert(ClassId(k as u32), proof);
                 continue;
             }
         }
@@ -167,6 +167,9 @@ enum Aim {
     /// The highest bound, which the best attack limits, but does not end.
     Highest,
 }
+
+/// Most bounds of a proof that is tried before a class is decided by other means; 99 of 100 take fewer.
+const SHORT: u64 = 64;
 
 pub(super) struct Search<'s, 't, 'b, 'a> {
     pub(super) target: &'s Target<'t>,
@@ -253,17 +256,14 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         root
     }
 
-    /// What a checker shows of a class without branches, and what it needs for that; flips that attain its bound are tried.
-    fn plain(&mut self, base: &Base, k: ClassId) -> Option<(Bound, Proof)> {
+    /// A short proof of a class for a checker, if there is one, and what it shows.
+    fn proven(&mut self, base: &Base, k: ClassId) -> Option<(Proof, Bound)> {
+        let most = if self.patience.branch { SHORT } else { 1 };
         let Self { target, attacks, patience, bounding, .. } = self;
-        let Attacks { attack, best, slice, y, .. } = &mut **attacks;
-        let at = At { target, base, pair: (*y, k) };
-        let (bounded, lines) = bounding.plain(at, None, &[], patience, |flips| {
-            best.improve(attack.margin(slice, *y, base.with(flips)), base.with(flips));
-            best.succeeds()
-        });
-        let proof = || Proof { branches: Vec::new(), slopes: slopes(at, lines.as_ref()) };
-        shown(base, &bounded).map(|shown| (shown, proof()))
+        let mut prover = Prover { target, attacks, patience: *patience, bounding, bounds: 0, most };
+        let proof = prover.prove(base, k);
+        self.branches += prover.bounds - 1;
+        proof
     }
 
     /// Whether the flips that attain a bound bring class k level, or above, by so little that doubles cannot tell.
