@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::choices::ArithmeticChoice;
 use super::{
-    BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ResultArguments, ThreadArguments,
+    BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments, ResultArguments,
+    ThreadArguments,
 };
 use crate::values::{self, Limit, Share};
 
@@ -72,16 +73,8 @@ pub(crate) struct CertifyArguments {
     /// in whatever order it adds up.
     #[arg(long, value_enum, default_value_t, help_heading = "Model")]
     pub(crate) arithmetic: ArithmeticChoice,
-    /// Write what `nodeproof check` needs to see for itself that robust nodes are robust
-    ///
-    /// Margins are then no more than it can show, which is less than the engines know.
-    #[arg(long, requires = "out", help_heading = "Output")]
-    pub(crate) proof: bool,
-    /// Check the certificates once they are written, as `nodeproof check` does
-    ///
-    /// The exit code is 1 if one is rejected. It takes `--proof` and `--out FILE`.
-    #[arg(long, requires = "proof", help_heading = "Running")]
-    pub(crate) check: bool,
+    #[command(flatten)]
+    pub(crate) proof: ProofArguments,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%
     #[arg(long, value_name = "SHARE", help_heading = "Running")]
     pub(crate) fail_under: Option<Share>,

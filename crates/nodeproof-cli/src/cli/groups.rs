@@ -207,6 +207,21 @@ pub(crate) struct ResultArguments {
     pub(crate) quiet: bool,
 }
 
+/// What is written for a sceptic, and whether that is checked at once.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ProofArguments {
+    /// Write what `nodeproof check` needs to see for itself that nodes are robust
+    ///
+    /// Margins are then what it can show, which is less than the engines know, and the bound of `tight` comes first.
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) proof: bool,
+    /// Check the results once they are written, as `nodeproof check` does
+    ///
+    /// The exit code is 1 if one is rejected. It takes `--proof` and `--out FILE`.
+    #[arg(long, requires = "proof", help_heading = "Running")]
+    pub(crate) check: bool,
+}
+
 /// How many threads to use.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Running")]

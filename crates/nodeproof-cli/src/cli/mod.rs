@@ -33,8 +33,8 @@ pub(crate) use explain::ExplainArguments;
 pub(crate) use get::DataGetArguments;
 pub(crate) use groups::{
     BudgetArguments, BudgetListArguments, EngineArguments, FlipArguments, GraphArguments, GraphFlags,
-    MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ResultArguments, ThreadArguments,
-    TimeLimitArguments,
+    MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ProofArguments, ResultArguments,
+    ThreadArguments, TimeLimitArguments,
 };
 pub(crate) use manual::{CompletionsArguments, ManArguments};
 pub(crate) use model::{ModelCommand, ModelConvertArguments, ModelInfoArguments};

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ResultArguments,
-    ThreadArguments,
+    EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ProofArguments,
+    ResultArguments, ThreadArguments,
 };
 
 pub(super) const EXAMPLES: &str = "\
@@ -49,15 +49,14 @@ pub(crate) struct RadiusArguments {
     ///
     /// The number of a node is then the last of the global budgets 1, 2, 3, … under which it was proven robust, without a
     /// gap, and 0 if there is none; nothing is said about witnesses. Only with --engine fast.
-    #[arg(long, conflicts_with = "timings", help_heading = "Engine")]
+    #[arg(long, conflicts_with_all = ["timings", "proof"], help_heading = "Engine")]
     pub(crate) scan: bool,
     #[command(flatten)]
     pub(crate) nodes: NodeArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
-    /// Write what `nodeproof check` needs to see for itself that nodes withstand so many flips
-    #[arg(long, requires = "out", conflicts_with = "scan", help_heading = "Output")]
-    pub(crate) proof: bool,
+    #[command(flatten)]
+    pub(crate) proof: ProofArguments,
     #[command(flatten)]
     pub(crate) threads: ThreadArguments,
 }

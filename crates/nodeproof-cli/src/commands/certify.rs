@@ -2,15 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::Context;
 use nodeproof::files::{Keep, Unfinished};
-use nodeproof::results::{Header, Record, Results};
+use nodeproof::results::{Header, Record};
 use nodeproof::{Certificate, Certifier, CertifySettings, Event, NodeId, Obstacle};
 use nodeproof_report::tally::Summary;
 use nodeproof_report::text::{counted, percentage};
 use serde::Serialize;
 
-use super::check::Of;
+use super::check;
 use crate::cli::CertifyArguments;
 use crate::inputs::{self, Inputs, Question};
 use crate::interrupt::Interrupt;
@@ -39,26 +38,13 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
         terminal::complain(&certified.interrupted_in_words(&files));
         return Ok(Outcome::Interrupted);
     }
-    if arguments.check {
-        let outcome = check(&question, &files, results.quiet || results.json)?;
+    if arguments.proof.check {
+        let outcome = check::written(&question, &files, results.quiet || results.json)?;
         if outcome != Outcome::Done {
             return Ok(outcome);
         }
     }
     Ok(judge(gate, &certified.summary))
-}
-
-/// Checks the file that was written.
-fn check(question: &Question, files: &ResultFiles, quiet: bool) -> anyhow::Result<Outcome> {
-    let Question { graph, model, settings, .. } = question;
-    let path = files.out.as_ref().and_then(|out| out.path());
-    let path = path.context("--check reads what was written; give --out the name of a file")?;
-    let of = Of { graph, model, threads: settings.threads, quiet };
-    let outcome = of.accepts(&terminal::shown(path), &Results::read(path)?)?;
-    if outcome == Outcome::Done && !quiet {
-        files.print_summary(&terminal::facts(&[("checked", "all certificates are accepted".to_owned())]))?;
-    }
-    Ok(outcome)
 }
 
 /// What the arguments ask, and where the answer goes.
@@ -75,7 +61,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();
-    settings.proofs = arguments.proof;
+    settings.proofs = arguments.proof.proof;
     (settings.margin, settings.arithmetic) = (arguments.margin, arguments.arithmetic.into());
     settings.check_margin().map_err(words::settings)?;
     Ok((inputs.ask(nodes, settings), files))

@@ -1,6 +1,6 @@
 //! `nodeproof check`: certificates and radii, seen for oneself.
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use nodeproof::results::{Header, Record, Results};
 use nodeproof::{Certificate, Graph, Model, NodeId, Radius};
 use nodeproof_check::{Checker, Mismatch, Rejection};
@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::cli::CheckArguments;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, Question};
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
+use crate::outputs::ResultFiles;
 use crate::progress::Progress;
 use crate::run::{Clock, Time};
 use crate::{inputs, terminal};
@@ -43,6 +44,23 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
     Ok(if checked.rejected.is_empty() { Outcome::Done } else { Outcome::GateFailed })
 }
 
+/// Checks the file that was written.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> anyhow::Result<Outcome> {
+    let Question { graph, model, settings, .. } = question;
+    let path = files.out.as_ref().and_then(|out| out.path());
+    let path = path.context("--check reads what was written; give --out the name of a file")?;
+    let of = Of { graph, model, threads: settings.threads, quiet };
+    let results = Results::read(path)?;
+    let outcome = of.accepts(&terminal::shown(path), &results)?;
+    if outcome == Outcome::Done && !quiet {
+        files.print_summary(&terminal::facts(&[("checked", format!("all {} are accepted", results.kind()))]))?;
+    }
+    Ok(outcome)
+}
+
 /// What results are about, and how they are checked.
 #[derive(Clone, Copy)]
 pub(super) struct Of<'o> {
@@ -62,7 +80,8 @@ impl Of<'_> {
         let Some((node, kind, rejection)) = checked.rejected.first() else { return Ok(Outcome::Done) };
         let count = checked.rejected.len();
         terminal::complain(&format!(
-            "failed: {count} of the certificates of {name} are rejected; node {node}, called {kind}: {rejection}"
+            "failed: {count} of the {} of {name} are rejected; node {node}, called {kind}: {rejection}",
+            results.kind()
         ));
         Ok(Outcome::GateFailed)
     }

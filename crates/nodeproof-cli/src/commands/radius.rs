@@ -11,6 +11,7 @@ use nodeproof_report::text::counted;
 use serde::Serialize;
 
 use super::certify::check_turn;
+use super::check;
 use crate::cli::RadiusArguments;
 use crate::inputs::{self, Inputs, Question};
 use crate::interrupt::Interrupt;
@@ -40,7 +41,11 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
     } else if !results.quiet {
         files.print_summary(&found.in_words(&summary, &question, &files))?;
     }
-    Ok(Outcome::Done)
+    if arguments.proof.check {
+        check::written(&question, &files, results.quiet || results.json)
+    } else {
+        Ok(Outcome::Done)
+    }
 }
 
 /// What the arguments ask, and where the answer goes. The budget is the largest that is tried.
@@ -56,7 +61,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let budget = budget::read(budget.max_budget, flips, &inputs.graph, split)?.capped(&inputs.graph);
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
-    settings.proofs = arguments.proof;
+    settings.proofs = arguments.proof.proof;
     Ok((inputs.ask(nodes, settings), files))
 }
 

@@ -39,7 +39,11 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     let size = write(&graph, split.as_ref(), report)?;
     if !arguments.quiet {
         let (out, size) = (terminal::shown(&arguments.out), size as f64 / 1e6);
-        terminal::print(&terminal::facts(&[("written", format!("{out} ({size:.1} MB)"))]))?;
+        let mut facts = vec![("written", format!("{out} ({size:.1} MB)"))];
+        if checked {
+            facts.insert(0, ("checked", "all results are accepted".to_owned()));
+        }
+        terminal::print(&terminal::facts(&facts))?;
     }
     if arguments.open {
         open::that_detached(&arguments.out).map_err(|error| {
@@ -60,7 +64,7 @@ fn check(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> any
         let of = Of { graph, model: network, threads: 0, quiet };
         let certificates = model.certificates.iter().cloned().map(Results::Certificates);
         for results in certificates.chain(model.radii.iter().cloned().map(Results::Radii)) {
-            let outcome = of.accepts(&format!("the {} of “{}”", results.kind(), model.name), &results)?;
+            let outcome = of.accepts(&format!("“{}”", model.name), &results)?;
             if outcome != Outcome::Done {
                 return Ok(outcome);
             }

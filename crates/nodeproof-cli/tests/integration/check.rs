@@ -84,6 +84,16 @@ fn certify_can_check_what_it_wrote_before_it_judges() {
 }
 
 #[test]
+fn radius_can_check_what_it_wrote() {
+    let fixture = fixture();
+    let radius = "radius --graph graph.npz --model model.safetensors --max-budget 3";
+    let run = fixture.run(&format!("{radius} --proof --check --out radii.jsonl"));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("all radii are accepted"), "{}", run.stdout);
+    assert_eq!(fixture.run(&format!("{radius} --check --out radii.jsonl")).code, 2, "there is nothing to check");
+}
+
+#[test]
 fn a_report_says_whether_its_results_were_checked() {
     let fixture = fixture();
     let report =
@@ -94,6 +104,8 @@ fn a_report_says_whether_its_results_were_checked() {
     report("--check model.safetensors").succeeded();
     assert!(checked());
     common::model(13).write(fixture.path("other.safetensors")).unwrap();
+    let run = fixture.run("report proven.jsonl --graph graph.npz --out page.html --check model.safetensors");
+    assert!(run.succeeded().stdout.contains("all results are accepted"));
     let run = report("--check other.safetensors");
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("the model of “proven” is missing"), "{}", run.stderr);
