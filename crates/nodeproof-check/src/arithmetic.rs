@@ -2,12 +2,13 @@
 //! whatever order sums are added up (Lemma 53 of `docs/maths.md`).
 
 use nodeproof_problem::settings::Roundoff;
-use nodeproof_problem::{AttributeId, Graph, Model, ModelError, NodeId, Propagation, Source, SparseMatrix, Term};
+use nodeproof_problem::{AttributeId, Graph, ModelError, NodeId, Propagation, Source, SparseMatrix, Term};
 
 use crate::base::Base;
 use crate::interval::{larger, up};
-use crate::network::{Region, Units};
+use crate::network::{Network, Region, Units};
 use crate::number::{Number, add_product};
+use crate::rows::Row;
 
 /// Roundings of an entry of a propagation, and of a step or a term beside those of its sums.
 const ENTRY: usize = 8;
@@ -43,14 +44,20 @@ pub(crate) struct Rounding {
     /// Magnitudes of the entries of each propagation, and what products with it have beyond those with a matrix.
     magnitudes: Vec<SparseMatrix>,
     steps: Vec<Steps>,
+    /// For each column of W the most that a flip of a bit or a value changes it by.
+    widest: Vec<f64>,
 }
 
 impl Rounding {
-    pub(crate) fn new(roundoff: Roundoff, model: &Model, graph: &Graph) -> Result<Self, ModelError> {
+    pub(crate) fn new(roundoff: Roundoff, network: &Network) -> Result<Self, ModelError> {
+        let Network { graph, model, weight, .. } = network;
+        let change = |j: usize, d: usize| up(weight.get(d, j).abs() * network.width(d));
+        let widest = |j: usize| (0..weight.rows()).map(|d| change(j, d)).fold(0.0, larger);
+        let widest = (0..weight.columns()).map(widest).collect();
         let propagations = model.propagations().iter();
         let magnitudes: Result<_, _> = propagations.clone().map(|of| of.absolute().matrix(graph)).collect();
         let steps: Result<_, _> = propagations.map(|of| Steps::of(of, graph)).collect();
-        Ok(Self { roundoff, magnitudes: magnitudes?, steps: steps? })
+        Ok(Self { roundoff, magnitudes: magnitudes?, steps: steps?, widest })
     }
 }
 
@@ -74,7 +81,7 @@ pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
     for (i, layer) in network.layers().iter().enumerate() {
         let sent = sums.iter().enumerate().map(|(n, sum)| (n, &sum[..]));
         let mut units = region.arrive(network, i, sent, &layers);
-        for ((units, moved), node) in units.iter_mut().zip(base.moved(i)).zip(&region.nodes[i]) {
+        for ((units, moved), node) in units.iter_mut().zip(moved(&base, i, &rounding.widest)).zip(&region.nodes[i]) {
             units.resize(layer.units(), Size::ZERO);
             let (mut operations, mut stored, mut floor) = (0.0, 0.0, 0.0);
             for term in layer.terms() {
@@ -105,6 +112,33 @@ pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
         layers.push(units);
     }
     layers.pop().map_or(Vec::new(), |last| last[0].iter().map(|size| size.error).collect())
+}
+
+/// The most that one flip moves what each unit of a layer makes of the attributes.
+fn moved(base: &Base, layer: usize, widest: &[f64]) -> Units<f64> {
+    let (network, region) = (base.network, base.region);
+    let scale = |row: usize| match base.capacities[row] {
+        0 => 0.0,
+        _ if network.graph.kind().is_normalised() => Row::new(base, row).scale(),
+        _ => 1.0,
+    };
+    let scales: Vec<f64> = (0..region.rows.len()).map(scale).collect();
+    let of = &network.layers()[layer];
+    let mut moved = vec![vec![0.0; of.units()]; region.nodes[layer].len()];
+    for (_, local) in
+        of.terms().iter().zip(&region.terms[layer]).filter(|(term, _)| term.source() == Source::Attributes)
+    {
+        // The most by which a row is read by each node, times what the row is scaled by.
+        let mut most = vec![0.0; moved.len()];
+        for (readers, scale) in local.readers.iter().zip(&scales) {
+            readers.iter().for_each(|&(m, p)| most[m] = larger(most[m], up(p.abs() * scale)));
+        }
+        for (moved, most) in moved.iter_mut().zip(&most) {
+            let widest = &widest[local.columns.clone()];
+            moved.iter_mut().zip(widest).for_each(|(x, w)| *x = up(*x + up(most * w)));
+        }
+    }
+    moved
 }
 
 fn largest<'v>(values: impl Iterator<Item = &'v f64>) -> f64 {

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use nodeproof_problem::{AttributeId, ClassId, Flip, NodeId, Source};
+use nodeproof_problem::{AttributeId, ClassId, Flip, NodeId};
 
-use crate::interval::{Interval, down, relu, up};
+use crate::interval::{Interval, down, relu};
 use crate::network::{Network, Region, Units};
-use crate::rows::Row;
 
 /// The sets of flips that have `flips` and none of `without`, and at most `left` others.
 #[derive(Clone)]
@@ -96,26 +95,5 @@ impl<'n> Base<'n> {
             Unit { on, is_sure: on || is_off, threshold }
         };
         self.z[layer].iter().map(|z| z.iter().map(unit).collect()).collect()
-    }
-
-    /// The most that one flip moves what each unit of a layer makes of the attributes.
-    pub(crate) fn moved(&self, layer: usize) -> Units<f64> {
-        let of = &self.network.layers()[layer];
-        let is_normalised = self.network.graph.kind().is_normalised();
-        let scale = |row: usize| match self.capacities[row] {
-            0 if self.freed().is_empty() => 0.0,
-            _ if is_normalised => Row::new(self, row).scale(),
-            _ => 1.0,
-        };
-        let scales: Vec<f64> = (0..self.region.rows.len()).map(scale).collect();
-        let mut reach = vec![vec![0.0; of.units()]; self.region.nodes[layer].len()];
-        for (k, _) in of.terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Attributes) {
-            let (most, columns) = self.region.most_read(layer, k, &scales);
-            for (reach, most) in reach.iter_mut().zip(&most) {
-                let largest = &self.network.largest[columns.clone()];
-                reach.iter_mut().zip(largest).for_each(|(x, w)| *x = up(*x + up(most * w)));
-            }
-        }
-        reach
     }
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use nodeproof_problem::{ClassId, UnitSlope};
 
 use crate::base::{Base, Unit};
-use crate::interval::{Interval, down, larger, relu, up};
+use crate::interval::{Interval, down, relu, up};
 use crate::network::{Units, length};
-use crate::number::{Costs, Number};
+use crate::number::Number;
 
 /// For every set F of a base point
 ///
@@ -90,19 +90,20 @@ impl<'b, 'n> Linearised<'b, 'n> {
     /// What bounds the gains of all flips of each row (Lemma 40).
     pub(crate) fn queries(&self) -> Vec<Query> {
         let (network, region) = (self.base.network, self.base.region);
-        let zeros = |of: &Units<Unit>| of.iter().map(|of| vec![Costs::ZERO; of.len()]).collect();
-        let mut carried: Vec<Units<Costs>> = self.units.iter().map(zeros).collect();
-        let mut at_rows = vec![vec![Costs::ZERO; network.weight.columns()]; region.rows.len()];
+        let zeros = |of: &Units<Unit>| of.iter().map(|of| vec![Interval::ZERO; of.len()]).collect();
+        // A move up costs at most `hi` times as much, one down `-lo` times.
+        let mut carried: Vec<Units<Interval>> = self.units.iter().map(zeros).collect();
+        let mut at_rows = vec![vec![Interval::ZERO; network.weight.columns()]; region.rows.len()];
         for layer in (0..carried.len()).rev() {
             let below = network.layers()[layer].activation().slope();
             for (m, carried) in carried[layer].iter_mut().enumerate() {
                 for (j, costs) in carried.iter_mut().enumerate() {
                     let (unit, of_excess) = (self.units[layer][m][j], self.costs[layer][m][j]);
                     if unit.on {
-                        costs.down = up(costs.down + of_excess);
+                        costs.lo = down(costs.lo - of_excess);
                     } else {
                         let fall = if unit.is_sure { below } else { 1.0 };
-                        *costs = Costs { up: up(costs.up + of_excess), down: up(costs.down * fall) };
+                        *costs = Interval { lo: down(costs.lo * fall), hi: up(costs.hi + of_excess) };
                     }
                 }
             }
@@ -150,30 +151,23 @@ impl Unit {
     }
 }
 
-/// At most `Σ_j max(δ_j rise_j, −δ_j fall_j)` is gained by what adds δ to `X_n W`.
+/// What adds δ to `X_n W` gains at most the upper end of `Σ_j q_j δ_j`.
 pub(crate) struct Query {
-    rise: Vec<f64>,
-    fall: Vec<f64>,
-    /// At least the length of the larger ones.
+    q: Vec<Interval>,
+    /// At least the length of any q.
     pub(crate) length: f64,
 }
 
 impl Query {
-    fn new(costs: &[Costs], gradient: &[Interval]) -> Self {
-        let rise: Vec<f64> = costs.iter().zip(gradient).map(|(of, w)| up(of.up - w.lo)).collect();
-        let fall: Vec<f64> = costs.iter().zip(gradient).map(|(of, w)| up(of.down + w.hi)).collect();
-        let length = length(rise.iter().zip(&fall).map(|(rise, fall)| larger(rise.abs(), fall.abs())));
-        Self { rise, fall, length }
+    fn new(costs: &[Interval], gradient: &[Interval]) -> Self {
+        let q: Vec<Interval> = costs.iter().zip(gradient).map(|(&costs, &w)| costs + -w).collect();
+        let length = length(q.iter().map(|q| q.size()));
+        Self { q, length }
     }
 
     /// At most what is gained by what adds `change` to `X_n W`.
     pub(crate) fn bound(&self, change: &[Interval]) -> f64 {
-        let ends = change.iter().zip(&self.rise).zip(&self.fall).map(|((by, rise), fall)| {
-            let (at_hi, at_lo) =
-                (by.hi * if by.hi > 0.0 { *rise } else { -fall }, by.lo * if by.lo > 0.0 { *rise } else { -fall });
-            up(larger(at_hi, at_lo))
-        });
-        ends.fold(0.0, |sum, gain| up(sum + gain))
+        self.q.iter().zip(change).fold(0.0, |sum, (q, &by)| up(sum + q.product(by).hi))
     }
 
     /// At most what is gained by what adds `weights` of at most this length to `X_n W`, and by what takes them away: the sums are off by
@@ -181,10 +175,10 @@ impl Query {
     #[inline]
     pub(crate) fn bounds(&self, weights: &[f64], length: f64) -> (f64, f64) {
         let (mut added, mut taken) = (0.0, 0.0);
-        for ((&w, &rise), &fall) in weights.iter().zip(&self.rise).zip(&self.fall) {
-            let (above, below) = (w.max(0.0), (-w).max(0.0));
-            added += above * rise + below * fall;
-            taken += above * fall + below * rise;
+        for (&w, q) in weights.iter().zip(&self.q) {
+            let (above, below) = (w.max(0.0), w.min(0.0));
+            added += above * q.hi + below * q.lo;
+            taken -= above * q.lo + below * q.hi;
         }
         let error = 2.0 * (weights.len() as f64 + 8.0) * f64::EPSILON * self.length * length + f64::MIN_POSITIVE;
         (up(added + error), up(taken + error))

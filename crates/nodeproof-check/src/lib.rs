@@ -134,8 +134,7 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// If the magnitudes of a propagation cannot be computed.
     pub fn asking(self, margin: f64, arithmetic: Arithmetic) -> Result<Self, ModelError> {
-        let Network { model, graph, .. } = self.network;
-        let rounding = arithmetic.roundoff().map(|roundoff| Rounding::new(roundoff, model, graph)).transpose()?;
+        let rounding = arithmetic.roundoff().map(|roundoff| Rounding::new(roundoff, &self.network)).transpose()?;
         Ok(Self { margin, rounding, ..self })
     }
 

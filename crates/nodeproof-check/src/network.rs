@@ -25,8 +25,7 @@ pub(crate) struct Network<'a> {
     /// Upper bounds of `‖W_d‖`, and the attributes that may be flipped by falling bounds.
     pub(crate) lengths: Vec<f64>,
     pub(crate) by_length: Vec<AttributeId>,
-    /// For each column of W the most that a flip of a bit or a value changes it by, and the most that an entry can change by.
-    pub(crate) largest: Vec<f64>,
+    /// The most that an entry can change by.
     pub(crate) widest: f64,
 }
 
@@ -39,15 +38,16 @@ impl<'a> Network<'a> {
         let mut by_length: Vec<AttributeId> = (0..weight.rows() as u32).map(AttributeId).collect();
         by_length.retain(|&attribute| limits.flippable(attribute));
         by_length.sort_by(|a, b| lengths[b.index()].total_cmp(&lengths[a.index()]));
-        let width = |d: usize| graph.values().map_or(1.0, |values| up(values.widest(AttributeId(d as u32))));
-        let change = |j: usize, d: usize| up(weight.get(d, j).abs() * width(d));
-        let largest = |j: usize| (0..weight.rows()).map(|d| change(j, d)).fold(0.0, larger);
-        let largest = (0..weight.columns()).map(largest).collect();
-        let widest = (0..weight.rows()).map(width).fold(0.0, larger);
         let sums = Vec::new();
-        let mut network = Self { graph, model, limits, matrices, weight, sums, lengths, by_length, largest, widest };
+        let mut network = Self { graph, model, limits, matrices, weight, sums, lengths, by_length, widest: 0.0 };
+        network.widest = (0..network.weight.rows()).map(|d| network.width(d)).fold(0.0, larger);
         network.sums = graph.node_ids().map(|node| network.sum_of(&network.row(node, &[]))).collect();
         Ok(network)
+    }
+
+    /// The most that an entry of an attribute can change by.
+    pub(crate) fn width(&self, attribute: usize) -> f64 {
+        self.graph.values().map_or(1.0, |values| up(values.widest(AttributeId(attribute as u32))))
     }
 
     pub(crate) fn layers(&self) -> &'a [Layer] {
@@ -102,27 +102,18 @@ pub(crate) fn length(numbers: impl Iterator<Item = f64>) -> f64 {
 
 /// The weights that the attributes meet side by side.
 fn attribute_weight(model: &Model) -> Matrix {
-    let terms = model.layers().iter().flat_map(Layer::terms).filter(|term| term.source() == Source::Attributes);
-    let row = |d: usize| terms.clone().flat_map(move |term| (0..width(model, term)).map(move |j| entry(term, d, j)));
-    let values: Vec<f64> = (0..model.attributes()).flat_map(row).collect();
-    Matrix::from_values(model.attributes(), terms.clone().map(|term| width(model, term)).sum(), values)
-}
-
-fn width(model: &Model, term: &Term) -> usize {
-    term.weight().dense().map_or(model.attributes(), Matrix::columns)
-}
-
-fn entry(term: &Term, row: usize, column: usize) -> f64 {
-    match term.weight() {
-        Weight::Dense(dense) => dense.get(row, column),
-        Weight::Scalar(factor) => {
-            if row == column {
-                *factor
-            } else {
-                0.0
-            }
+    let mut columns: Vec<(&Weight, usize)> = Vec::new();
+    for layer in model.layers() {
+        for term in layer.terms().iter().filter(|term| term.source() == Source::Attributes) {
+            columns.extend((0..layer.units()).map(|j| (term.weight(), j)));
         }
     }
+    let entry = |d: usize, (weight, j): (&Weight, usize)| match weight {
+        Weight::Dense(dense) => dense.get(d, j),
+        Weight::Scalar(factor) => factor * f64::from(u8::from(d == j)),
+    };
+    let row = |d: usize| columns.iter().map(move |&column| entry(d, column));
+    Matrix::from_values(model.attributes(), columns.len(), (0..model.attributes()).flat_map(row).collect())
 }
 
 /// What one node sees: the nodes whose attributes matter to it, and for each layer those whose units do, numbered in this order.
@@ -130,14 +121,14 @@ pub(crate) struct Region {
     pub(crate) rows: Vec<NodeId>,
     pub(crate) nodes: Vec<Vec<NodeId>>,
     /// For each term of each layer.
-    terms: Vec<Vec<LocalTerm>>,
+    pub(crate) terms: Vec<Vec<LocalTerm>>,
 }
 
 /// For each node that a term reads those that read it there, and the entries of P by which they do; of a term that reads the attributes,
 /// the columns of their weights.
-struct LocalTerm {
-    readers: Vec<Vec<(usize, f64)>>,
-    columns: Range<usize>,
+pub(crate) struct LocalTerm {
+    pub(crate) readers: Vec<Vec<(usize, f64)>>,
+    pub(crate) columns: Range<usize>,
 }
 
 /// Numbers of the units of a layer, or of the columns of rows, node by node; no numbers where all are 0.
@@ -252,16 +243,6 @@ impl Region {
                 }
             }
         }
-    }
-
-    /// The most by which a row is read by each node of a layer, times what the row is scaled by.
-    pub(crate) fn most_read(&self, layer: usize, term: usize, scales: &[f64]) -> (Vec<f64>, Range<usize>) {
-        let local = &self.terms[layer][term];
-        let mut most = vec![0.0; self.nodes[layer].len()];
-        for (readers, scale) in local.readers.iter().zip(scales) {
-            readers.iter().for_each(|&(m, p)| most[m] = larger(most[m], up(p.abs() * scale)));
-        }
-        (most, local.columns.clone())
     }
 
     /// The pre-activations of all layers, given `X W` of the rows; all of it times `one`.

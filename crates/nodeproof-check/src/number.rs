@@ -1,11 +1,9 @@
-//! What is carried through a network: intervals, exact numbers, and coefficients on moves.
+//! What is carried through a network: intervals, and exact numbers.
 
 use std::cmp::Ordering;
 
 use nodeproof_problem::{Activation, Weight};
 use num_bigint::{BigInt, Sign};
-
-use crate::interval::up;
 
 /// What can be added up and multiplied by doubles.
 pub(crate) trait Number: Clone {
@@ -46,29 +44,6 @@ pub(crate) fn add_transposed<N: Number>(out: &mut [N], x: &[N], weight: &Weight)
                 *out = x.iter().zip(dense.row(input)).fold(out.clone(), |sum, (x, &w)| sum.plus(&x.times(w)));
             }
         }
-    }
-}
-
-/// At most `up` times a move, where it is one up, and `down` times a move down; neither is negative, and both are rounded up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Costs {
-    pub(crate) up: f64,
-    pub(crate) down: f64,
-}
-
-impl Number for Costs {
-    const ZERO: Self = Self { up: 0.0, down: 0.0 };
-
-    #[inline]
-    fn plus(&self, other: &Self) -> Self {
-        Self { up: up(self.up + other.up), down: up(self.down + other.down) }
-    }
-
-    /// A negative factor makes moves up of moves down.
-    #[inline]
-    fn times(&self, factor: f64) -> Self {
-        let (a, b) = if factor < 0.0 { (self.down, self.up) } else { (self.up, self.down) };
-        Self { up: up(a * factor.abs()), down: up(b * factor.abs()) }
     }
 }
 
