@@ -18,6 +18,9 @@ const DEEPEST: usize = 40;
 /// A checker takes more off smaller margins than they are: what may underflow at each step.
 const SMALLEST: f64 = 1e-280;
 
+/// Bounds that 99 of 100 proofs have fewer of.
+pub(super) const SHORT: u64 = 64;
+
 /// What a climb is after, as a part of the margin of the base point.
 const GOAL: f64 = 0.1;
 
@@ -121,12 +124,38 @@ impl Prover<'_, '_, '_, '_> {
         }
     }
 
-    /// The bound of a checker, and its lines; flips that attain it are tried. The first one is not given up, for the sake of these.
+    /// The bound of a checker with the tangents, or the lines that were best before, and where that shows nothing with those that a climb
+    /// finds; and the lines, if they are not the tangents.
     fn bound(&mut self, at: At, lines: Option<Lines>, excluded: &[SlicedFlip]) -> (Bounded, Option<Lines>) {
+        // The first bound is not given up, for the sake of the flips that attain it.
         self.bounding.gives_up = self.bounds > 0;
         self.bounds += 1;
+        let bounded = self.screened(at, lines.as_ref(), excluded);
+        let is_final = self.attacks.best.succeeds() || shown(at.base, &bounded).is_some() || bounded.cut.is_some();
+        // Where rows are divided, a climb costs more than the branches that it saves, unless it is that of all sets, or there are many.
+        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty() && self.bounds < SHORT;
+        if is_final || lines.is_some() || is_costly || at.base.left == 0 {
+            return (bounded, lines);
+        }
+        let goal = GOAL * at.base.margin(at.pair.1);
+        let Some(mut better) = self.bounding.climb(at, &bounded, tangents(at.base), goal, &self.patience) else {
+            return (bounded, lines);
+        };
+        for ((layer, better), tangents) in better.iter_mut().enumerate().zip(&at.base.tangents) {
+            let least = at.target.shared.network.layers()[layer].activation().slope();
+            let lines = better.values_mut().iter_mut().zip(tangents.values());
+            lines
+                .filter(|(line, tangent)| line.slope != **tangent)
+                .for_each(|(line, _)| line.slope = rounded(line.slope).clamp(least, 1.0));
+        }
+        let raised = self.screened(at, Some(&better), excluded);
+        if raised.value > bounded.value { (raised, Some(better)) } else { (bounded, lines) }
+    }
+
+    /// The bound by screening; flips that attain it are tried.
+    fn screened(&mut self, at: At, lines: Option<&Lines>, excluded: &[SlicedFlip]) -> Bounded {
         let Attacks { attack, best, slice, y, .. } = &mut *self.attacks;
-        self.bounding.plain(at, lines, excluded, &self.patience, |flips| {
+        self.bounding.by_screening(at, lines, (excluded, None), &self.patience, |flips| {
             best.improve(attack.margin(slice, *y, at.base.with(flips)), at.base.with(flips));
             best.succeeds()
         })
@@ -173,51 +202,13 @@ impl Prover<'_, '_, '_, '_> {
     }
 }
 
-impl Bounding {
-    /// The bound of a checker with the tangents, or the lines that were best before, and where that shows nothing with those that a climb
-    /// finds; and the lines, if they are not the tangents.
-    pub(super) fn plain(
-        &mut self,
-        at: At,
-        lines: Option<Lines>,
-        excluded: &[SlicedFlip],
-        patience: &Patience,
-        mut try_flips: impl FnMut(&[SlicedFlip]) -> bool,
-    ) -> (Bounded, Option<Lines>) {
-        let mut found = false;
-        let bounded = self.by_screening(at, lines.as_ref(), (excluded, None), patience, |flips| {
-            found = try_flips(flips);
-            found
-        });
-        let is_final = found || shown(at.base, &bounded).is_some() || bounded.cut.is_some() || lines.is_some();
-        // Where rows are divided, a climb costs more than the branches that it saves, but for that of all sets.
-        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty();
-        if is_final || is_costly || at.base.left == 0 {
-            return (bounded, lines);
-        }
-        let goal = GOAL * at.base.margin(at.pair.1);
-        let Some(mut better) = self.climb(at, &bounded, tangents(at.base), goal, patience) else {
-            return (bounded, lines);
-        };
-        for ((layer, better), tangents) in better.iter_mut().enumerate().zip(&at.base.tangents) {
-            let least = at.target.shared.network.layers()[layer].activation().slope();
-            let lines = better.values_mut().iter_mut().zip(tangents.values());
-            lines
-                .filter(|(line, tangent)| line.slope != **tangent)
-                .for_each(|(line, _)| line.slope = rounded(line.slope).clamp(least, 1.0));
-        }
-        let raised = self.by_screening(at, Some(&better), (excluded, None), patience, &mut try_flips);
-        if raised.value > bounded.value { (raised, Some(better)) } else { (bounded, lines) }
-    }
-}
-
 /// A slope that takes few digits to write.
 fn rounded(slope: f64) -> f64 {
     (100.0 * slope).round() / 100.0
 }
 
 /// The slopes that are not those of the tangents.
-pub(super) fn slopes(At { target, base, .. }: At, lines: Option<&Lines>) -> Vec<UnitSlope> {
+fn slopes(At { target, base, .. }: At, lines: Option<&Lines>) -> Vec<UnitSlope> {
     let mut slopes = Vec::new();
     for ((layer, lines), tangents) in lines.into_iter().flatten().enumerate().zip(&base.tangents) {
         for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
@@ -238,7 +229,7 @@ fn exclude(excluded: &mut Vec<SlicedFlip>, flip: SlicedFlip) {
 }
 
 /// What a checker can show where the engine has this bound: it rounds otherwise, but by less than what is taken off.
-pub(super) fn shown(base: &Base, bounded: &Bounded) -> Option<Bound> {
+fn shown(base: &Base, bounded: &Bounded) -> Option<Bound> {
     let shown = bounded.lower() - 16.0 * bounded.error.abs() - 1e-9 * bounded.constant.abs();
     // Where rows are divided, a checker takes long for more than the sign.
     let said = if base.rows.is_none() { Bound::AtLeast(shown) } else { Bound::Positive };

@@ -10,7 +10,7 @@ use super::bounded::Bounded;
 use super::branch::Signs;
 use super::exchange::exchange;
 use super::lines::{Lines, tangents};
-use super::proof::Prover;
+use super::proof::{Prover, SHORT};
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::certificate::{Bound, Obstacle};
@@ -167,9 +167,6 @@ enum Aim {
     /// The highest bound, which the best attack limits, but does not end.
     Highest,
 }
-
-/// Most bounds of a proof that is tried before a class is decided by other means; 99 of 100 take fewer.
-const SHORT: u64 = 64;
 
 pub(super) struct Search<'s, 't, 'b, 'a> {
     pub(super) target: &'s Target<'t>,
