@@ -12,7 +12,7 @@ const MOST: usize = 1 << 30;
 /// Where only some are stored, so many are kept for each of these at most, so that a small file does not fill the memory.
 const MOST_FOR_EACH: usize = 1 << 12;
 /// So many are always kept.
-const FEW: usize = 1 << 24;
+const FEW: usize = 1 << 20;
 
 /// Real values, nodes × attributes, and the range of each attribute: an attacker sets an entry to anything in it.
 ///
