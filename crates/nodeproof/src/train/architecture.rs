@@ -46,8 +46,10 @@ pub(super) fn initial(settings: &TrainSettings, attributes: usize, classes: usiz
 
 /// The steps `h ← (1 − α) P h + α h⁰` of APPNP in one: `Σ_{i < K} α (1 − α)ⁱ Pⁱ + (1 − α)ᴷ Pᴷ`.
 fn diffusion(of: Propagation) -> Propagation {
-    let coefficient = |i: usize| (1.0 - ALPHA).powi(i as i32) * if i < STEPS { ALPHA } else { 1.0 };
-    Propagation::Polynomial { of: Box::new(of), coefficients: (0..=STEPS).map(coefficient).collect() }
+    // One product after the other: what `powi` makes of them depends on how the program was compiled.
+    let powers = std::iter::successors(Some(1.0), |power| Some(power * (1.0 - ALPHA))).take(STEPS + 1);
+    let coefficients = powers.enumerate().map(|(i, power)| if i < STEPS { ALPHA * power } else { power }).collect();
+    Propagation::Polynomial { of: Box::new(of), coefficients }
 }
 
 /// Layers in the making.
