@@ -164,6 +164,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn few_stored_values_do_not_fill_the_memory() {
+        assert!(matches!(Values::zeros(1, 10_000_000, 0), Err(GraphError::TooManyValues { .. })));
+        // Fewer than 4096 for each that is stored.
+        assert_eq!(Values::zeros(3000, 3000, 2200).unwrap().rows(), 3000);
+    }
+
+    #[test]
     fn ranges_are_checked() {
         let values = || Values::new(Matrix::from_values(1, 2, vec![1.0, 2.0])).unwrap();
         let with = |ranges: &[(f64, f64)]| values().with_ranges(ranges.to_vec());

@@ -259,7 +259,8 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         let Self { target, attacks, patience, bounding, .. } = self;
         let mut prover = Prover { target, attacks, patience: *patience, bounding, bounds: 0, most };
         let proof = prover.prove(base, k);
-        self.branches += prover.bounds - 1;
+        // There is none if time is up.
+        self.branches += prover.bounds.saturating_sub(1);
         proof
     }
 
