@@ -18,7 +18,7 @@ const DEEPEST: usize = 40;
 /// A checker takes more off smaller margins than they are: what may underflow at each step.
 const SMALLEST: f64 = 1e-280;
 
-/// Bounds that 99 of 100 proofs have fewer of.
+/// Most bounds of a short proof; 99 of 100 take fewer.
 pub(super) const SHORT: u64 = 64;
 
 /// What a climb is after, as a part of the margin of the base point.
