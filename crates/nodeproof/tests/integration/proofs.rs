@@ -90,6 +90,8 @@ pub(crate) fn check_accepted(problem: &Problem) -> Result<(), TestCaseError> {
     let limits = problem.budget().limits(&graph).unwrap();
     let checker = Checker::new(&graph, &model, limits, problem.target_class()).unwrap();
     for certificate in problem.certify_by(|certifier| certifier.engine(Engine::Complete).proofs(true)) {
+        let branches = certificate.branches > 0;
+        prop_assert!(!branches || certificate.engine == Engine::Complete, "what branches is complete: {certificate:?}");
         if certificate.is_robust() && certificate.proofs.is_none() {
             prop_assert!(problem.values.is_some(), "no proof of {certificate:?}");
             continue;

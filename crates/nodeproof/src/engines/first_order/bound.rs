@@ -314,7 +314,7 @@ impl Bounding {
             if let Some(obstacle) = patience.obstacle(self.cones.bytes() + bounded.rest.bytes()) {
                 return Err(obstacle);
             }
-            listing.select(target, base, rows, &scores, bounded);
+            listing.select(target, base, rows, bounded);
             let moved = bounded.moved().filter(|flip| flip.1 != ALL).chain(bounded.selected.iter().copied());
             let mut unknown: Vec<SlicedFlip> = moved.filter(|&flip| known.insert(flip)).collect();
             if unknown.is_empty() || bounded.is_positive() {

@@ -163,10 +163,7 @@ impl Bounded {
 pub(super) fn select(target: &Target, base: &Base, bounded: &mut Bounded, threshold: f64) {
     match &base.rows {
         None => select_flips(base, bounded, threshold, target.shared.network.graph().values().is_some()),
-        Some(rows) => {
-            let (listing, scores) = (Listing::new(target, base, rows, bounded), Rc::clone(&bounded.scores));
-            listing.select(target, base, rows, &scores, bounded);
-        }
+        Some(rows) => Listing::new(target, base, rows, bounded).select(target, base, rows, bounded),
     }
 }
 

@@ -72,7 +72,17 @@ fn falling(a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)) -> Ordering {
     b.0.total_cmp(&a.0).then(b.1.cmp(&a.1))
 }
 
-/// Sorts at least so many of the largest scores into a list. A few of many are inserted one by one.
+/// Inserts a score into a sorted list of at most so many of the largest.
+#[inline]
+fn insert(of: (f64, SlicedFlip), count: usize, sorted: &mut Vec<(f64, SlicedFlip)>) {
+    let is_last = sorted.last().is_none_or(|last| falling(last, &of).is_lt());
+    if sorted.len() < count || !is_last {
+        sorted.truncate(count - 1);
+        sorted.insert(sorted.partition_point(|other| falling(other, &of).is_lt()), of);
+    }
+}
+
+/// Sorts so many of the largest scores into a list. A few of many are inserted one by one.
 fn sort_largest(
     scores: impl ExactSizeIterator<Item = (f64, SlicedFlip)>,
     count: usize,
@@ -82,14 +92,10 @@ fn sort_largest(
     if count > scores.len() / FEW {
         sorted.extend(scores);
         sorted.sort_unstable_by(falling);
+        sorted.truncate(count);
         return;
     }
-    for of in scores {
-        if sorted.len() < count || sorted.last().is_some_and(|last| falling(&of, last).is_lt()) {
-            sorted.truncate(count - 1);
-            sorted.insert(sorted.partition_point(|other| falling(other, &of).is_lt()), of);
-        }
-    }
+    scores.for_each(|of| insert(of, count, sorted));
 }
 
 /// The additions of one row, or its removals, or the ones that are left of it.
@@ -100,6 +106,10 @@ struct Side {
     sorted: usize,
     /// Those whose scores are known, and where these begin.
     known: Vec<(SlicedFlip, u32)>,
+    /// The largest of these scores, sorted, for each number of ones that the row can be left with.
+    ranked: Vec<Vec<(f64, SlicedFlip)>>,
+    /// Most of either that are asked for.
+    most: usize,
     /// Others score at most this, if it is positive.
     floor: f64,
 }
@@ -120,9 +130,18 @@ impl Side {
         self.bounds.iter().map(|of| of.1).chain(self.known.iter().map(|of| of.0))
     }
 
-    /// Sorts as many as are asked for at least.
-    fn sort(&mut self, count: usize) {
-        self.sorted = self.bounds.len().min(2 * count);
+    /// Sorts bounds and scores, at least as many as are asked for.
+    fn sort(&mut self, scores: &Scores, places: usize) {
+        self.sort_bounds();
+        self.ranked.resize_with(places, Vec::new);
+        for (place, ranked) in self.ranked.iter_mut().enumerate() {
+            let known = self.known.iter().map(|&(flip, start)| (scores.at(start, place), flip));
+            sort_largest(known, self.most, ranked);
+        }
+    }
+
+    fn sort_bounds(&mut self) {
+        self.sorted = self.bounds.len().min(self.most.saturating_mul(2));
         if self.sorted < self.bounds.len() && self.sorted > 0 {
             self.bounds.select_nth_unstable_by(self.sorted - 1, falling);
         }
@@ -130,35 +149,24 @@ impl Side {
     }
 
     /// Has it know what a flip of it scores.
-    fn learn(&mut self, flip: SlicedFlip, start: u32, count: usize) {
+    fn learn(&mut self, flip: SlicedFlip, start: u32, scores: &Scores) {
         let Some(place) = self.bounds.iter().position(|of| of.1 == flip) else { return };
         self.bounds.remove(place);
         self.known.push((flip, start));
+        for (place, ranked) in self.ranked.iter_mut().enumerate() {
+            insert((scores.at(start, place), flip), self.most, ranked);
+        }
         self.sorted -= usize::from(place < self.sorted);
-        if self.sorted < count.min(self.bounds.len()) {
-            self.sort(count);
+        if self.sorted < self.most.min(self.bounds.len()) {
+            self.sort_bounds();
         }
     }
 
-    /// Keeps some, and sorts as many as are asked for at least.
-    fn retain(&mut self, count: usize, keep: impl Fn(SlicedFlip) -> bool) {
-        self.bounds.retain(|&(_, flip)| keep(flip));
-        self.known.retain(|&(flip, _)| keep(flip));
-        self.sort(count);
-    }
-
-    /// Calls `take` with the largest scores, as many as are asked for, and their flips where these are listed. `sorted` is scratch space.
-    fn largest(
-        &self,
-        scores: &Scores,
-        place: usize,
-        count: usize,
-        sorted: &mut Vec<(f64, SlicedFlip)>,
-        mut take: impl FnMut(f64, Option<SlicedFlip>),
-    ) {
-        let known = self.known.iter().map(|&(flip, start)| (scores.at(start, place), flip));
-        sort_largest(known, count, sorted);
-        let (mut known, mut bounds) = (sorted.iter().peekable(), self.bounds[..self.sorted].iter().peekable());
+    /// Calls `take` with the largest scores, as many as are asked for, and their flips where these are listed.
+    fn largest(&self, place: usize, count: usize, mut take: impl FnMut(f64, Option<SlicedFlip>)) {
+        debug_assert!(count <= self.most, "no more are sorted");
+        let (mut known, mut bounds) =
+            (self.ranked[place].iter().peekable(), self.bounds[..self.sorted].iter().peekable());
         for _ in 0..self.len(count) {
             let bound = bounds.peek().map_or(f64::NEG_INFINITY, |of| of.0);
             let next = known.next_if(|of| of.0 >= bound).or_else(|| bounds.next()).or_else(|| known.next());
@@ -196,20 +204,31 @@ struct Sums {
     removed: Vec<f64>,
     kept: Vec<f64>,
     forced: Vec<f64>,
-    sorted: Vec<(f64, SlicedFlip)>,
 }
 
 impl Row {
-    /// The sums of at most so many scores where so many ones are left.
-    fn sum_up(&self, scores: &Scores, left: usize, most: usize, sums: &mut Sums) {
-        let (place, Sums { added, removed, kept, forced, sorted }) = (left - self.possible.0, sums);
-        let all = self.forced.listed();
+    fn new(position: u32, ones: usize, possible: (usize, usize), capacity: usize) -> Self {
+        let [additions, removals, kept] = [(); 3].map(|()| Side { most: capacity, ..Side::default() });
+        let forced = Side { most: usize::MAX, ..Side::default() };
+        let (emptied, gains) = Default::default();
+        Self { position, ones, possible, capacity, additions, removals, kept, forced, emptied, gains }
+    }
+
+    /// How many numbers of ones it can be left with.
+    fn places(&self) -> usize {
+        self.possible.1 + 1 - self.possible.0
+    }
+
+    /// The sums of scores where so many ones are left.
+    fn sum_up(&self, left: usize, sums: &mut Sums) {
+        let (place, Sums { added, removed, kept, forced }) = (left - self.possible.0, sums);
+        let (most, all) = (self.capacity, self.forced.listed());
         let sides = [(&self.additions, added, most), (&self.removals, removed, most), (&self.kept, kept, most)];
         for (side, sums, most) in sides.into_iter().chain([(&self.forced, forced, all)]) {
             let mut sum = 0.0;
             sums.clear();
             sums.push(sum);
-            side.largest(scores, place, most, sorted, |score, _| {
+            side.largest(place, most, |score, _| {
                 sum += score;
                 sums.push(sum);
             });
@@ -233,15 +252,21 @@ impl Row {
         Some(sums.added.get(added)? + sums.kept.get(chosen)? + sums.forced.last()?)
     }
 
-    /// Has it know which of its ones cannot be removed: those without a listed removal.
+    /// Sorts what it has, as far as it is asked for.
+    fn sort(&mut self, scores: &Scores) {
+        let places = self.places();
+        for side in [&mut self.additions, &mut self.removals, &mut self.kept, &mut self.forced] {
+            side.sort(scores, places);
+        }
+    }
+
+    /// Has it know which of its ones cannot be removed: those without a listed removal. They are not sorted yet.
     fn force(&mut self) {
         let Self { kept, forced, removals, .. } = self;
         let removable: Vec<SlicedFlip> = removals.flips().collect();
         let is_forced = |flip: SlicedFlip| !removable.contains(&(flip.0, flip.1 & !KEPT));
         forced.bounds.extend(kept.bounds.extract_if(.., |of| is_forced(of.1)));
         forced.known.extend(kept.known.extract_if(.., |of| is_forced(of.0)));
-        forced.sort(forced.bounds.len());
-        kept.sort(self.capacity);
     }
 
     /// Each number of additions and removals, together at most `flips`, that leave so many ones.
@@ -252,7 +277,7 @@ impl Row {
     }
 
     /// Finds the best for each number of flips.
-    fn settle(&mut self, scores: &Scores, sums: &mut Sums) {
+    fn settle(&mut self, sums: &mut Sums) {
         let listed = self.additions.len(self.capacity) + self.removals.len(self.capacity);
         let listed = listed.max(if self.emptied.is_some() { self.ones } else { 0 });
         let mut gains = RowGains::none(self.capacity.min(listed));
@@ -260,7 +285,7 @@ impl Row {
         let varies = self.varies();
         for left in least..=most {
             if varies || left == least {
-                self.sum_up(scores, left, self.capacity, sums);
+                self.sum_up(left, sums);
             }
             for (added, removed) in self.ways(sums, left, self.capacity) {
                 let Some(sum) = self.sum_of(sums, (added, removed)) else { break };
@@ -278,13 +303,13 @@ impl Row {
 
     /// The flips behind so many additions and removals, fewer where some of them are not listed, and the moves that stand for them, if any one
     /// is left.
-    fn chosen(&self, scores: &Scores, (added, removed): (usize, usize)) -> Option<(Vec<SlicedFlip>, Vec<SlicedFlip>)> {
+    fn chosen(&self, (added, removed): (usize, usize)) -> Option<(Vec<SlicedFlip>, Vec<SlicedFlip>)> {
         let left = (self.ones + added).checked_sub(removed).filter(|&left| left > 0)?;
         let (place, mut sums, mut flips) = (left - self.possible.0, Sums::default(), Vec::new());
-        self.sum_up(scores, left, self.capacity, &mut sums);
-        self.additions.largest(scores, place, added, &mut sums.sorted, |_, flip| flips.extend(flip));
+        self.sum_up(left, &mut sums);
+        self.additions.largest(place, added, |_, flip| flips.extend(flip));
         let added_moves = flips.len();
-        self.removals.largest(scores, place, removed, &mut sums.sorted, |_, flip| flips.extend(flip));
+        self.removals.largest(place, removed, |_, flip| flips.extend(flip));
         let way = (added, removed);
         let of_flips = sums.added.get(added).zip(sums.removed.get(removed)).map(|(a, r)| a + r);
         if !self.of_kept(&sums, way).zip(of_flips).is_some_and(|(of_kept, of_flips)| of_kept < of_flips) {
@@ -292,16 +317,16 @@ impl Row {
         }
         let mut moves: Vec<SlicedFlip> = flips[..added_moves].iter().copied().chain(self.forced.flips()).collect();
         let chosen = self.ones - removed - self.forced.listed();
-        self.kept.largest(scores, place, chosen, &mut sums.sorted, |_, flip| moves.extend(flip));
+        self.kept.largest(place, chosen, |_, flip| moves.extend(flip));
         flips.truncate(added_moves);
         flips.extend(self.removals.flips().filter(|flip| !moves.contains(&(flip.0, flip.1 | KEPT))));
         Some((flips, moves))
     }
 
     /// What flips of the row must score, given what other rows gain for each number of flips.
-    fn needs(&self, scores: &Scores, others: &[f64], enough: f64, sums: &mut Sums) -> Needs {
+    fn needs(&self, others: &[f64], enough: f64, sums: &mut Sums) -> Needs {
         let (least, most) = self.possible;
-        let none = || vec![f64::INFINITY; most + 1 - least];
+        let none = || vec![f64::INFINITY; self.places()];
         let never = (f64::INFINITY, f64::INFINITY);
         let mut needs = Needs { additions: none(), removals: none(), least: never, emptied: false };
         let Some(flips) = self.capacity.checked_sub(1) else { return needs };
@@ -309,7 +334,7 @@ impl Row {
         for left in least..=most {
             let place = left - least;
             if varies || left == least {
-                self.sum_up(scores, left, self.capacity, sums);
+                self.sum_up(left, sums);
             }
             // With a further flip of the row, which is not among these.
             for (needs, adds) in [(&mut needs.additions, true), (&mut needs.removals, false)] {
@@ -384,7 +409,7 @@ impl Listing {
             if *place == u32::MAX {
                 let (ones, capacity) = (rows.ones(position), most_flips(base, position));
                 let possible = rows.possible(base, position).into_inner();
-                all.push(Row { position, ones, capacity, possible, ..Row::default() });
+                all.push(Row::new(position, ones, possible, capacity));
                 *place = all.len() as u32 - 1;
             }
             *place as usize
@@ -429,14 +454,12 @@ impl Listing {
                 debug_assert!(row.kept.listed() <= row.ones, "{row:?}");
                 // Some of which nothing is known could be the best.
                 if row.kept.listed() < row.ones {
-                    row.kept = Side::default();
+                    row.kept = Side { most: row.capacity, ..Side::default() };
                 }
                 row.force();
             }
-            row.additions.sort(row.capacity);
-            row.removals.sort(row.capacity);
-            row.kept.sort(row.capacity);
-            row.settle(&bounded.scores, &mut sums);
+            row.sort(&bounded.scores);
+            row.settle(&mut sums);
         }
         Self { rows: all, sums }
     }
@@ -448,15 +471,15 @@ impl Listing {
             let row = &mut self.rows[place];
             for (&flip, start) in of_row.iter().filter_map(|flip| Some((flip, scores.of(*flip)?))) {
                 for side in [&mut row.additions, &mut row.removals, &mut row.kept, &mut row.forced] {
-                    side.learn(flip, start, side.bounds.len().min(row.capacity));
+                    side.learn(flip, start, scores);
                 }
             }
-            row.settle(scores, &mut self.sums);
+            row.settle(&mut self.sums);
         }
     }
 
     /// Selects the admissible flips that gain most (Lemma 46), as far as is known.
-    pub(super) fn select(&self, target: &Target, base: &Base, rows: &Rows, scores: &Scores, bounded: &mut Bounded) {
+    pub(super) fn select(&self, target: &Target, base: &Base, rows: &Rows, bounded: &mut Bounded) {
         let mut over = OverRows::new(base.left);
         self.rows.iter().for_each(|row| over.add(&row.gains, 1.0));
         let others = bounded.rest.others;
@@ -472,7 +495,7 @@ impl Listing {
             if added + removed == 0 {
                 continue;
             }
-            match row.chosen(scores, (added, removed)) {
+            match row.chosen((added, removed)) {
                 Some((chosen, moves)) => {
                     bounded.filled += added + removed - chosen.len();
                     bounded.select_moves(&chosen, &moves, row.ones + added - removed);
@@ -512,7 +535,7 @@ impl Listing {
         let enough = bounded.constant - bounded.error - SLACK * size;
         let (rows, sums) = (&self.rows, &mut self.sums);
         let needs = rows.iter().zip(&without);
-        needs.map(|(row, others)| (row.position, row.needs(&bounded.scores, others, enough, sums))).collect()
+        needs.map(|(row, others)| (row.position, row.needs(others, enough, sums))).collect()
     }
 
     /// Drops flips that no counterexample has, if all are listed, and tells which flips all of them have (Lemma 48).
@@ -532,7 +555,6 @@ impl Listing {
                 for (side, adds) in [(&mut row.additions, true), (&mut row.removals, false)] {
                     side.known.retain(|&(_, start)| needs.is_met(|place| scores.at(start, place), adds));
                     side.bounds.retain(|&(score, _)| needs.is_met_by(score, adds));
-                    side.sort(row.capacity);
                 }
             }
             let sides = listing.rows.iter().flat_map(|row| [&row.additions, &row.removals]);
@@ -544,7 +566,8 @@ impl Listing {
             for row in &mut listing.rows {
                 row.emptied = row.emptied.filter(|_| bounded.emptied.iter().any(|of| of.0 == row.position));
                 row.force();
-                row.settle(scores, &mut listing.sums);
+                row.sort(scores);
+                row.settle(&mut listing.sums);
             }
         }
         let without = listing.without_each(base, bounded.rest.others);
@@ -554,10 +577,11 @@ impl Listing {
             for flip in known.filter(|flip| bounded.selected.contains(flip)) {
                 let mut fewer = row.clone();
                 fewer.emptied = fewer.emptied.filter(|_| row.additions.known.iter().any(|other| other.0 == flip));
-                fewer.additions.retain(row.capacity, |other| other != flip);
-                fewer.removals.retain(row.capacity, |other| other != flip);
+                fewer.additions.known.retain(|other| other.0 != flip);
+                fewer.removals.known.retain(|other| other.0 != flip);
                 fewer.force();
-                fewer.settle(&bounded.scores, &mut listing.sums);
+                fewer.sort(&bounded.scores);
+                fewer.settle(&mut listing.sums);
                 if bounded.constant - most_with(&fewer.gains, others) > bounded.error {
                     needed.push(flip);
                 }

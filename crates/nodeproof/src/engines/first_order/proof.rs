@@ -15,7 +15,7 @@ use crate::slice::{SlicedFlip, reversed};
 /// Most flips of a proof within one another: readers of JSON follow 128 levels, three a flip.
 const DEEPEST: usize = 40;
 
-/// A checker takes more off smaller margins than they are: what may underflow at each step.
+/// Smaller margins are less than what a checker takes off for what may underflow at each step.
 const SMALLEST: f64 = 1e-280;
 
 /// Most bounds of a short proof; 99 of 100 take fewer.
@@ -132,8 +132,8 @@ impl Prover<'_, '_, '_, '_> {
         self.bounds += 1;
         let bounded = self.screened(at, lines.as_ref(), excluded);
         let is_final = self.attacks.best.succeeds() || shown(at.base, &bounded).is_some() || bounded.cut.is_some();
-        // Where rows are divided, a climb costs more than the branches that it saves, unless it is that of all sets, or there are many.
-        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty() && self.bounds < SHORT;
+        // Where rows are divided, a climb costs more than the branches that it saves in a short proof, unless it is that of all sets.
+        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty() && self.most <= SHORT;
         if is_final || lines.is_some() || is_costly || at.base.left == 0 {
             return (bounded, lines);
         }

@@ -70,18 +70,18 @@ pub(crate) fn decide(
             open.push((ClassId(k as u32), Root::unknown(obstacle)));
             continue;
         }
-        decision.engine = Engine::Tight;
+        decision.engine = decision.engine.max(Engine::Tight);
         if let Some((bare, proofs)) = bare.as_ref().zip(proofs.as_deref_mut()) {
             let proven = search.proven(bare, ClassId(k as u32));
             decision.branches = search.branches;
+            if search.branches > 0 {
+                decision.engine = Engine::Complete;
+            }
             if search.attacks.best.succeeds() {
                 return decision;
             }
             if let Some((proof, shown)) = proven {
                 margins[k] = Some(shown);
-                if !proof.branches.is_empty() {
-                    decision.engine = Engine::Complete;
-                }
                 proofs.insert(ClassId(k as u32), proof);
                 continue;
             }
@@ -259,7 +259,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
         let Self { target, attacks, patience, bounding, .. } = self;
         let mut prover = Prover { target, attacks, patience: *patience, bounding, bounds: 0, most };
         let proof = prover.prove(base, k);
-        // There is none if time is up.
+        // No bound was computed if time is up.
         self.branches += prover.bounds.saturating_sub(1);
         proof
     }
