@@ -4,8 +4,8 @@ python examples/second_checker.py CERTIFICATES.jsonl GRAPH.npz MODEL.safetensors
 
 It needs NumPy, and nothing of nodeproof. It speaks graph convolutional networks with ReLUs, up to six layers, on attributes
 that are plain bits. Other networks and attributes, headers with more fields than it knows, and robust nodes that need a proof
-are beyond it. Of an undecided node it checks the classes alone. It exits with 0 if it rejects nothing, with 1 if it
-rejects the header or a certificate, and with 2 if it cannot use a file. Lemmas and definitions are those of docs/maths.md.
+are beyond it. Of an undecided node it checks the classes alone. It looks neither at hashes nor whether a node is missing. It
+exits with 0 if it rejects nothing, with 1 if it rejects something, and with 2 if it cannot use a file. Lemmas: docs/maths.md.
 
 Every double is a whole number times a power of two. So all that decides is in whole numbers, which Python adds and multiplies
 exactly: P, W and b times 2^s, with one s for all, and pre-activations of layer i times r 4^(s(i+1)), where r is the most flips.

@@ -18,8 +18,8 @@ export function guarantee(findings: Findings): HTMLElement {
       "p",
       { class: "checked" },
       findings.report.checked
-        ? "Checked: a program that shares no code with the engines has accepted all of it."
-        : "Not checked again. nodeproof check does that, with a program that shares no code with the engines.",
+        ? "Checked: a program with none of the engines' code has accepted every robust and nonrobust verdict."
+        : "Not checked again. nodeproof check does that, with a program that has none of the engines' code.",
     ),
     h("h3", {}, "What it does not mean"),
     limits(findings),

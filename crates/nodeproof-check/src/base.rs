@@ -28,7 +28,7 @@ pub(crate) struct Unit {
     /// Whether it is above 0 for sure, and whether it is sure on which side it is.
     pub(crate) on: bool,
     pub(crate) is_sure: bool,
-    /// The threshold θ: as many times as there are moves it is at most |z|.
+    /// The threshold θ: times the number of moves that are left, it is at most |z|.
     pub(crate) threshold: f64,
 }
 

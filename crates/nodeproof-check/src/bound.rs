@@ -133,7 +133,7 @@ impl Unit {
         if by <= self.threshold { 0.0 } else { up(by - self.threshold) }
     }
 
-    /// A move after an activation with a slope below 0 (Lemma 38).
+    /// A move after an activation whose slope left of 0 is `below` (Lemma 38).
     #[inline]
     fn bent(self, by: Interval, below: f64) -> Interval {
         let scaled = by.times(below);

@@ -14,7 +14,7 @@ pub(crate) struct Interval {
     pub(crate) hi: f64,
 }
 
-/// Four times the relative error of an operation, and more than the absolute error of one that underflows.
+/// Four times the relative error of an operation; the smallest normal number, which is added, is more than the error of one that underflows.
 const STEP: f64 = 2.0 * f64::EPSILON;
 
 /// At most the real number that rounds to `x`.
@@ -29,7 +29,7 @@ pub(crate) fn up(x: f64) -> f64 {
     x + (x.abs() * STEP + f64::MIN_POSITIVE)
 }
 
-/// `x` where it is positive, and 0 elsewhere. Other than `f64::max`, it keeps NaN.
+/// `x` where it is positive, and 0 elsewhere. Unlike `f64::max`, it keeps NaN.
 #[inline]
 pub(crate) fn relu(x: f64) -> f64 {
     if x <= 0.0 { 0.0 } else { x }

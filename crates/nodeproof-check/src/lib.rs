@@ -1,8 +1,8 @@
 //! Checks certificates without the engines that found them.
 //!
 //! A certificate says of a node that no admissible set of flips changes its class, or names flips that do. This crate sees for itself
-//! whether that is so. It reads graph, model, budget and certificate, and shares no code with the engines: it has one bound of its own, in
-//! arithmetic that rounds outwards, and where a certificate says no more, that bound shows that each margin is positive. Otherwise the
+//! whether that is so. It has none of the engines' code; what it shares with them is how graphs, models, propagations, budgets and certificates
+//! are read (`nodeproof-problem`). It has one bound of its own, in arithmetic that rounds outwards, and where a certificate says no more, that bound shows that each margin is positive. Otherwise the
 //! certificate has a [`Proof`], slopes of lines or a tree of flips, and the bound shows it with these, and for each part of the tree.
 //!
 //! To be read in this order:
@@ -68,8 +68,8 @@ pub enum Rejection {
     /// A margin was not shown.
     #[error("the margin over class {0} is not shown to be as large as it says, or its proof names what there is not")]
     Margin(ClassId),
-    /// A proof of a class that needs none.
-    #[error("a proof belongs to another class of a robust node")]
+    /// A proof of the certified class, or of one that there is not.
+    #[error("a proof is not of another class of the network")]
     Proof,
     /// Flips that the budget does not allow.
     #[error("the flips of its witness are not within the budget")]

@@ -1,5 +1,7 @@
 //! `nodeproof check`: certificates and radii, seen for oneself.
 
+use std::path::Path;
+
 use anyhow::{Context, anyhow, bail};
 use nodeproof::results::{Header, Record, Results};
 use nodeproof::{Certificate, Graph, Model, NodeId, Radius};
@@ -21,7 +23,7 @@ use crate::{inputs, terminal};
 const SHOWN: usize = 10;
 
 /// Records that are checked between two looks at whether to stop.
-const AT_ONCE: usize = 256;
+const AT_ONCE: usize = 64;
 
 /// Runs the command.
 ///
@@ -50,8 +52,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
 /// If there is none.
 pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> anyhow::Result<Outcome> {
     let Question { graph, model, settings, .. } = question;
-    let path = files.out.as_ref().and_then(|out| out.path());
-    let path = path.context("--check reads what was written; give --out the name of a file")?;
+    let path = to_be_checked(files)?;
     let of = Of { graph, model, threads: settings.threads, quiet };
     let results = Results::read(path)?;
     let outcome = of.accepts(&terminal::shown(path), &results)?;
@@ -59,6 +60,15 @@ pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> 
         files.print_summary(&terminal::facts(&[("checked", format!("all {} are accepted", results.kind()))]))?;
     }
     Ok(outcome)
+}
+
+/// The file that is to be checked once it is written.
+///
+/// # Errors
+/// If results are not written to a file.
+pub(super) fn to_be_checked(files: &ResultFiles) -> anyhow::Result<&Path> {
+    let path = files.out.as_ref().and_then(|out| out.path());
+    path.context("--check reads what was written; give --out the name of a file")
 }
 
 /// What results are about, and how they are checked.

@@ -55,6 +55,9 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file());
     let files = ResultFiles::check(results, &taken)?;
+    if arguments.proof.check {
+        check::to_be_checked(&files)?;
+    }
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;

@@ -78,7 +78,7 @@ fn certify_can_check_what_it_wrote_before_it_judges() {
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     assert!(run.stdout.contains("all certificates are accepted"), "{}", run.stdout);
     let run = fixture.run(&format!("{CERTIFY} --proof --check --out -"));
-    assert_eq!(run.code, 2);
+    assert_eq!((run.code, &run.stdout[..]), (2, ""), "it is refused before anything is done");
     assert!(run.stderr.contains("give --out the name of a file"), "{}", run.stderr);
     assert_eq!(fixture.run(&format!("{CERTIFY} --check --out again.jsonl")).code, 2, "there is nothing to check");
 }

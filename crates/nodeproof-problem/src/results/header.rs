@@ -268,7 +268,7 @@ impl Header {
             return Err(format!("no model has {} classes", model.classes));
         }
         if !(margin >= 0.0 && margin.is_finite()) {
-            return Err(format!("no margin exceeds {margin}"));
+            return Err(format!("its margin is {margin:?}, and not a number from 0 on"));
         }
         if local_count.is_some_and(|count| count != budget.local().count(graph.attributes)) {
             return Err("its local budget as a count is not the one that it gives".to_owned());

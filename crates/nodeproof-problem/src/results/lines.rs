@@ -159,7 +159,7 @@ impl<'a> LineReader<'a> {
         Ok(Some(header))
     }
 
-    /// The line that was read last, without its end.
+    /// The line that was read last, without its end; at the end of the file what has none.
     pub fn line(&self) -> &[u8] {
         &self.line
     }

@@ -139,6 +139,9 @@ fn records<R: Record>(reader: &mut LineReader, header: &Header) -> Result<Vec<R>
         let (path, found, nodes) = (reader.path().to_owned(), records.len(), header.nodes);
         return Err(ResultsError::Unfinished { path, found, nodes });
     }
+    if !reader.line().is_empty() {
+        return Err(reader.damaged("the file has all of its nodes, and goes on"));
+    }
     Ok(records)
 }
 

@@ -106,6 +106,7 @@ fn what_is_not_ours_or_not_whole_is_refused() {
     refused(&whole.replace("\"version\":1", "\"version\":2"), "its hash does not fit");
     refused(&whole.replace("\"nodes\":1}", "\"nodes\":2}"), "has 1 of 2 nodes");
     refused(&whole[..whole.len() - 1], "has 0 of 1 nodes");
+    refused(&(whole.clone() + "{\"node\":1}"), "line 3 is damaged: the file has all of its nodes, and goes on");
     refused(&whole.replace("\"global\":4,", ""), "line 1 is damaged: missing field `global`");
 }
 

@@ -159,11 +159,12 @@ impl CertifySettings {
     /// # Errors
     /// If that is negative, or not a number that a margin can exceed.
     pub fn check_margin(&self) -> Result<(), SettingsError> {
-        let is_margin = (0.0..=LARGEST_MARGIN).contains(&self.margin);
+        let is_margin = self.margin == 0.0 || (f64::MIN_POSITIVE..=LARGEST_MARGIN).contains(&self.margin);
         if is_margin {
             return Ok(());
         }
-        Err(SettingsError::value("margin", self.margin, "give a number such as 0.1, not below 0"))
+        let remedy = format!("give 0, or a number such as 0.1, from {:e} to {LARGEST_MARGIN:e}", f64::MIN_POSITIVE);
+        Err(SettingsError::value("margin", format!("{:?}", self.margin), remedy))
     }
 
     /// What is asked for beyond positive margins without rounding, to be said after the budget.
