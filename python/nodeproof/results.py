@@ -152,7 +152,7 @@ class _Results(ABC):
         replace(path, gzip.compress(lines, mtime=0) if str(path).endswith(".gz") else lines)
 
     def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
-        """Checks everything with a program that shares no code with the engines, as `nodeproof check` does.
+        """Checks everything with a program that has none of the engines' code, as `nodeproof check` does.
 
         What needs a proof is accepted only if there is one: give `certify` or `radius` `proofs=True`. Nodes of which
         something is rejected come back with the reason; if there are none, all is right.

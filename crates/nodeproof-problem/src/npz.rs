@@ -292,6 +292,29 @@ impl Array {
         }
     }
 
+    /// The items as integers below 2^32; `None` if they are not such.
+    pub(crate) fn small_integers(&self) -> Option<Vec<u32>> {
+        match self.kind {
+            // Negative numbers fill all of their bits.
+            Kind::Int | Kind::Uint if self.item_bytes == 4 => {
+                let most = if self.kind == Kind::Int { i32::MAX as u32 } else { u32::MAX };
+                self.items().map(|bits| Some(bits as u32).filter(|&number| number <= most)).collect()
+            }
+            _ => self.integers()?.into_iter().map(|number| u32::try_from(number).ok()).collect(),
+        }
+    }
+
+    /// Whether all items are the number 1.
+    pub(crate) fn is_ones(&self) -> bool {
+        let one = match (self.kind, self.item_bytes) {
+            (Kind::Float, 4) => u64::from(1f32.to_bits()),
+            (Kind::Float, 8) => 1f64.to_bits(),
+            (Kind::Bool | Kind::Int | Kind::Uint, _) => 1,
+            _ => return false,
+        };
+        self.items().all(|bits| bits == one)
+    }
+
     /// The items as strings; `None` if they are something else.
     pub(crate) fn strings(&self) -> Option<Vec<String>> {
         let decode = |item: &[u8]| match self.kind {

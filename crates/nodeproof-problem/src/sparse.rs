@@ -16,8 +16,16 @@ impl Pattern {
     /// # Panics
     /// If a pair lies outside `rows` × `columns`.
     pub fn from_pairs(rows: usize, columns: usize, pairs: &[(u32, u32)]) -> Self {
+        Self::from_entries(rows, columns, || pairs.iter().copied())
+    }
+
+    /// The same for pairs that need not be kept: they are gone through twice, and must be the same ones then.
+    ///
+    /// # Panics
+    /// If a pair lies outside `rows` × `columns`.
+    pub fn from_entries<I: Iterator<Item = (u32, u32)>>(rows: usize, columns: usize, pairs: impl Fn() -> I) -> Self {
         let mut offsets = vec![0usize; rows + 1];
-        for &(row, column) in pairs {
+        for (row, column) in pairs() {
             assert!((column as usize) < columns, "column {column} of {columns}");
             offsets[row as usize + 1] += 1;
         }
@@ -25,8 +33,8 @@ impl Pattern {
             offsets[row + 1] += offsets[row];
         }
         let mut next = offsets.clone();
-        let mut indices = vec![0u32; pairs.len()];
-        for &(row, column) in pairs {
+        let mut indices = vec![0u32; offsets[rows]];
+        for (row, column) in pairs() {
             let slot = &mut next[row as usize];
             indices[*slot] = column;
             *slot += 1;
@@ -49,6 +57,37 @@ impl Pattern {
         indices.truncate(kept);
         indices.shrink_to_fit();
         Self { columns, offsets, indices }
+    }
+
+    /// A matrix with these columns row by row, where `offsets` say, if each row has them ascending and once; what was given otherwise.
+    ///
+    /// # Panics
+    /// If a column is not below `columns`, or the offsets are not those of as many indices.
+    pub(crate) fn from_sorted(
+        columns: usize,
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+    ) -> Result<Self, (Vec<usize>, Vec<u32>)> {
+        assert!(indices.iter().all(|&column| (column as usize) < columns), "columns are below {columns}");
+        if !offsets.windows(2).all(|row| indices[row[0]..row[1]].is_sorted_by(|a, b| a < b)) {
+            return Err((offsets, indices));
+        }
+        Ok(Self { columns, offsets, indices })
+    }
+
+    /// Whether `(b, a)` is an entry wherever `(a, b)` is.
+    pub fn is_symmetric(&self) -> bool {
+        if self.rows() != self.columns {
+            return false;
+        }
+        // Rows that have column b come up in ascending order, as they stand in row b.
+        let mut next = self.offsets[..self.rows()].to_vec();
+        self.iter().all(|(a, b)| {
+            let place = &mut next[b as usize];
+            let has = *place < self.offsets[b as usize + 1] && self.indices[*place] == a;
+            *place += 1;
+            has
+        })
     }
 
     /// For each column the positions in `rows` of those rows that have an entry there.
@@ -228,6 +267,25 @@ impl SparseMatrix {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_sorted_are_taken_as_they_are() {
+        let taken = Pattern::from_sorted(4, vec![0, 2, 2, 3], vec![0, 3, 1]).unwrap();
+        assert_eq!(taken, Pattern::from_pairs(3, 4, &[(2, 1), (0, 3), (0, 0)]));
+        for indices in [vec![3, 0, 1], vec![3, 3, 1]] {
+            assert_eq!(Pattern::from_sorted(4, vec![0, 2, 2, 3], indices.clone()).unwrap_err().1, indices);
+        }
+    }
+
+    #[test]
+    fn symmetry_is_seen() {
+        let is_symmetric = |nodes: usize, pairs: &[(u32, u32)]| Pattern::from_pairs(nodes, nodes, pairs).is_symmetric();
+        assert!(is_symmetric(3, &[(0, 1), (1, 0), (2, 2), (1, 2), (2, 1)]) && is_symmetric(2, &[]));
+        for pairs in [&[(0, 1)][..], &[(1, 0)], &[(0, 1), (1, 2), (2, 0)], &[(0, 1), (1, 0), (0, 2)]] {
+            assert!(!is_symmetric(3, pairs), "{pairs:?}");
+        }
+        assert!(!Pattern::from_pairs(2, 3, &[(0, 1), (1, 0)]).is_symmetric());
+    }
 
     #[test]
     fn pairs_are_sorted_and_deduplicated() {

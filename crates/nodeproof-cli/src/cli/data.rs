@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 #[cfg(feature = "download")]
 use super::get::{self, DataGetArguments};
-use super::{GraphArguments, GraphFlags};
+use super::{GraphArguments, GraphFlags, PrintArguments};
 use crate::inputs::GraphSource;
 use crate::values::Share;
 
@@ -23,6 +23,14 @@ Examples:
       --out split.json
   nodeproof data split --graph g.npz --train-per-class 20 \\
       --validation-per-class 30 --seed 7 --out split.json";
+
+const SYNTH_EXAMPLES: &str = "\
+Examples:
+  nodeproof data synth --nodes 10000 --out g.npz
+  nodeproof data synth --nodes 1000000 --degree 25 --hub 45000 \\
+      --seed 1 --out hubs.npz
+  nodeproof train --graph g.npz --method ce --global-budget 12 \\
+      --out m.safetensors";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
@@ -45,6 +53,12 @@ pub(crate) enum DataCommand {
     /// seed give the same split everywhere.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(DataSplitArguments),
+    /// Draw a graph of any size by chance
+    ///
+    /// Nodes of a class like to be neighbours and share attributes; degrees and attributes follow a power law, so that there
+    /// are hubs and frequent words. The same sizes and seed give the same graph everywhere. From 100 to 10 million nodes.
+    #[command(after_help = SYNTH_EXAMPLES)]
+    Synth(DataSynthArguments),
 }
 
 /// Arguments of `data info`.
@@ -60,6 +74,45 @@ pub(crate) struct DataInfoArguments {
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+}
+
+/// Arguments of `data synth`.
+#[derive(Debug, Args)]
+pub(crate) struct DataSynthArguments {
+    /// Number of nodes
+    #[arg(long, value_name = "N", help_heading = "Graph")]
+    pub(crate) nodes: u32,
+    /// Mean number of neighbours, about
+    #[arg(long, value_name = "NUMBER", default_value_t = 7.0, help_heading = "Graph")]
+    pub(crate) degree: f64,
+    /// Number of neighbours of the largest node of each class, about
+    ///
+    /// By default 30 times the mean, if there are enough nodes.
+    #[arg(long, value_name = "N", help_heading = "Graph")]
+    pub(crate) hub: Option<u32>,
+    /// Number of classes
+    #[arg(long, value_name = "N", default_value_t = 6, help_heading = "Graph")]
+    pub(crate) classes: u32,
+    /// Share of edges that join nodes of one class on purpose
+    #[arg(long, value_name = "SHARE", default_value = "80%", help_heading = "Graph")]
+    pub(crate) homophily: Share,
+    /// Number of attributes
+    #[arg(long, value_name = "N", default_value_t = 2000, help_heading = "Graph")]
+    pub(crate) attributes: u32,
+    /// Mean number of attributes of a node, about
+    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Graph")]
+    pub(crate) words: u32,
+    /// Share of them that are of the node's class on purpose
+    #[arg(long, value_name = "SHARE", default_value = "30%", help_heading = "Graph")]
+    pub(crate) topical: Share,
+    /// Seed of the draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Graph")]
+    pub(crate) seed: u64,
+    /// Write the graph here
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
 }
 
 /// Arguments of `data split`.

@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use bench::{BenchCertifyArguments, BenchCommand, BenchEnginesArguments, BenchTrainArguments};
 pub(crate) use certify::CertifyArguments;
 pub(crate) use check::CheckArguments;
-pub(crate) use data::{DataCommand, DataInfoArguments, DataSplitArguments};
+pub(crate) use data::{DataCommand, DataInfoArguments, DataSplitArguments, DataSynthArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
 #[cfg(feature = "download")]
@@ -95,8 +95,8 @@ pub(crate) enum Command {
     Certify(CertifyArguments),
     /// See for yourself whether certificates are right
     ///
-    /// Checks every certificate of a file with a program of its own, which shares no code with the engines that found them
-    /// and has one bound, in arithmetic that rounds outwards: `robust` is accepted where that bound, or the proof that
+    /// Checks every certificate of a file with a program that has none of the code of the engines that found them, but
+    /// one bound of its own, in arithmetic that rounds outwards: `robust` is accepted where that bound, or the proof that
     /// `certify --proof` wrote, shows it, and `nonrobust` where the witness is within the budget and changes the class in exact
     /// arithmetic.
     #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]

@@ -1,7 +1,8 @@
-//! `nodeproof data`: facts about a graph, splits of its nodes, and downloads.
+//! `nodeproof data`: facts about a graph, splits of its nodes, downloads, and graphs drawn by chance.
 
 #[cfg(feature = "download")]
 mod get;
+mod synth;
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ use serde::Serialize;
 
 #[cfg(feature = "download")]
 pub(crate) use get::get;
+pub(crate) use synth::synth;
 
 use crate::cli::{DataInfoArguments, DataSplitArguments, GraphFlags};
 use crate::inputs::{self, GraphSource};

@@ -94,3 +94,20 @@ fn impossible_splits_are_refused() {
     let run = fixture.run("data split --graph bare.npz --out split.json");
     assert!(run.code == 2 && run.stderr.contains("no labels"), "{}", run.stderr);
 }
+
+#[test]
+fn synth_draws_the_same_every_time() {
+    let fixture = Fixture::new();
+    let draw = |more: &str| fixture.run(&format!("data synth --nodes 600 --degree 5 --hub 60 --seed 3 {more}"));
+    let sizes = json(&draw("--out drawn.npz --json").succeeded().stdout);
+    assert_eq!((&sizes["nodes"], &sizes["classes"]), (&600.into(), &6.into()));
+    let text = draw("--out again.npz").succeeded().stdout;
+    assert!(text.contains("a node in the mean"), "{text}");
+    let bytes = |name: &str| std::fs::read(fixture.path(name)).unwrap();
+    assert_eq!(bytes("drawn.npz"), bytes("again.npz"));
+    let info = json(&fixture.run("data info drawn.npz --json").succeeded().stdout);
+    assert_eq!((&info["fingerprint"], &info["statistics"]["edges"]), (&sizes["fingerprint"], &sizes["edges"]));
+    let run = draw("--classes 0 --out drawn.npz");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("the number of classes must be from 1"), "{}", run.stderr);
+}

@@ -136,6 +136,12 @@ pub enum GraphError {
         "ranges are for attributes that are real values, and these are {0}; read them as real values, or leave out the ranges"
     )]
     RangesOfBits(&'static str),
+    /// No graph that is drawn by chance is like that.
+    #[error("no such graph can be drawn: {must}")]
+    Synthetic {
+        /// What does not hold.
+        must: &'static str,
+    },
     /// The graph could not be written.
     #[error("cannot write {path}: {source}", path = path.display())]
     Write {

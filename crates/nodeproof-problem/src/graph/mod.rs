@@ -6,6 +6,7 @@ mod npz;
 mod options;
 mod split;
 mod statistics;
+mod synthetic;
 
 use sha2::{Digest, Sha256};
 
@@ -20,6 +21,7 @@ pub use error::GraphError;
 pub use options::{Cleaning, GraphOptions};
 pub use split::{Part, Split, SplitError, SplitSize};
 pub use statistics::{GraphStatistics, Spread};
+pub use synthetic::Synthetic;
 
 /// An attributed graph. Read-only once made.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,27 +89,9 @@ impl Graph {
         }
         check_pairs("adjacency", edges, nodes, nodes)?;
         check_pairs("attributes", attribute_pairs, nodes, attributes)?;
-        let mut pairs = Vec::with_capacity(2 * edges.len());
-        for &(a, b) in edges {
-            if a == b && !options.keep_self_loops {
-                continue;
-            }
-            pairs.push((a, b));
-            if !options.directed {
-                pairs.push((b, a));
-            }
-        }
-        let graph = Self {
-            adjacency: Pattern::from_pairs(nodes, nodes, &pairs),
-            attributes: Pattern::from_pairs(nodes, attributes, attribute_pairs),
-            values: None,
-            kind: AttributeKind::Bits,
-            binarised: 0,
-            labels: None,
-            classes: 0,
-            names: Names::default(),
-        };
-        let graph = graph.of_kind(options.kind())?;
+        let attributes = Pattern::from_pairs(nodes, attributes, attribute_pairs);
+        let adjacency = options.adjacency(nodes, || edges.iter().copied());
+        let graph = Self::of_parts(adjacency, attributes).of_kind(options.kind())?;
         Ok(if options.largest_component { graph.largest_component() } else { graph })
     }
 
@@ -229,7 +213,11 @@ impl Graph {
 
     /// Nodes with these attributes, and neither edges nor labels nor names.
     pub fn of_attributes(attributes: Pattern) -> Self {
-        let adjacency = Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]);
+        Self::of_parts(Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]), attributes)
+    }
+
+    /// Nodes with these edges and bits, and neither labels nor names.
+    fn of_parts(adjacency: Pattern, attributes: Pattern) -> Self {
         let (kind, names) = (AttributeKind::Bits, Names::default());
         Self { adjacency, attributes, values: None, kind, binarised: 0, labels: None, classes: 0, names }
     }

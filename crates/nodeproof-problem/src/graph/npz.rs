@@ -50,26 +50,27 @@ impl Graph {
         if adjacency.rows != adjacency.columns {
             return Err(GraphError::NotSquare { rows: adjacency.rows, columns: adjacency.columns });
         }
-        let edges = clean_edges(&adjacency, options, &mut cleaning)?;
+        let nodes = adjacency.rows;
+        let edges = clean_edges(adjacency, options, &mut cleaning)?;
         let attributes = AttributesOnFile::read(&mut archive)?;
         let (rows, columns) = attributes.shape();
-        check_length("the attribute matrix", rows, adjacency.rows, "nodes")?;
+        check_length("the attribute matrix", rows, nodes, "nodes")?;
         // Without a row, a matrix may claim any number of columns.
         if rows == 0 || columns == 0 {
             return Err(GraphError::Empty { nodes: rows, attributes: columns });
         }
-        let on_edges = GraphOptions { largest_component: false, real_values: false, ..options };
         let ranges = if options.binarise { None } else { read_ranges(&mut archive)? };
         if ranges.is_some() && options.normalise_rows {
             return Err(GraphError::RowsOfValues);
         }
         let mut graph = if options.real_values || ranges.is_some() {
             let values = attributes.values(&mut cleaning)?;
-            Self::with_options(rows, columns, &edges, &[], on_edges)?.with_values(values)?
+            Self::of_parts(edges, Pattern::from_pairs(rows, columns, &[])).with_values(values)?
         } else {
-            let (pairs, are_normalised) = clean_attributes(attributes, options, &mut cleaning)?;
+            let (bits, are_normalised) = clean_attributes(attributes, options, &mut cleaning)?;
             let normalise_rows = options.normalise_rows || are_normalised;
-            Self::with_options(rows, columns, &edges, &pairs, GraphOptions { normalise_rows, ..on_edges })?
+            let kind = GraphOptions { normalise_rows, real_values: false, ..options }.kind();
+            Self::of_parts(edges, bits).of_kind(kind)?
         };
         if let Some(ranges) = ranges {
             graph = graph.with_ranges(ranges)?;
@@ -146,10 +147,24 @@ struct CsrOnFile {
     columns: usize,
     offsets: Vec<usize>,
     indices: Vec<u32>,
-    values: Vec<f64>,
+    /// None if all are 1.
+    values: Option<Vec<f64>>,
 }
 
 impl CsrOnFile {
+    /// The matrix as it is, if all values are 1, and the columns of each row ascend.
+    fn into_clean(mut self) -> Result<Pattern, Self> {
+        if self.values.is_some() {
+            return Err(self);
+        }
+        let (offsets, indices) = (std::mem::take(&mut self.offsets), std::mem::take(&mut self.indices));
+        Pattern::from_sorted(self.columns, offsets, indices).map_err(|(offsets, indices)| Self {
+            offsets,
+            indices,
+            ..self
+        })
+    }
+
     /// `(row, column, value)` with repeated positions summed, as SciPy understands them, sorted; and how many repeats
     /// there were.
     fn summed_entries(&self) -> (Vec<(u32, u32, f64)>, usize) {
@@ -159,7 +174,8 @@ impl CsrOnFile {
         for row in 0..self.rows {
             let range = self.offsets[row]..self.offsets[row + 1];
             row_entries.clear();
-            row_entries.extend(self.indices[range.clone()].iter().copied().zip(self.values[range].iter().copied()));
+            let value = |place: usize| self.values.as_ref().map_or(1.0, |values| values[place]);
+            row_entries.extend(range.map(|place| (self.indices[place], value(place))));
             row_entries.sort_by_key(|&(column, _)| column);
             let first = entries.len();
             for &(column, value) in &row_entries {
@@ -184,7 +200,7 @@ impl CsrOnFile {
 }
 
 fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result<CsrOnFile, GraphError> {
-    let mut integers = |member: &str| -> Result<Vec<u64>, NpzError> {
+    let integers = |archive: &mut Archive, member: &str| -> Result<Vec<u64>, NpzError> {
         let name = format!("{prefix}_{member}");
         let array = archive.array(&name, LAYOUT)?;
         let numbers = (array.shape().len() == 1).then(|| array.integers()).flatten();
@@ -194,15 +210,27 @@ fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result
             .map(|i| u64::try_from(i).map_err(|_| archive.error(&name, format!("holds the negative number {i}"))))
             .collect()
     };
-    let shape = integers("shape")?;
-    let offsets = integers("indptr")?;
-    let indices = integers("indices")?;
-    let data = format!("{prefix}_data");
-    let array = archive.array(&data, LAYOUT)?;
-    let values = (array.shape().len() == 1).then(|| array.floats()).flatten();
-    let values = values.ok_or_else(|| archive.error(&data, "must be a one-dimensional array of numbers"))?;
-
+    let shape = integers(archive, "shape")?;
+    let offsets = integers(archive, "indptr")?;
     let member = |name: &str| format!("{prefix}_{name}");
+    let array = archive.array(&member("indices"), LAYOUT)?;
+    let small = (array.shape().len() == 1).then(|| array.small_integers()).flatten();
+    drop(array);
+    // Wider ones are no columns, but an error names them.
+    let (indices, wide) = match small {
+        Some(indices) => (indices, None),
+        None => {
+            let wide = integers(archive, "indices")?;
+            (wide.iter().map(|&column| u32::try_from(column).unwrap_or(u32::MAX)).collect(), Some(wide))
+        }
+    };
+    let array = archive.array(&member("data"), LAYOUT)?;
+    let is_list = array.shape().len() == 1;
+    let (count, is_ones) = (array.shape().first().copied().unwrap_or(0), is_list && array.is_ones());
+    let values = if is_ones { None } else { array.floats().filter(|_| is_list) };
+    if !is_ones && values.is_none() {
+        return Err(archive.error(&member("data"), "must be a one-dimensional array of numbers").into());
+    }
     let &[rows, columns] = &shape[..] else {
         return Err(archive.error(&member("shape"), "must hold two numbers, rows and columns").into());
     };
@@ -216,13 +244,13 @@ fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result
         let problem = format!("has {} entries; a matrix of {rows} rows needs {}", offsets.len(), rows + 1);
         return Err(archive.error(&member("indptr"), problem).into());
     }
-    if indices.len() != values.len() || offsets.last() != Some(&(indices.len() as u64)) || offsets[0] != 0 {
+    if indices.len() != count || offsets.last() != Some(&(indices.len() as u64)) || offsets[0] != 0 {
         let problem = format!(
             "runs from {} to {}, but there are {} indices and {} values; all must agree",
             offsets[0],
             offsets[offsets.len() - 1],
             indices.len(),
-            values.len()
+            count
         );
         return Err(archive.error(&member("indptr"), problem).into());
     }
@@ -230,44 +258,45 @@ fn read_csr(archive: &mut Archive, prefix: &str, matrix: &'static str) -> Result
         return Err(archive.error(&member("indptr"), format!("decreases after row {row}")).into());
     }
     let offsets: Vec<usize> = offsets.into_iter().map(|offset| offset as usize).collect();
-    if let Some(position) = indices.iter().position(|&column| column >= columns) {
+    let columns = columns as usize;
+    if let Some(position) = indices.iter().position(|&column| column as usize >= columns) {
         let row = offsets.partition_point(|&offset| offset <= position) - 1;
-        return Err(GraphError::OutOfRange { matrix, row, column: indices[position], columns: columns as usize });
+        let column = wide.map_or(indices[position].into(), |wide| wide[position]);
+        return Err(GraphError::OutOfRange { matrix, row, column, columns });
     }
-    Ok(CsrOnFile {
-        matrix,
-        rows: rows as usize,
-        columns: columns as usize,
-        offsets,
-        indices: indices.into_iter().map(|column| column as u32).collect(),
-        values,
-    })
+    Ok(CsrOnFile { matrix, rows: rows as usize, columns, offsets, indices, values })
 }
 
-/// Every entry other than zero is an edge.
-fn clean_edges(
-    adjacency: &CsrOnFile,
-    options: GraphOptions,
-    cleaning: &mut Cleaning,
-) -> Result<Vec<(u32, u32)>, GraphError> {
+/// Every entry other than zero is an edge. A matrix that is clean already stays as it is.
+fn clean_edges(adjacency: CsrOnFile, options: GraphOptions, cleaning: &mut Cleaning) -> Result<Pattern, GraphError> {
+    let edges = match adjacency.into_clean() {
+        Ok(edges) => edges,
+        Err(adjacency) => stored_edges(&adjacency, cleaning)?,
+    };
+    cleaning.edges_on_file = edges.entries();
+    if !options.keep_self_loops {
+        cleaning.self_loops_removed = (0..edges.rows()).filter(|&node| edges.contains(node, node as u32)).count();
+    }
+    if !options.directed && !edges.is_symmetric() {
+        cleaning.directed_edges = edges.iter().filter(|&(a, b)| !edges.contains(b as usize, a)).count();
+    }
+    let is_clean = cleaning.self_loops_removed == 0 && cleaning.directed_edges == 0;
+    Ok(if is_clean { edges } else { options.adjacency(edges.rows(), || edges.iter()) })
+}
+
+/// The entries other than zero, those of one place added up.
+fn stored_edges(adjacency: &CsrOnFile, cleaning: &mut Cleaning) -> Result<Pattern, GraphError> {
     let (entries, repeats) = adjacency.summed_entries();
     cleaning.duplicate_edges = repeats;
     let mut edges = Vec::with_capacity(entries.len());
     for (row, column, weight) in entries {
         adjacency.check_finite(row, column, weight)?;
-        if weight == 0.0 {
-            continue;
+        if weight != 0.0 {
+            cleaning.weights_ignored += usize::from(weight != 1.0);
+            edges.push((row, column));
         }
-        cleaning.weights_ignored += usize::from(weight != 1.0);
-        cleaning.self_loops_removed += usize::from(row == column && !options.keep_self_loops);
-        edges.push((row, column));
     }
-    cleaning.edges_on_file = edges.len();
-    if !options.directed {
-        let pattern = Pattern::from_pairs(adjacency.rows, adjacency.rows, &edges);
-        cleaning.directed_edges = edges.iter().filter(|&&(a, b)| !pattern.contains(b as usize, a)).count();
-    }
-    Ok(edges)
+    Ok(Pattern::from_pairs(adjacency.rows, adjacency.rows, &edges))
 }
 
 /// Attributes as they are stored.
@@ -363,7 +392,15 @@ fn clean_attributes(
     attributes: AttributesOnFile,
     options: GraphOptions,
     cleaning: &mut Cleaning,
-) -> Result<(Vec<(u32, u32)>, bool), GraphError> {
+) -> Result<(Pattern, bool), GraphError> {
+    let (rows, columns) = attributes.shape();
+    let attributes = match attributes {
+        AttributesOnFile::Sparse(attributes) => match attributes.into_clean() {
+            Ok(bits) => return Ok((bits, false)),
+            Err(attributes) => AttributesOnFile::Sparse(attributes),
+        },
+        dense => dense,
+    };
     let entries = attributes.entries(cleaning)?;
     let normalised = !options.binarise && AttributeKind::are_normalised_rows(&entries);
     let mut pairs = Vec::with_capacity(entries.len());
@@ -382,7 +419,7 @@ fn clean_attributes(
             pairs.push((node, attribute));
         }
     }
-    Ok((pairs, normalised))
+    Ok((Pattern::from_pairs(rows, columns, &pairs), normalised))
 }
 
 /// Labels of any integer type; negative ones mean that a node has none.

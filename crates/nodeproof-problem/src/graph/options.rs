@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::AttributeKind;
+use crate::sparse::Pattern;
 
 /// How a graph on file becomes a [`Graph`](super::Graph).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,14 @@ impl GraphOptions {
             (false, true) => AttributeKind::NormalisedRows,
             (false, false) => AttributeKind::Bits,
         }
+    }
+
+    /// The adjacency of these edges, which are gone through twice.
+    pub(super) fn adjacency<I: Iterator<Item = (u32, u32)>>(self, nodes: usize, edges: impl Fn() -> I) -> Pattern {
+        Pattern::from_entries(nodes, nodes, || {
+            let kept = edges().filter(|(a, b)| a != b || self.keep_self_loops);
+            kept.flat_map(|(a, b)| [Some((a, b)), (!self.directed).then_some((b, a))].into_iter().flatten())
+        })
     }
 
     /// Sets [`GraphOptions::binarise`].
