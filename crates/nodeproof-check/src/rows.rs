@@ -8,20 +8,23 @@
 //!
 //! So flips, or flips and kept ones if these are no more, gain `score / m'` each, and a score at fewer ones is not smaller.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
 use nodeproof_problem::AttributeId;
 
 use crate::base::Base;
 use crate::bound::{Linearised, Query};
-use crate::interval::{Interval, down, larger, up};
+use crate::interval::{Interval, down, up};
 use crate::network::length;
 use crate::number::Number;
 
-/// How closely gains are looked at: by queries, one by one for a few numbers of ones that are left, or for all of them.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Care {
-    Little,
-    Some,
-    Much,
+/// Numbers of ones that may be left, other than none. Scores are those at the fewest of them: bounds by the row's query, or flip by flip.
+#[derive(Clone)]
+struct Stage {
+    ones: RangeInclusive<usize>,
+    is_close: bool,
 }
 
 /// What is known of one row.
@@ -29,13 +32,21 @@ pub(crate) struct Row<'r, 'n> {
     base: &'r Base<'n>,
     row: usize,
     ones: Vec<AttributeId>,
+    /// Of these the ones that may be removed, and those that are kept anyway.
     removable: Vec<AttributeId>,
+    permanent: Vec<AttributeId>,
     /// Most flips, and the fewest ones other than none that they leave.
     most: usize,
     fewest: usize,
-    /// All additions that may score more than this, with bounds of their scores, which fall.
+    stages: Vec<Stage>,
+    /// For each number of flips the stage where they gain most, and how many ones they leave.
+    reached: Vec<Option<(usize, usize)>>,
+    /// All additions that may score more than this, and all removals, with bounds of their scores, which fall.
     listed_above: f64,
-    listed: Vec<(f64, AttributeId)>,
+    additions: Vec<(f64, AttributeId)>,
+    removals: Vec<(f64, AttributeId)>,
+    /// Scores that were computed: of attributes with a sign, at so many ones, as moves that stand for so many flips.
+    scores: RefCell<BTreeMap<(AttributeId, bool, usize, u64), f64>>,
 }
 
 /// Additions are listed down to this part of what is asked for, since less will be asked for next.
@@ -45,16 +56,49 @@ impl<'r, 'n> Row<'r, 'n> {
     pub(crate) fn new(base: &'r Base<'n>, row: usize) -> Self {
         let (network, node) = (base.network, base.region.rows[row]);
         let ones: Vec<AttributeId> = network.row(node, &base.flips).into_keys().collect();
-        let may = |d: &&AttributeId| network.limits.deletions() && base.may_flip(row, **d);
-        let removable: Vec<AttributeId> = ones.iter().filter(may).copied().collect();
+        let may = |&d: &AttributeId| network.limits.deletions() && base.may_flip(row, d);
+        let (removable, permanent): (Vec<_>, Vec<_>) = ones.iter().copied().partition(may);
         let most = base.capacities[row].min(base.left);
         let fewest = (ones.len() - removable.len().min(most)).max(1);
-        Self { base, row, ones, removable, most, fewest, listed_above: f64::INFINITY, listed: Vec::new() }
+        let stages = vec![Stage { ones: fewest..=ones.len() + most, is_close: false }];
+        let listed_above = f64::INFINITY;
+        let (reached, additions, removals, scores) = Default::default();
+        Self {
+            base,
+            row,
+            ones,
+            removable,
+            permanent,
+            most,
+            fewest,
+            stages,
+            reached,
+            listed_above,
+            additions,
+            removals,
+            scores,
+        }
     }
 
     /// The most that a flip can do to `X_n W`, beside twice the largest weights.
     pub(crate) fn scale(&self) -> f64 {
         if self.most == 0 { 0.0 } else { up(2.0 / self.fewest as f64) }
+    }
+
+    /// Looks more closely at where so many flips gained most; whether that is possible.
+    pub(crate) fn look_closer(&mut self, flips: usize) -> bool {
+        let Some((place, left)) = self.reached[flips] else { return false };
+        let (start, end) = self.stages[place].ones.clone().into_inner();
+        if !self.stages[place].is_close {
+            self.stages[place].is_close = true;
+        } else if start < end {
+            let middle = left.max(start + 1);
+            self.stages[place].ones = start..=middle - 1;
+            self.stages.push(Stage { ones: middle..=end, is_close: true });
+        } else {
+            return false;
+        }
+        true
     }
 
     /// `σ (W_d − μ) / left`.
@@ -64,13 +108,8 @@ impl<'r, 'n> Row<'r, 'n> {
         mean.zip(weights).map(|(&mean, &w)| (Interval::of(w) + -mean).times(sign).over(left)).collect()
     }
 
-    /// At most `left` times what a move gains where at least so many ones are left.
-    fn score(&self, linear: &Linearised, attribute: AttributeId, sign: f64, left: usize, flips: f64) -> f64 {
-        up(linear.gain(self.row, &self.change(attribute, sign, left), flips) * left as f64)
-    }
-
-    /// For each number of flips at most what so many gain together; `None` if each of them gains no more than `level`.
-    pub(crate) fn gains(&mut self, linear: &Linearised, query: &Query, level: f64, care: Care) -> Option<Vec<f64>> {
+    /// For each number of flips at most what so many gain together; `None` if that is no more than `level` for each of them.
+    pub(crate) fn gains(&mut self, linear: &Linearised, query: &Query, level: f64) -> Option<Vec<f64>> {
         let network = self.base.network;
         let longest = network.by_length.first().map_or(0.0, |d| network.lengths[d.index()]);
         let longest = up(longest + length(self.base.sums[self.row].iter().map(|mean| mean.size())));
@@ -81,66 +120,67 @@ impl<'r, 'n> Row<'r, 'n> {
         let floor = level * (self.ones.len() + 1) as f64;
         if floor < self.listed_above {
             self.listed_above = AHEAD * floor;
-            self.listed = self.additions_above(query, self.listed_above);
+            self.additions = self.additions_above(query, self.listed_above);
+            let removal = |&d: &AttributeId| (known(query.bound(&self.change(d, -1.0, 1))), d);
+            self.removals = by_falling_bounds(self.removable.iter().map(removal).collect());
         }
-        let score = |d: AttributeId, sign: f64, left: usize, flips: f64| match care {
-            Care::Little => query.bound(&self.change(d, sign, 1)),
-            _ => self.score(linear, d, sign, left, flips),
-        };
+        let most_removed = self.most.min(self.removable.len());
         let is_halved = 2 * self.fewest <= self.ones.len();
         let mut gains = vec![0.0; self.most + 1];
-        for stage in self.stages(care) {
-            let start = *stage.start();
-            let added = self.largest_additions(floor, |d| score(d, 1.0, start, 1.0));
-            let removed = largest_sums(self.removable.iter().map(|&d| score(d, -1.0, start, 1.0)), self.most);
+        self.reached = vec![None; gains.len()];
+        for (place, stage) in self.stages.iter().enumerate() {
+            let (start, end) = stage.ones.clone().into_inner();
+            // At most `start` times what a move gains where at least so many ones are left.
+            let score = |d: AttributeId, sign: f64, flips: f64| {
+                if !stage.is_close {
+                    return query.bound(&self.change(d, sign, 1));
+                }
+                let gain = || up(linear.gain(self.row, &self.change(d, sign, start), flips) * start as f64);
+                let of = (d, sign > 0.0, start, flips.to_bits());
+                *self.scores.borrow_mut().entry(of).or_insert_with(gain)
+            };
+            let added = largest_sums(&self.additions, floor, self.most, |d| score(d, 1.0, 1.0));
+            let removed = largest_sums(&self.removals, f64::NEG_INFINITY, most_removed, |d| score(d, -1.0, 1.0));
             // Ones that cannot be removed are kept anyway.
-            let (may, must): (Vec<_>, Vec<_>) = self.ones.iter().partition(|d| self.removable.contains(d));
             let kept = is_halved.then(|| {
-                let flips = 1f64.max(down(self.ones.len().saturating_sub(*stage.end()) as f64 / *stage.end() as f64));
-                let always = must.iter().fold(0.0, |sum, &&d| up(sum + score(d, 1.0, start, flips)));
-                (always, largest_sums(may.iter().map(|&&d| score(d, 1.0, start, flips)), may.len()))
+                let flips = 1f64.max(down(self.ones.len().saturating_sub(end) as f64 / end as f64));
+                let always = self.permanent.iter().fold(0.0, |sum, &d| up(sum + score(d, 1.0, flips)));
+                let may: Vec<_> = self.removable.iter().map(|&d| (f64::INFINITY, d)).collect();
+                (always, largest_sums(&may, f64::NEG_INFINITY, may.len(), |d| score(d, 1.0, flips)))
             });
             for a in 0..=if network.limits.additions() { self.most } else { 0 } {
-                for removals in 0..=(self.most - a).min(self.removable.len()) {
+                for removals in 0..=(self.most - a).min(most_removed) {
                     let stays = self.ones.len() - removals;
-                    if !stage.contains(&(stays + a)) {
+                    if !stage.ones.contains(&(stays + a)) {
                         continue;
                     }
                     let of_removed = match &kept {
                         Some((always, sums)) if stays <= removals => {
-                            let of_kept = up(always + sums[stays - must.len()]);
+                            let of_kept = up(always + sums[stays - self.permanent.len()]);
                             if of_kept < removed[removals] { of_kept } else { removed[removals] }
                         }
                         _ => removed[removals],
                     };
-                    let gain = up(up(added[a] + of_removed) / (stays + a) as f64);
-                    gains[a + removals] = larger(gains[a + removals], gain);
+                    let gain = known(up(up(added[a] + of_removed) / (stays + a) as f64));
+                    if gain > gains[a + removals] {
+                        gains[a + removals] = gain;
+                        self.reached[a + removals] = Some((place, stays + a));
+                    }
                 }
             }
         }
         if self.removable.len() == self.ones.len() && (1..=self.most).contains(&self.ones.len()) {
             let emptied: Vec<Interval> = self.base.sums[self.row].iter().map(|&mean| -mean).collect();
-            gains[self.ones.len()] =
-                larger(gains[self.ones.len()], linear.gain(self.row, &emptied, self.ones.len() as f64));
+            let gain = known(linear.gain(self.row, &emptied, self.ones.len() as f64));
+            gains[self.ones.len()] = gains[self.ones.len()].max(gain);
         }
         for k in 1..gains.len() {
-            gains[k] = larger(gains[k], gains[k - 1]);
+            if gains[k - 1] > gains[k] {
+                (gains[k], self.reached[k]) = (gains[k - 1], self.reached[k - 1]);
+            }
         }
-        Some(gains)
-    }
-
-    /// Numbers of ones that may be left, in ranges: scores of a range are those at its start.
-    fn stages(&self, care: Care) -> Vec<std::ops::RangeInclusive<usize>> {
-        let (ones, most) = (self.ones.len(), self.ones.len() + self.most);
-        let mut starts = match care {
-            Care::Little => vec![self.fewest],
-            Care::Some => vec![self.fewest, (self.fewest + ones) / 2, ones, ones + self.most / 2],
-            Care::Much => (self.fewest..=most).collect(),
-        };
-        starts.retain(|&start| start >= self.fewest);
-        starts.dedup();
-        let ends = starts.iter().skip(1).map(|&next| next - 1).chain([most]);
-        starts.iter().zip(ends).map(|(&start, end)| start..=end).collect()
+        let is_small = |(k, &gain): (usize, &f64)| gain <= down(k as f64 * level);
+        if gains.iter().enumerate().skip(1).all(is_small) { None } else { Some(gains) }
     }
 
     /// The additions that may score more than `floor`, by falling bounds of their scores.
@@ -162,24 +202,7 @@ impl<'r, 'n> Row<'r, 'n> {
                 listed.push((known(up(bound + of_mean)), attribute));
             }
         }
-        listed.sort_by(|a, b| b.0.total_cmp(&a.0));
-        listed
-    }
-
-    /// The sums of the largest scores of additions, with those that are not listed at the floor. Scores are computed as long as one may be
-    /// among these.
-    fn largest_additions(&self, floor: f64, score: impl Fn(AttributeId) -> f64) -> Vec<f64> {
-        let mut largest: Vec<f64> = vec![floor; self.most];
-        for &(bound, attribute) in &self.listed {
-            if bound <= largest[self.most - 1] {
-                break;
-            }
-            let score = score(attribute);
-            largest.push(if score < bound { score } else { bound });
-            largest.sort_by(|a, b| b.total_cmp(a));
-            largest.pop();
-        }
-        largest_sums(largest.into_iter(), self.most)
+        by_falling_bounds(listed)
     }
 }
 
@@ -188,13 +211,32 @@ fn known(x: f64) -> f64 {
     if x.is_nan() { f64::INFINITY } else { x }
 }
 
-/// For each number up to `most`, which is no more than there are, at most the sum of so many of these numbers.
-fn largest_sums(numbers: impl Iterator<Item = f64>, most: usize) -> Vec<f64> {
-    let mut numbers: Vec<f64> = numbers.map(known).collect();
-    numbers.sort_by(|a, b| b.total_cmp(a));
+fn by_falling_bounds(mut listed: Vec<(f64, AttributeId)>) -> Vec<(f64, AttributeId)> {
+    listed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    listed
+}
+
+/// For each number up to `most` at most the sum of the scores of so many: of some that are listed by falling bounds, and of any number of
+/// others that score at most the floor. Scores are computed as long as one may be among the largest.
+fn largest_sums(
+    listed: &[(f64, AttributeId)],
+    floor: f64,
+    most: usize,
+    score: impl Fn(AttributeId) -> f64,
+) -> Vec<f64> {
+    let mut largest = vec![floor; most];
+    for &(bound, attribute) in listed {
+        if largest.last().is_none_or(|&last| bound <= last) {
+            break;
+        }
+        let score = score(attribute);
+        let score = if score < bound { score } else { bound };
+        largest.insert(largest.partition_point(|&other| other >= score), score);
+        largest.pop();
+    }
     let mut sums = vec![0.0];
-    for next in numbers.into_iter().take(most) {
-        sums.push(up(sums[sums.len() - 1] + next));
+    for next in largest {
+        sums.push(known(up(sums[sums.len() - 1] + next)));
     }
     sums
 }

@@ -6,7 +6,7 @@ use crate::base::Base;
 use crate::bound::{Linearised, Query};
 use crate::interval::{Interval, down, larger, relu, up};
 use crate::number::Number;
-use crate::rows::{Care, Row};
+use crate::rows::Row;
 
 /// The level from which on flips are looked at falls so often, first by this factor from one look to the next, then faster.
 const LOOKS: usize = 32;
@@ -26,34 +26,27 @@ pub(crate) fn lower_bound(base: &Base, linear: &Linearised, wanted: f64) -> f64 
     }
     let queries = linear.queries();
     let is_normalised = base.network.graph.kind().is_normalised();
-    let cares = if is_normalised { &[Care::Little, Care::Some, Care::Much][..] } else { &[Care::Much] };
-    let mut rows: Vec<Row> =
-        if is_normalised { (0..base.region.rows.len()).map(|row| Row::new(base, row)).collect() } else { Vec::new() };
+    let count = if is_normalised { base.region.rows.len() } else { 0 };
+    let mut rows: Vec<Row> = (0..count).map(|row| Row::new(base, row)).collect();
     let mut best = f64::NEG_INFINITY;
-    for &care in cares {
-        let mut level = FIRST * (constant - wanted) / base.left as f64;
-        for look in 0..LOOKS {
-            // NaN is no level.
-            let is_level = level > f64::MIN_POSITIVE;
-            if !is_level {
-                return best;
-            }
-            let total = if is_normalised {
-                largest_of_rows(base, &mut rows, linear, &queries, level, care)
-            } else {
-                largest_total(base, gains_above(base, linear, &queries, level), level)
-            };
-            let (total, is_final) = total;
-            best = best.max(down(constant - total));
-            if best > wanted {
-                return best;
-            }
-            let is_hopeless = care != Care::Much && best + 2.0 * base.left as f64 * level < wanted;
-            if is_final || is_hopeless {
-                break;
-            }
-            level *= if 3 * look < LOOKS && care == cares[0] { FALL } else { FALL.powi(4) };
+    let mut level = FIRST * (constant - wanted) / base.left as f64;
+    for look in 0..LOOKS {
+        // NaN is no level.
+        let is_level = level > f64::MIN_POSITIVE;
+        if !is_level {
+            break;
         }
+        let is_enough = |total: f64| down(constant - total) > wanted;
+        let (total, is_final) = if is_normalised {
+            (largest_of_rows(base, &mut rows, linear, &queries, level, is_enough), false)
+        } else {
+            largest_total(base, gains_above(base, linear, &queries, level), level)
+        };
+        best = best.max(down(constant - total));
+        if is_enough(total) || is_final {
+            break;
+        }
+        level *= if 3 * look < LOOKS { FALL } else { FALL.powi(4) };
     }
     best
 }
@@ -88,24 +81,56 @@ fn gains_above(base: &Base, linear: &Linearised, queries: &[Query], level: f64) 
     gains
 }
 
-/// The same where the ones of rows are divided by their number: the best way of spending flips on rows, row by row.
+/// The same where the ones of rows are divided by their number: at most what the best way of spending flips on rows gains. Rows that it
+/// spends flips on are looked at more closely until that is little enough.
 fn largest_of_rows(
     base: &Base,
     rows: &mut [Row],
     linear: &Linearised,
     queries: &[Query],
     level: f64,
-    care: Care,
-) -> (f64, bool) {
-    let mut totals: Vec<f64> = (0..=base.left).map(|count| up(count as f64 * level)).collect();
-    for (row, query) in rows.iter_mut().zip(queries) {
-        let Some(gains) = row.gains(linear, query, level, care) else { continue };
-        for count in (0..=base.left).rev() {
-            let ways = gains.iter().enumerate().take(count + 1).map(|(k, gain)| up(totals[count - k] + gain));
-            totals[count] = ways.fold(0.0, larger);
+    is_enough: impl Fn(f64) -> bool,
+) -> f64 {
+    let looked = rows.iter_mut().zip(queries).map(|(row, query)| row.gains(linear, query, level));
+    let mut gains: Vec<Option<Vec<f64>>> = looked.collect();
+    loop {
+        let (total, spent) = best_way(base.left, &gains, level);
+        if is_enough(total) {
+            return total;
+        }
+        let closer: Vec<usize> =
+            spent.into_iter().filter(|&(row, flips)| rows[row].look_closer(flips)).map(|(row, _)| row).collect();
+        if closer.is_empty() {
+            return total;
+        }
+        closer.into_iter().for_each(|row| gains[row] = rows[row].gains(linear, &queries[row], level));
+    }
+}
+
+/// At most what flips gain that are spent on rows in the best way, and the rows with how many; flips of rows that are not known gain at most `level`.
+fn best_way(left: usize, gains: &[Option<Vec<f64>>], level: f64) -> (f64, Vec<(usize, usize)>) {
+    let mut totals: Vec<f64> = (0..=left).map(|count| up(count as f64 * level)).collect();
+    let mut ways: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (row, gains) in gains.iter().enumerate().filter_map(|(row, gains)| Some((row, gains.as_ref()?))) {
+        let mut on_row = vec![0; left + 1];
+        for count in (1..=left).rev() {
+            for k in 1..gains.len().min(count + 1) {
+                let total = up(totals[count - k] + gains[k]);
+                if total > totals[count] {
+                    (totals[count], on_row[count]) = (total, k);
+                }
+            }
+        }
+        ways.push((row, on_row));
+    }
+    let (mut count, mut spent) = (left, Vec::new());
+    for (row, on_row) in ways.into_iter().rev() {
+        if on_row[count] > 0 {
+            spent.push((row, on_row[count]));
+            count -= on_row[count];
         }
     }
-    (totals[base.left], false)
+    (totals[left], spent)
 }
 
 /// Whether no flip is left that changes what the network reads, so that the base point is its only set.
