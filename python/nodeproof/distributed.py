@@ -262,7 +262,8 @@ class _Dask(_Backend):
     def results(
         self, work: Work, graph: Graph, model: Model, chunks: list[Nodes], retries: int
     ) -> Iterator[Iterator[tuple[int, bytes]]]:
-        placed = [self.client.scatter(thing, broadcast=True) for thing in (work, graph, model)]
+        # Without `hash`, keys are new ones. One that equals that of an earlier call may be released while it is being scattered.
+        placed = [self.client.scatter(thing, broadcast=True, hash=False) for thing in (work, graph, model)]
         tasks = {
             self.client.submit(_certify_chunk, *placed, nodes, pure=False, retries=retries): place
             for place, nodes in enumerate(chunks)
