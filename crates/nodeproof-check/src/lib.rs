@@ -192,6 +192,23 @@ impl<'a> Checker<'a> {
         found.witness.as_ref().map_or(Ok(()), |witness| self.witness(&region, class, witness))
     }
 
+    /// At most how far each logit of a node is from that without rounding, under any flips within the budget (Lemma 53); nothing if no
+    /// arithmetic is asked about.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn logit_errors(&self, node: NodeId) -> Result<Option<Vec<f64>>, Rejection> {
+        if node.index() >= self.network.graph.nodes() {
+            return Err(Rejection::Unknown);
+        }
+        let region = Region::new(&self.network, &self.network.matrices, node);
+        Ok(self.errors(&Base::clean(&self.network, &region, 0)))
+    }
+
+    fn errors(&self, base: &Base) -> Option<Vec<f64>> {
+        self.rounding.as_ref().map(|rounding| logit_errors(base, rounding))
+    }
+
     /// The region of a node, if there is that node with this label, and if there are these classes.
     fn region(&self, node: NodeId, label: Option<ClassId>, classes: &[ClassId]) -> Result<Region, Rejection> {
         let (graph, count) = (self.network.graph, self.network.model.classes());
@@ -240,7 +257,7 @@ impl<'a> Checker<'a> {
         {
             return Err(Rejection::Proof);
         }
-        let errors = self.rounding.as_ref().map(|rounding| logit_errors(base, rounding));
+        let errors = self.errors(base);
         self.others(class).try_for_each(|k| {
             let said = said(k).ok_or(Rejection::Missing(k))?;
             let error = |of: &Vec<f64>| up(self.margin + up(of[class.index()] + of[k.index()]));

@@ -223,3 +223,77 @@ impl Rows {
         longest
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nodeproof_check::Checker;
+
+    use super::*;
+    use crate::budget::{Budget, LocalBudget};
+    use crate::model::{Activation, Layer, Model};
+    use crate::settings::{Arithmetic, TargetClass};
+
+    const NODES: u32 = 5;
+    const ATTRIBUTES: usize = 4;
+
+    /// Numbers of both signs, no two alike.
+    fn weight(inputs: usize, units: usize, seed: usize) -> Matrix {
+        let entry = |i: usize| ((i + 7 * seed + 1) as f64 * 0.618).fract() * 3.0 - 1.4;
+        Matrix::from_values(inputs, units, (0..inputs * units).map(entry).collect())
+    }
+
+    /// A graph all of whose nodes see each other, with rows of 0 to 3 ones.
+    fn graph(kind: AttributeKind) -> Graph {
+        let edges: Vec<_> = (0..NODES).flat_map(|m| (0..m).map(move |n| (m, n))).skip(1).collect();
+        let ones = [(0, 0), (0, 2), (1, 1), (2, 0), (2, 1), (2, 3), (4, 3)];
+        Graph::new(NODES as usize, ATTRIBUTES, &edges, &ones).expect("ids are in range").with_kind(kind)
+    }
+
+    /// A network whose layers have terms of several propagations, a constant, and a layer that is read twice.
+    fn model(kind: AttributeKind) -> Model {
+        let coefficients = vec![0.5, -0.25, 0.75];
+        let polynomial = Propagation::Polynomial { of: Box::new(Propagation::SymmetricGcn), coefficients };
+        let propagations = vec![Propagation::SymmetricGcn, Propagation::RowMean, polynomial, Propagation::Identity];
+        let term =
+            |source, propagation, inputs, units, seed| Term::new(source, propagation, weight(inputs, units, seed));
+        let (attributes, relu) = (Source::Attributes, Activation::Relu);
+        let first = vec![term(attributes, 0, ATTRIBUTES, 3, 1), term(attributes, 2, ATTRIBUTES, 3, 2)];
+        let second = vec![term(Source::Layer(0), 1, 3, 2, 3), term(attributes, 3, ATTRIBUTES, 2, 4)];
+        let last = vec![
+            term(Source::Layer(1), 2, 2, 3, 5),
+            term(Source::Layer(0), 0, 3, 3, 6),
+            term(Source::Ones, 1, 1, 3, 7),
+        ];
+        let layers = vec![
+            Layer::new(first, vec![0.3, -0.7, 0.1], relu),
+            Layer::new(second, vec![-0.2, 0.9], relu),
+            Layer::new(last, vec![0.5, 0.0, -1.5], Activation::None),
+        ];
+        Model::new(ATTRIBUTES, propagations, layers).expect("widths fit").with_kind(kind)
+    }
+
+    /// The checker has Lemma 53 from the page, too. Where every node sees all others, both bounds are the same but for rounding.
+    #[test]
+    fn errors_are_those_of_the_checker() {
+        for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues] {
+            let (graph, model) = (graph(kind), model(kind));
+            let network = Network::new(&graph, &model).expect("the model fits");
+            for (global, local) in [(0, 0), (1, 1), (2, 4), (9, 2)] {
+                let limits = || Budget::new(global, LocalBudget::Count(local)).limits(&graph).expect("the budget fits");
+                for arithmetic in [Arithmetic::F64, Arithmetic::F32, Arithmetic::Tf32, Arithmetic::Bf16] {
+                    let checker = Checker::new(&graph, &model, limits(), TargetClass::Predicted).expect("it fits");
+                    let checker = checker.asking(0.0, arithmetic).expect("it fits");
+                    let roundoff = arithmetic.roundoff().expect("all of these round");
+                    let errors = logit_errors(&network, &limits(), roundoff).expect("it fits");
+                    for node in graph.node_ids() {
+                        let checked = checker.logit_errors(node).expect("it is there").expect("it rounds");
+                        for (error, checked) in errors.row(node.index()).iter().zip(checked) {
+                            let is_same = (error / checked - 1.0).abs() < 1e-6 || *error == checked;
+                            assert!(is_same, "{kind:?} {global} {arithmetic:?} {node:?}: {error:e}, {checked:e}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
