@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::ids::NodeId;
 use crate::model::{Model, Source};
 use crate::sparse::SparseMatrix;
@@ -109,6 +111,8 @@ pub(crate) struct Slice {
     levels: Vec<Vec<u32>>,
     /// For each layer those of its terms.
     hops: Vec<Vec<SliceHop>>,
+    /// Of a slice that is not whole, for each node of level 1 at least the magnitude of the weights of its row that were left out.
+    left_out: Vec<f64>,
 }
 
 impl Slice {
@@ -116,6 +120,17 @@ impl Slice {
     #[inline]
     pub(crate) fn level(&self, level: usize) -> &[u32] {
         &self.levels[level]
+    }
+
+    /// At least the magnitude of each weight that was left out of a row of the first layer.
+    #[inline]
+    pub(crate) fn left_out(&self, row: usize) -> f64 {
+        self.left_out.get(row).copied().unwrap_or(0.0)
+    }
+
+    /// Whether nothing was left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left_out.is_empty()
     }
 
     /// The target.
@@ -158,6 +173,8 @@ pub(crate) struct Slicer<'a> {
     marks: Vec<Vec<Mark>>,
     stamp: u32,
     slice: Slice,
+    /// The nodes of level 0 of a slice that is not whole, ascending.
+    chosen: Vec<u32>,
 }
 
 /// A node's position on a level, if the stamp is that of the slice at hand.
@@ -179,42 +196,109 @@ impl<'a> Slicer<'a> {
             })
             .collect();
         let hops = terms.iter().map(|terms| vec![SliceHop::default(); terms.len()]).collect();
-        let slice = Slice { levels: vec![Vec::new(); terms.len() + 1], hops };
-        Self { marks: vec![vec![Mark::default(); nodes]; terms.len()], terms, stamp: 0, slice }
+        let slice = Slice { levels: vec![Vec::new(); terms.len() + 1], hops, left_out: Vec::new() };
+        let marks = vec![vec![Mark::default(); nodes]; terms.len()];
+        Self { marks, terms, stamp: 0, slice, chosen: Vec::new() }
     }
 
     /// The slice of `target`; it stays valid until the next call.
     pub(crate) fn slice(&mut self, target: NodeId) -> &Slice {
+        self.begin(target);
+        (0..self.terms.len()).rev().for_each(|layer| self.gather(layer));
+        &self.slice
+    }
+
+    /// The slice of `target` in a chain without those nodes of level 0 that are not among the heaviest of any row of the first layer; all of
+    /// it where that is not many. Of the nodes that it has, it has all entries.
+    pub(crate) fn near(&mut self, target: NodeId, heaviest: &Heaviest) -> &Slice {
+        self.begin(target);
+        (1..self.terms.len()).rev().for_each(|layer| self.gather(layer));
+        let matrix = self.terms[0][0].1;
+        let rows = &self.slice.levels[1];
+        let entries: usize = rows.iter().map(|&m| matrix.row(m as usize).0.len()).sum();
+        if entries <= heaviest.few || rows.iter().all(|&m| heaviest.of(m).is_none()) {
+            self.gather(0);
+        } else {
+            self.gather_heaviest(matrix, heaviest);
+        }
+        &self.slice
+    }
+
+    fn begin(&mut self, target: NodeId) {
         self.next_stamp();
-        let Self { terms, marks, stamp, slice } = self;
-        slice.levels.iter_mut().for_each(Vec::clear);
-        slice.levels[terms.len()].push(target.0);
-        for (layer, terms) in terms.iter().enumerate().rev() {
-            for (&(level, matrix), hop) in terms.iter().zip(&mut slice.hops[layer]) {
-                hop.clear();
-                let (lower, upper) = slice.levels.split_at_mut(layer + 1);
-                for &m in &upper[0] {
-                    let (columns, weights) = matrix.row(m as usize);
-                    match level {
-                        Some(level) => {
-                            let (below, marks) = (&mut lower[level], &mut marks[level]);
-                            for &n in columns {
-                                let mark = &mut marks[n as usize];
-                                if mark.stamp != *stamp {
-                                    *mark = Mark { stamp: *stamp, position: below.len() as u32 };
-                                    below.push(n);
-                                }
-                                hop.columns.push(mark.position);
+        self.slice.left_out.clear();
+        self.slice.levels.iter_mut().for_each(Vec::clear);
+        self.slice.levels[self.terms.len()].push(target.0);
+    }
+
+    /// What the nodes of a layer gather from.
+    fn gather(&mut self, layer: usize) {
+        let Self { terms, marks, stamp, slice, .. } = self;
+        for (&(level, matrix), hop) in terms[layer].iter().zip(&mut slice.hops[layer]) {
+            hop.clear();
+            let (lower, upper) = slice.levels.split_at_mut(layer + 1);
+            for &m in &upper[0] {
+                let (columns, weights) = matrix.row(m as usize);
+                match level {
+                    Some(level) => {
+                        let (below, marks) = (&mut lower[level], &mut marks[level]);
+                        for &n in columns {
+                            let mark = &mut marks[n as usize];
+                            if mark.stamp != *stamp {
+                                *mark = Mark { stamp: *stamp, position: below.len() as u32 };
+                                below.push(n);
                             }
+                            hop.columns.push(mark.position);
                         }
-                        None => hop.columns.resize(hop.columns.len() + columns.len(), 0),
                     }
-                    hop.weights.extend_from_slice(weights);
-                    hop.offsets.push(hop.columns.len() as u32);
+                    None => hop.columns.resize(hop.columns.len() + columns.len(), 0),
+                }
+                hop.weights.extend_from_slice(weights);
+                hop.offsets.push(hop.columns.len() as u32);
+            }
+        }
+    }
+
+    /// What the nodes of the first layer gather from, of all nodes that are among the heaviest of a row.
+    fn gather_heaviest(&mut self, matrix: &SparseMatrix, heaviest: &Heaviest) {
+        let Self { marks, stamp, slice, chosen, .. } = self;
+        let (marks, hop) = (&mut marks[0], &mut slice.hops[0][0]);
+        let (below, above) = slice.levels.split_at_mut(1);
+        chosen.clear();
+        for &m in &above[0] {
+            for &n in heaviest.of(m).map_or(matrix.row(m as usize).0, |(columns, _)| columns) {
+                let mark = &mut marks[n as usize];
+                if mark.stamp != *stamp {
+                    *mark = Mark { stamp: *stamp, position: u32::MAX };
+                    chosen.push(n);
                 }
             }
         }
-        &self.slice
+        chosen.sort_unstable();
+        hop.clear();
+        for &m in &above[0] {
+            let (columns, weights) = matrix.row(m as usize);
+            let mut add = |n: u32, weight: f64| {
+                let mark = &mut marks[n as usize];
+                if mark.stamp != *stamp {
+                    return;
+                }
+                if mark.position == u32::MAX {
+                    mark.position = below[0].len() as u32;
+                    below[0].push(n);
+                }
+                hop.columns.push(mark.position);
+                hop.weights.push(weight);
+            };
+            if columns.len() <= FAR * chosen.len() {
+                columns.iter().zip(weights).for_each(|(&n, &weight)| add(n, weight));
+            } else {
+                let found = chosen.iter().filter_map(|n| columns.binary_search(n).ok());
+                found.for_each(|place| add(columns[place], weights[place]));
+            }
+            hop.offsets.push(hop.columns.len() as u32);
+            slice.left_out.push(heaviest.of(m).map_or(0.0, |(_, rest)| rest));
+        }
     }
 
     fn next_stamp(&mut self) {
@@ -223,6 +307,47 @@ impl<'a> Slicer<'a> {
             self.marks.iter_mut().for_each(|marks| marks.fill(Mark::default()));
             self.stamp = 1;
         }
+    }
+}
+
+/// Rows that are so many times as long as a list are searched for what is on it, and others are gone through.
+const FAR: usize = 8;
+
+/// The heaviest entries of long rows of a matrix.
+#[derive(Debug)]
+pub(crate) struct Heaviest {
+    /// For each row its number among the long ones, or `u32::MAX`.
+    numbers: Vec<u32>,
+    columns: Vec<u32>,
+    /// The largest magnitude of the other weights.
+    rest: Vec<f64>,
+    kept: usize,
+    few: usize,
+}
+
+impl Heaviest {
+    /// Those of rows that have more than `kept` entries, for slices of more than `few` entries of the first layer.
+    pub(crate) fn new(matrix: &SparseMatrix, kept: usize, few: usize) -> Self {
+        let long: Vec<u32> = (0..matrix.rows() as u32).filter(|&row| matrix.row(row as usize).0.len() > kept).collect();
+        let heaviest = |&row: &u32| {
+            let (columns, weights) = matrix.row(row as usize);
+            let mut entries: Vec<(f64, u32)> = weights.iter().map(|w| w.abs()).zip(columns.iter().copied()).collect();
+            let by_weight = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            let (heaviest, next, _) = entries.select_nth_unstable_by(kept, by_weight);
+            (heaviest.iter().map(|&(_, column)| column).collect(), next.0)
+        };
+        let (columns, rest): (Vec<Vec<u32>>, Vec<f64>) = long.par_iter().map(heaviest).unzip();
+        let mut numbers = vec![u32::MAX; matrix.rows()];
+        long.iter().zip(0..).for_each(|(&row, number)| numbers[row as usize] = number);
+        Self { numbers, columns: columns.concat(), rest, kept, few }
+    }
+
+    /// The heaviest entries of a row, and at least the magnitude of all others; `None` of a row that is not long.
+    #[inline]
+    fn of(&self, row: u32) -> Option<(&[u32], f64)> {
+        let number = self.numbers[row as usize];
+        let columns = |start: usize| &self.columns[start..start + self.kept];
+        (number != u32::MAX).then(|| (columns(number as usize * self.kept), self.rest[number as usize]))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
 use crate::search::{AttributeTables, NormTable, PairTables, Search};
-use crate::slice::{Region, Slice, SlicedFlip, attribute_of, reversed};
+use crate::slice::{Heaviest, Region, Slice, SlicedFlip, attribute_of, reversed};
 use crate::values::Values;
 
 /// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
@@ -30,9 +30,14 @@ pub(crate) struct Shard<'a> {
     pub(crate) tables: &'a AttributeTables,
     /// How far flips move units, where that depends on the budget.
     reach: OnceLock<Reach>,
+    heaviest: OnceLock<Heaviest>,
     /// Added to every error: infinite where numbers may overflow.
     pub(crate) overflow_error: f64,
 }
+
+/// Neighbours of a node that bounds begin with where slices have more entries of the first layer than a few.
+const KEPT: usize = 32;
+const FEW: usize = 1024;
 
 /// Attributes in the order in which the search visits them.
 #[derive(Debug)]
@@ -75,8 +80,8 @@ impl<'a> Shard<'a> {
             Order::Norms(_) => StepError::of_layers(network, &region, &bounds.layers),
         };
         let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
-        let reach = OnceLock::new();
-        Self { network, limits, region, bounds, lines, order, step_errors, tables, reach, overflow_error }
+        let (reach, heaviest) = (OnceLock::new(), OnceLock::new());
+        Self { network, limits, region, bounds, lines, order, step_errors, tables, reach, heaviest, overflow_error }
     }
 
     /// The logits of a target on the graph as it is.
@@ -125,6 +130,12 @@ impl<'a> Shard<'a> {
             None => Flip::of(graph, id, attribute),
             Some(values) => Flip { node: id, attribute, to: changes::end(values, self.limits, node, flip) },
         }
+    }
+
+    /// The neighbours to begin with, where bounds need not see all of a slice.
+    pub(crate) fn heaviest(&self) -> Option<&Heaviest> {
+        let made = || self.heaviest.get_or_init(|| Heaviest::new(self.network.matrix(0, 0), KEPT, FEW));
+        matches!(self.order, Order::Pairs(_)).then(made)
     }
 
     /// How far a flip can move units where the ones of rows are divided by their number, of which the budget leaves at least some.

@@ -16,7 +16,7 @@ use crate::network::largest;
 use crate::prepare::Shard;
 use crate::proof::Proofs;
 use crate::settings::{CertifySettings, Engine, TargetClass};
-use crate::slice::Slicer;
+use crate::slice::{Slice, Slicer};
 
 /// Certifies one target after the other, with scratch space of its own.
 pub(super) struct Worker<'a> {
@@ -140,30 +140,27 @@ impl<'a> Worker<'a> {
     pub(super) fn certify(&mut self, node: NodeId) -> Certificate {
         let start = Instant::now();
         let (logits, class) = (self.shard.logits(node), self.class(node));
-        let slice = self.slicer.slice(node);
-        let mut margins = vec![None; logits.len()];
-        let others = (0..logits.len()).filter(|&k| k != class.index());
-        let mut best: Option<BestAttack> = None;
         let starts_with_dual = self.effort.starts_with_dual(self.first);
+        let mut slice = match self.shard.heaviest().filter(|_| starts_with_dual) {
+            Some(heaviest) => self.slicer.near(node, heaviest),
+            None => self.slicer.slice(node),
+        };
+        let mut screened = Screened::unknown(logits.len(), class);
         if starts_with_dual {
-            self.dual.begin(slice, class);
-            for k in others {
-                let lower = self.dual.lower_bound(slice, class, ClassId(k as u32)).lower();
-                margins[k] = Some(lower);
-                if !lower.is_positive() {
-                    let no_flips = || BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
-                    let best = best.get_or_insert_with(no_flips);
-                    if !best.succeeds_without_flips() {
-                        let selection = self.dual.selection().best();
-                        let margin = self.attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
-                        best.improve(margin, selection.iter().map(|&(_, flip)| flip));
-                    }
+            let near = Screened::new(slice, class, &mut self.dual, &mut self.attack, logits.len());
+            let goes_on = self.effort.engine != Engine::Fast || self.effort.proofs;
+            screened = match near {
+                Some(near) if slice.is_whole() || !goes_on || near.is_decided() => near,
+                _ => {
+                    slice = self.slicer.slice(node);
+                    let whole = Screened::new(slice, class, &mut self.dual, &mut self.attack, logits.len());
+                    whole.unwrap_or(screened)
                 }
-            }
+            };
         } else {
-            others.for_each(|k| margins[k] = Some(Bound::Unknown));
-            best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
+            screened.best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
         }
+        let Screened { mut margins, mut best } = screened;
         let mut known = Proofs::new();
         let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
         if !self.shard.overflow_error.is_finite() {
@@ -204,6 +201,48 @@ impl<'a> Worker<'a> {
         certificate.proofs = proofs;
         certificate.time = Some(start.elapsed());
         certificate
+    }
+}
+
+/// What the dual says of a target, and the attacks that fall out of it where it proves nothing.
+struct Screened {
+    margins: Vec<Option<Bound>>,
+    best: Option<BestAttack>,
+}
+
+impl Screened {
+    /// Nothing is known of any margin.
+    fn unknown(classes: usize, class: ClassId) -> Self {
+        let margin = |k: usize| (k != class.index()).then_some(Bound::Unknown);
+        Self { margins: (0..classes).map(margin).collect(), best: None }
+    }
+
+    /// What it says of the target of a slice; nothing if that takes more of the slice than there is.
+    fn new(slice: &Slice, class: ClassId, dual: &mut Dual, attack: &mut Attack, classes: usize) -> Option<Self> {
+        let mut screened = Self::unknown(classes, class);
+        dual.begin(slice, class);
+        for k in (0..classes).filter(|&k| k != class.index()) {
+            let other = ClassId(k as u32);
+            let lower = dual.lower_bound(slice, class, other).lower();
+            if !dual.sees_enough(slice, class, other) {
+                return None;
+            }
+            screened.margins[k] = Some(lower);
+            if !lower.is_positive() {
+                let no_flips = || BestAttack::new(attack.margin(slice, class, std::iter::empty()));
+                let best = screened.best.get_or_insert_with(no_flips);
+                if !best.succeeds_without_flips() {
+                    let selection = dual.selection().best();
+                    let margin = attack.margin(slice, class, selection.iter().map(|&(_, flip)| flip));
+                    best.improve(margin, selection.iter().map(|&(_, flip)| flip));
+                }
+            }
+        }
+        Some(screened)
+    }
+
+    fn is_decided(&self) -> bool {
+        self.best.as_ref().is_none_or(BestAttack::succeeds)
     }
 }
 

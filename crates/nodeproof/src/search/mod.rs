@@ -164,6 +164,20 @@ impl<'a> Search<'a> {
     /// `query(position, z)` writes the query of a row.
     pub(crate) fn run(
         &mut self,
+        order: impl VisitingOrder,
+        nodes: &[u32],
+        rows: &[Row],
+        query: impl FnMut(usize, &mut [f64]),
+        z: &mut [f64],
+        selection: &mut Selection<SlicedFlip>,
+    ) {
+        selection.reset(self.limits.global());
+        self.extend(order, nodes, rows, query, z, selection);
+    }
+
+    /// The same with what `selection` has so far, of other rows.
+    pub(crate) fn extend(
+        &mut self,
         mut order: impl VisitingOrder,
         nodes: &[u32],
         rows: &[Row],
@@ -171,7 +185,6 @@ impl<'a> Search<'a> {
         z: &mut [f64],
         selection: &mut Selection<SlicedFlip>,
     ) {
-        selection.reset(self.limits.global());
         for &row in rows {
             if row.norm * order.largest_norm() <= selection.threshold() {
                 break;

@@ -53,6 +53,14 @@ impl<'a> Dual<'a> {
         Approximate { error: bound.error + shared.overflow_error, ..bound }
     }
 
+    /// Whether the last bound, of `y` and `k`, is that of the whole slice.
+    pub(crate) fn sees_enough(&self, slice: &Slice, y: ClassId, k: ClassId) -> bool {
+        match self {
+            Self::OneHidden(dual) => dual.sees_enough(y, k),
+            Self::AnyDepth(_) => slice.is_whole(),
+        }
+    }
+
     /// The derivative of `Σ weight · dual` over `terms`, duals of class `y` of the target that was begun with. Needs the
     /// default slopes.
     pub(crate) fn derivative(&mut self, slice: &Slice, y: ClassId, terms: &[Term]) -> TargetDerivative {

@@ -10,6 +10,9 @@
 //! Everything but u is the same for all classes, and y_n is close to a multiple of the mean ȳ of targets of the same
 //! class. So for each ordered pair of classes the search visits attributes by `−(u ∘ ȳ) · W⁰_d`.
 //!
+//! Most nodes are too far away to matter, and for most it is enough to know that `‖y_n‖ ≤ Σ_m P_tm P_mn ‖s_m‖`, their *reach*. By
+//! that, nodes are looked at one batch after the other, until no other one can add to the selection.
+//!
 //! *Rounding.* The lines hold for the exact pre-activation x up to `ε_mj`, the error of lo and hi: if x leaves [lo, hi]
 //! by ε, relu(x) exceeds the upper line by at most ε. All other terms are sums of products of magnitudes at most
 //! `reach · weight + bias` (see `AttributeError`), so with `U = Σ_j |u_j| weight_j` and `V = Σ_j |u_j| bias_j`
@@ -29,22 +32,34 @@ use crate::ids::ClassId;
 use crate::network::ChainLayer;
 use crate::prepare::Shard;
 use crate::rounding::{Approximate, FLOOR, gamma_after, magnitude};
-use crate::search::{PairTables, Row, Search, sort_rows};
+use crate::search::{PairTables, Row, Search, VisitingOrder, norm_above, sort_rows};
 use crate::selection::Selection;
 use crate::slice::{Hop, Slice, SlicedFlip};
 
 /// The dual of one target after the other.
 pub(crate) struct OneHidden<'a> {
     shared: &'a Shard<'a>,
+    /// The class of the target.
+    class: ClassId,
     /// The layer behind the hidden one.
     last: ChainLayer<'a>,
     first_error: &'a AttributeError,
     tables: &'a PairTables,
     search: Search<'a>,
     selection: Selection<SlicedFlip>,
-    /// y_n, a row for each node of level 0.
-    y: Matrix,
+    /// ‖s_m‖, by places.
+    lengths: Vec<f64>,
+    /// Nodes of level 0 with their reach: first those that were looked at, then the others in no order.
+    nodes: Vec<(f64, u32)>,
+    entries: Entries,
+    /// y_n of the nodes that were looked at, and their rows, sorted batch by batch.
+    y: Vec<f64>,
     rows: Vec<Row>,
+    /// For each position the place of its y_n.
+    places: Vec<u32>,
+    /// At least ‖y_n‖ of every node that was not looked at, and of every one that the slice leaves out.
+    beyond: f64,
+    left_out: f64,
     /// `Σ_m P_tm s_mj Z_mj` and `Σ_m P_tm r_mj`.
     sloped: Vec<f64>,
     offset: Vec<f64>,
@@ -55,6 +70,48 @@ pub(crate) struct OneHidden<'a> {
     flipped: Matrix,
     touched: Vec<bool>,
 }
+
+/// The entries of P between levels 0 and 1 by columns: each has the number of the next one.
+#[derive(Default)]
+struct Entries {
+    first: Vec<u32>,
+    last: Vec<u32>,
+    /// The place of m, `P_tm P_mn`, and the next entry.
+    all: Vec<(u32, f64, u32)>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Entries {
+    fn clear(&mut self, columns: usize) {
+        self.first.clear();
+        self.first.resize(columns, NONE);
+        self.last.resize(columns.max(self.last.len()), NONE);
+        self.all.clear();
+    }
+
+    #[inline]
+    fn push(&mut self, column: usize, place: usize, weight: f64) {
+        let number = self.all.len() as u32;
+        if self.first[column] == NONE {
+            self.first[column] = number;
+        } else {
+            self.all[self.last[column] as usize].2 = number;
+        }
+        self.last[column] = number;
+        self.all.push((place as u32, weight, NONE));
+    }
+
+    /// Places and weights of a column, in the order in which they came.
+    fn column(&self, column: u32) -> impl Iterator<Item = (usize, f64)> {
+        let at = |number: u32| self.all.get(number as usize).copied();
+        let entries = std::iter::successors(at(self.first[column as usize]), move |&(_, _, next)| at(next));
+        entries.map(|(place, weight, _)| (place as usize, weight))
+    }
+}
+
+/// Nodes that are looked at first; each further batch has as many as all before.
+const BATCH: usize = 16;
 
 /// The sums of the rounding bound that do not depend on the classes.
 #[derive(Default)]
@@ -76,13 +133,20 @@ impl<'a> OneHidden<'a> {
         };
         Self {
             shared,
+            class: ClassId(0),
             last,
             first_error,
             tables,
             search: shared.search(),
             selection: Selection::new(0),
-            y: Matrix::default(),
+            lengths: (0..shared.lines[0].upper.rows()).map(|m| norm_above(shared.lines[0].upper.row(m))).collect(),
+            nodes: Vec::new(),
+            entries: Entries::default(),
+            y: Vec::new(),
             rows: Vec::new(),
+            places: Vec::new(),
+            beyond: 0.0,
+            left_out: 0.0,
             sloped: vec![0.0; units],
             offset: vec![0.0; units],
             magnitudes: Magnitudes::default(),
@@ -105,13 +169,19 @@ impl<'a> OneHidden<'a> {
     pub(super) fn begin(&mut self, slice: &Slice, y: ClassId) {
         let Shard { region, bounds, lines, .. } = self.shared;
         let (clean, lines) = (&bounds.clean.layers[0], &lines[0]);
-        self.y.reset(slice.level(0).len(), self.sloped.len());
+        let count = slice.level(0).len();
+        self.class = y;
+        self.entries.clear(count);
+        self.nodes.clear();
+        self.nodes.extend((0..count as u32).map(|position| (0.0, position)));
         self.sloped.fill(0.0);
         self.offset.fill(0.0);
-        let flips = self.shared.limits.flips_within(slice.level(0));
+        let limits = self.shared.limits;
+        let flips = if slice.is_whole() { limits.flips_within(slice.level(0)) } else { limits.global() };
         let gamma = gamma_after(slice.level(1).len() + self.sloped.len() + flips + 32);
         let first_error = self.first_error;
         let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
+        self.left_out = 0.0;
         for (m, p) in slice.hop(1, 0).row(0) {
             let place = region.level(1).place(slice.level(1)[m]);
             let slopes = lines.upper.row(place);
@@ -119,10 +189,13 @@ impl<'a> OneHidden<'a> {
                 *sum += p * (s * z);
             }
             add_scaled(&mut self.offset, p, lines.offset.row(place));
+            let reach = p.abs() * self.lengths[place];
             for (n, inner) in slice.hop(0, 0).row(m) {
-                add_scaled(self.y.row_mut(n), p * inner, slopes);
+                self.nodes[n].0 += reach * inner.abs();
+                self.entries.push(n, place, p * inner);
                 largest = largest.max(inner);
             }
+            self.left_out += reach * slice.left_out(m);
             let factor = 3.0 * p * (first_error.gammas[place] + gamma);
             weights += factor * first_error.reach[place];
             biases += factor;
@@ -133,10 +206,45 @@ impl<'a> OneHidden<'a> {
         let floor = flips as f64 * FLOOR * (1.0 + first_error.weight.iter().sum::<f64>() + units * total * largest);
         self.magnitudes = Magnitudes { gamma, weights: weights + FLOOR, biases: biases + FLOOR, floor };
         self.rows.clear();
-        let mean = self.tables.mean(y);
-        let row = |position: usize| Row::with_mean(position as u32, self.y.row(position), mean);
-        self.rows.extend((0..self.y.rows()).map(row));
-        sort_rows(&mut self.rows);
+        self.y.clear();
+        self.places.clear();
+        self.places.resize(count, NONE);
+        self.set_beyond();
+    }
+
+    /// The largest reach of what was not looked at. Reaches are sums of positive numbers, so that γ and a floor are far more than they are off by.
+    fn set_beyond(&mut self) {
+        let others = self.nodes[self.rows.len()..].iter().map(|&(reach, _)| reach);
+        let largest = others.fold(self.left_out, f64::max);
+        self.beyond = if self.sees_all() { 0.0 } else { largest * (1.0 + self.magnitudes.gamma) + FLOOR };
+    }
+
+    /// Whether there is no other node.
+    fn sees_all(&self) -> bool {
+        self.rows.len() == self.nodes.len() && self.left_out == 0.0
+    }
+
+    /// Looks at the next batch of nodes.
+    fn look_further(&mut self) {
+        let (start, units) = (self.rows.len(), self.sloped.len());
+        let by_reach = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        let others = &mut self.nodes[start..];
+        let batch = start.max(BATCH);
+        if batch < others.len() {
+            others.select_nth_unstable_by(batch, by_reach);
+        }
+        let slopes = &self.shared.lines[0].upper;
+        for &(_, position) in others.iter().take(batch) {
+            let from = self.y.len();
+            self.y.resize(from + units, 0.0);
+            for (m, weight) in self.entries.column(position) {
+                add_scaled(&mut self.y[from..], weight, slopes.row(m));
+            }
+            self.places[position as usize] = (from / units) as u32;
+            self.rows.push(Row::with_mean(position, &self.y[from..], self.tables.mean(self.class)));
+        }
+        sort_rows(&mut self.rows[start..]);
+        self.set_beyond();
     }
 
     pub(super) fn lower_bound(&mut self, slice: &Slice, y: ClassId, k: ClassId) -> Approximate {
@@ -144,20 +252,37 @@ impl<'a> OneHidden<'a> {
         for (j, u) in self.u.iter_mut().enumerate() {
             *u = last.weight.get(j, y.index()) - last.weight.get(j, k.index());
         }
-        let (queries, u) = (&self.y, &self.u);
-        let query = |position: usize, z: &mut [f64]| {
-            for ((z, y), u) in z.iter_mut().zip(queries.row(position)).zip(u) {
-                *z = -u * y;
+        let (table, units) = (self.tables.of(y, k), self.sloped.len());
+        self.selection.reset(self.shared.limits.global());
+        let mut searched = 0;
+        loop {
+            let (queries, places, u) = (&self.y, &self.places, &self.u);
+            let query = |position: usize, z: &mut [f64]| {
+                let y = &queries[places[position] as usize * units..];
+                for ((z, y), u) in z.iter_mut().zip(y).zip(u) {
+                    *z = -u * y;
+                }
+            };
+            let rows = &self.rows[searched..];
+            self.search.extend(table, slice.level(0), rows, query, &mut self.z, &mut self.selection);
+            searched = self.rows.len();
+            if self.sees_enough(y, k) || searched == self.nodes.len() {
+                break;
             }
-        };
-        let table = self.tables.of(y, k);
-        self.search.run(table, slice.level(0), &self.rows, query, &mut self.z, &mut self.selection);
+            self.look_further();
+        }
+        let u = &self.u;
         let (bias_y, bias_k) = (last.bias[y.index()], last.bias[k.index()]);
         let offsets: f64 = u.iter().zip(&self.offset).map(|(u, r)| u.min(0.0) * r).sum();
         Approximate {
             value: (bias_y - bias_k) + dot(u, &self.sloped) + offsets - self.selection.total(),
             error: self.error(bias_y, bias_k),
         }
+    }
+
+    /// Whether no flip of a node that was not looked at could be among those of the last bound, of `y` and `k`.
+    pub(super) fn sees_enough(&self, y: ClassId, k: ClassId) -> bool {
+        self.beyond == 0.0 || self.beyond * self.tables.of(y, k).largest_norm() <= self.selection.threshold()
     }
 
     /// With c the weight of a term, `A = Σ c u`, `A⁻ = Σ c u 1[u < 0]` and `F_n = Σ c σ u ∘ W⁰_d` over all flips (n, d):
@@ -189,7 +314,8 @@ impl<'a> OneHidden<'a> {
             }
             for &(position, attribute) in flips {
                 let sign = self.shared.change(slice, (position, attribute));
-                let (y, w) = (self.y.row(position as usize), first.row(attribute as usize));
+                let (place, w) = (self.places[position as usize] as usize, first.row(attribute as usize));
+                let y = &self.y[place * units..(place + 1) * units];
                 let flipped = self.flipped.row_mut(position as usize);
                 self.touched[position as usize] = true;
                 by.attributes.push(attribute);

@@ -15,6 +15,7 @@ use crate::network::Network;
 use crate::prepare::{Prepared, StepError};
 use crate::relax::Slopes;
 use crate::search::NormTable;
+use crate::slice::Heaviest;
 
 fn random_problem(random: &mut ChaCha8Rng) -> (Graph, Model) {
     let (nodes, attributes, hidden, classes) = (60, 80, random.random_range(1..20), 4);
@@ -62,4 +63,46 @@ fn the_fast_path_equals_the_general_one() {
             }
         }
     }
+}
+
+#[test]
+fn the_heaviest_neighbours_are_enough_where_it_says_so() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let (mut enough, mut too_little) = (0, 0);
+    for seed in 0..20 {
+        let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(seed));
+        let (graph, model) = random_problem(&mut random);
+        let network = Network::new(&graph, &model).unwrap();
+        let budget = Budget::new(random.random_range(0..30), LocalBudget::Count(random.random_range(0..9)));
+        let limits = budget.limits(&graph).unwrap();
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
+        let shard = prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+        let heaviest = Heaviest::new(network.matrix(0, 0), random.random_range(1..4), 0);
+        let (mut near, mut whole) = (Dual::new(&shard), Dual::new(&shard));
+        let (mut near_slicer, mut slicer) = (network.slicer(), network.slicer());
+        for &node in &nodes {
+            let (part, slice) = (near_slicer.near(node, &heaviest), slicer.slice(node));
+            let flips = |dual: &Dual, slice: &Slice| -> Vec<(f64, u32, u32)> {
+                let flips = dual.selection().best().iter();
+                flips.map(|&(gain, (position, d))| (gain, slice.level(0)[position as usize], d)).collect()
+            };
+            for (y, k) in [(0, 1), (1, 0), (2, 3), (3, 1)].map(|(y, k)| (ClassId(y), ClassId(k))) {
+                near.begin(part, y);
+                whole.begin(slice, y);
+                let (of_part, of_whole) = (near.lower_bound(part, y, k), whole.lower_bound(slice, y, k));
+                assert!(whole.sees_enough(slice, y, k));
+                if !near.sees_enough(part, y, k) {
+                    assert!(!part.is_whole());
+                    too_little += 1;
+                    continue;
+                }
+                enough += usize::from(!part.is_whole());
+                assert_eq!(of_part.value, of_whole.value);
+                assert!(of_part.error >= of_whole.error);
+                assert_eq!(flips(&near, part), flips(&whole, slice));
+            }
+        }
+    }
+    assert!(enough > 100 && too_little > 100, "{enough} and {too_little}");
 }
