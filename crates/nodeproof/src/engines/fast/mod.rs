@@ -21,17 +21,17 @@ use one_hidden::OneHidden;
 /// Evaluates the dual of one slice, class pair by class pair.
 pub(crate) enum Dual<'a> {
     /// The fast path.
-    OneHidden(OneHidden<'a>),
+    OneHidden(Box<OneHidden<'a>>),
     /// Any number of hidden layers, any slopes.
-    AnyDepth(AnyDepth<'a>),
+    AnyDepth(Box<AnyDepth<'a>>),
 }
 
 impl<'a> Dual<'a> {
     /// The dual of one target of `shard` after the other, with its own scratch space.
     pub(crate) fn new(shard: &'a Shard<'a>) -> Self {
         match &shard.order {
-            Order::Pairs(tables) => Self::OneHidden(OneHidden::new(shard, tables)),
-            Order::Norms(table) => Self::AnyDepth(AnyDepth::new(shard, table)),
+            Order::Pairs(tables) => Self::OneHidden(Box::new(OneHidden::new(shard, tables))),
+            Order::Norms(table) => Self::AnyDepth(Box::new(AnyDepth::new(shard, table))),
         }
     }
 
