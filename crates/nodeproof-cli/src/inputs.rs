@@ -6,13 +6,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
+use nodeproof::results::ShardFields;
 use nodeproof::{
     AttributeKind, Certifier, CertifySettings, Cleaning, Graph, GraphError, GraphOptions, Model, ModelError, NodeId,
     NpzError, Split,
 };
 use nodeproof_report::text::counted;
 
-use crate::cli::{FlipArguments, GraphArguments, GraphFlags, ModelArguments};
+use crate::cli::{FlipArguments, GraphArguments, GraphFlags, ModelArguments, ShardArguments};
 use crate::{lists, terminal, words};
 
 /// Where a graph comes from.
@@ -53,10 +54,18 @@ pub(crate) struct Question {
     pub(crate) model: Model,
     pub(crate) split: Option<Split>,
     pub(crate) nodes: Vec<NodeId>,
+    /// Which part of a larger question it is.
+    pub(crate) shard: Option<ShardFields>,
     pub(crate) settings: CertifySettings,
 }
 
 impl Question {
+    /// The part of it that is in a shard, if one is asked for.
+    pub(crate) fn part(mut self, shard: &ShardArguments) -> Self {
+        self.shard = shard.keep(&mut self.nodes);
+        self
+    }
+
     /// The certifier that answers it.
     ///
     /// # Errors
@@ -99,7 +108,7 @@ impl Inputs {
     /// What is asked about `nodes`.
     pub(crate) fn ask(self, nodes: Vec<NodeId>, settings: CertifySettings) -> Question {
         let Self { graph, model, split } = self;
-        Question { graph, model, split, nodes, settings }
+        Question { graph, model, split, nodes, shard: None, settings }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use nodeproof::results::ShardFields;
 use nodeproof::settings;
 use nodeproof::{LocalBudget, Part};
 use nodeproof_report::plot::Size;
@@ -112,6 +113,36 @@ pub(crate) fn time_limit(text: &str) -> Result<Limit<Duration>, String> {
 pub(crate) fn memory_limit(text: &str) -> Result<usize, String> {
     settings::memory_limit("memory_limit", text).map_err(|_| "give a number of bytes, such as 512M or 4G".to_owned())
 }
+
+/// One of several parts of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shard {
+    number: usize,
+    of: usize,
+}
+
+impl Shard {
+    /// What it is of a run with so many nodes.
+    pub(crate) fn of(self, nodes: usize) -> Option<ShardFields> {
+        ShardFields::new(self.number, self.of, nodes)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let problem = || "give a shard and how many there are, such as 1/4 for the first of four".to_owned();
+        let (number, of) = text.split_once('/').ok_or_else(problem)?;
+        let count = |text: &str| text.trim().parse().ok().filter(|&count| count <= MOST_SHARDS);
+        let (number, of) = count(number).zip(count(of)).ok_or_else(problem)?;
+        let shard = Self { number, of };
+        shard.of(0).map(|_| shard).ok_or_else(problem)
+    }
+}
+
+/// More than there are nodes to share out.
+const MOST_SHARDS: usize = 1_000_000;
 
 /// Global budgets to compare under.
 #[derive(Debug, Clone, PartialEq, Eq)]

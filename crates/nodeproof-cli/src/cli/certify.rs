@@ -7,7 +7,7 @@ use clap::Args;
 use super::choices::ArithmeticChoice;
 use super::{
     BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments, ResultArguments,
-    ThreadArguments,
+    ShardArguments, ThreadArguments,
 };
 use crate::values::{self, Limit, Share};
 
@@ -37,6 +37,12 @@ Examples:
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --arithmetic f32
 
+  # the first of four parts, for one of four machines; then all of them
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
+      --shard 1/4 --out part-1.jsonl
+  nodeproof merge part-1.jsonl part-2.jsonl part-3.jsonl part-4.jsonl \\
+      --out certificates.jsonl
+
   # a large graph: the paper's bound only; what it cannot decide is undecided
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --engine fast";
@@ -60,6 +66,8 @@ pub(crate) struct CertifyArguments {
     pub(crate) total_time_limit: Limit<Duration>,
     #[command(flatten)]
     pub(crate) nodes: NodeArguments,
+    #[command(flatten)]
+    pub(crate) shard: ShardArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
     /// Margins of robust nodes must exceed this

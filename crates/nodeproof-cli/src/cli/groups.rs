@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use nodeproof::LocalBudget;
+use nodeproof::results::ShardFields;
+use nodeproof::{LocalBudget, NodeId};
 
 use super::choices::{ClassChoice, EngineChoice};
 use crate::inputs::GraphSource;
 use crate::lists;
-use crate::values::{self, Budgets, Limit, NodeList};
+use crate::values::{self, Budgets, Limit, NodeList, Shard};
 
 /// How a graph on file is read.
 #[derive(Debug, Clone, Default, Args)]
@@ -176,6 +177,26 @@ pub(crate) struct NodeArguments {
     /// lists ids and ranges, separated by white space or commas; `#` starts a comment. A node given twice counts once.
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub(crate) nodes: NodeList,
+}
+
+/// Which part of the nodes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Nodes")]
+pub(crate) struct ShardArguments {
+    /// Only one of several parts of these nodes, such as 1/4 for the first of four
+    ///
+    /// `nodeproof merge` puts the files of all parts together, to the bytes that one run writes.
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
+    pub(crate) shard: Option<Shard>,
+}
+
+impl ShardArguments {
+    /// Keeps of `nodes` those of the shard, if there is one.
+    pub(crate) fn keep(&self, nodes: &mut Vec<NodeId>) -> Option<ShardFields> {
+        let shard = self.shard?.of(nodes.len())?;
+        *nodes = nodes[shard.range()].to_vec();
+        Some(shard)
+    }
 }
 
 /// What is written and printed.

@@ -13,6 +13,7 @@ mod explain;
 mod get;
 mod groups;
 mod manual;
+mod merge;
 mod model;
 mod plot;
 mod predict;
@@ -33,10 +34,11 @@ pub(crate) use explain::ExplainArguments;
 pub(crate) use get::DataGetArguments;
 pub(crate) use groups::{
     BudgetArguments, BudgetListArguments, EngineArguments, FlipArguments, GraphArguments, GraphFlags,
-    MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ProofArguments, ResultArguments,
+    MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ProofArguments, ResultArguments, ShardArguments,
     ThreadArguments, TimeLimitArguments,
 };
 pub(crate) use manual::{CompletionsArguments, ManArguments};
+pub(crate) use merge::MergeArguments;
 pub(crate) use model::{ModelCommand, ModelConvertArguments, ModelInfoArguments};
 pub(crate) use plot::{
     FigureArguments, PlotCertificatesArguments, PlotCommand, PlotComparisonArguments, PlotDynamicsArguments,
@@ -101,6 +103,12 @@ pub(crate) enum Command {
     /// arithmetic.
     #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]
     Check(CheckArguments),
+    /// Put the parts of a run together
+    ///
+    /// Makes one file of certificates or radii of those that `certify --shard` and `radius --shard` wrote, on one machine or on
+    /// several. It has the bytes that one run of all nodes writes.
+    #[command(after_help = merge::EXAMPLES, override_usage = merge::USAGE)]
+    Merge(MergeArguments),
     /// Show what the network says of nodes as they are
     ///
     /// Prints label, predicted class and how far it is ahead of the next one; --csv keeps all logits.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{
     EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ProofArguments,
-    ResultArguments, ThreadArguments,
+    ResultArguments, ShardArguments, ThreadArguments,
 };
 
 pub(super) const EXAMPLES: &str = "\
@@ -53,6 +53,8 @@ pub(crate) struct RadiusArguments {
     pub(crate) scan: bool,
     #[command(flatten)]
     pub(crate) nodes: NodeArguments,
+    #[command(flatten)]
+    pub(crate) shard: ShardArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
     #[command(flatten)]

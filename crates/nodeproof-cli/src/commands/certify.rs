@@ -67,7 +67,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     settings.proofs = arguments.proof.proof;
     (settings.margin, settings.arithmetic) = (arguments.margin, arguments.arithmetic.into());
     settings.check_margin().map_err(words::settings)?;
-    Ok((inputs.ask(nodes, settings), files))
+    Ok((inputs.ask(nodes, settings).part(&arguments.shard), files))
 }
 
 /// Who waits for the certificates.
@@ -98,9 +98,9 @@ pub(super) fn certify(
     files: &ResultFiles,
     listener: Listener,
 ) -> anyhow::Result<Option<Certified>> {
-    let Question { graph, model, split, nodes, settings } = question;
+    let Question { graph, model, split, nodes, shard, settings } = question;
     let certifier = question.certifier()?;
-    let header = Header::new(graph, model, settings, nodes.len()).timings(files.timings);
+    let header = Header::new(graph, model, settings, nodes.len()).shard(*shard).timings(files.timings);
     let mut progress = Progress::new(nodes.len(), listener.quiet);
     let interrupt = Interrupt::of(&progress)?;
     let mut summary = Summary::new(split.clone());

@@ -8,6 +8,7 @@ mod demo;
 mod explain;
 mod line;
 mod manual;
+mod merge;
 mod model;
 mod plot;
 mod predict;
@@ -28,6 +29,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Certify(arguments) => certify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Merge(arguments) => merge::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),

@@ -65,7 +65,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof.proof;
-    Ok((inputs.ask(nodes, settings), files))
+    Ok((inputs.ask(nodes, settings).part(&arguments.shard), files))
 }
 
 /// How a search ended.
@@ -93,14 +93,14 @@ pub(super) struct Found {
 /// # Errors
 /// If the settings do not fit or an output cannot be written.
 pub(super) fn find(question: &Question, scan: bool, files: &ResultFiles, quiet: bool) -> anyhow::Result<Ended> {
-    let Question { graph, model, nodes, settings, .. } = question;
+    let Question { graph, model, nodes, shard, settings, .. } = question;
     if scan {
         settings.validate_scan().map_err(words::settings)?;
     }
     let certifier = question.certifier()?;
     let most = settings.budget.global();
     let mut search = if scan { certifier.scan_radii(nodes, most) } else { certifier.search_radii(nodes, most) };
-    let header = Header::new(graph, model, settings, nodes.len()).scan(scan).timings(files.timings);
+    let header = Header::new(graph, model, settings, nodes.len()).shard(*shard).scan(scan).timings(files.timings);
     let mut radii = Radii::new(header);
     let progress = Progress::new(if scan { most as usize } else { nodes.len() }, quiet);
     let interrupt = Interrupt::of(&progress)?;

@@ -25,4 +25,5 @@ mod real_values;
 mod report;
 mod reproduce;
 mod resume;
+mod shards;
 mod train;

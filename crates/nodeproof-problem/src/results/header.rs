@@ -1,5 +1,7 @@
 //! What a file of results is about.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -125,6 +127,31 @@ impl BudgetFields {
     }
 }
 
+/// One of several files that have the nodes of a run between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ShardFields {
+    /// Which one, from 1 on.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Nodes of all of them together.
+    pub nodes: usize,
+}
+
+impl ShardFields {
+    /// The shard with a number of so many, of a run with so many nodes; `None` if there is no such shard.
+    pub fn new(number: usize, of: usize, nodes: usize) -> Option<Self> {
+        (1..=of).contains(&number).then_some(Self { number, of, nodes })
+    }
+
+    /// The places of its nodes among all. Shards follow each other, and have as many nodes as the others or one more.
+    pub fn range(self) -> Range<usize> {
+        let end = |number: usize| (self.nodes as u128 * number as u128 / self.of as u128) as usize;
+        end(self.number - 1)..end(self.number)
+    }
+}
+
 /// What certificates and radii are about: graph, model, budget, and how they were found.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -147,6 +174,8 @@ pub struct Header {
     pub scan: bool,
     /// Nodes that were asked for.
     pub nodes: usize,
+    /// Which part of a run they are of, if not of all.
+    pub shard: Option<ShardFields>,
     /// Whether certificates come with proofs.
     pub proofs: bool,
     /// Whether the time of each node is kept.
@@ -166,6 +195,7 @@ impl Header {
             budget: settings.budget.clone(),
             scan: false,
             nodes,
+            shard: None,
             proofs: settings.proofs,
             timings: false,
         }
@@ -181,6 +211,12 @@ impl Header {
     /// The same, of a scan.
     pub fn scan(mut self, scan: bool) -> Self {
         self.scan = scan;
+        self
+    }
+
+    /// The same, of a shard.
+    pub fn shard(mut self, shard: Option<ShardFields>) -> Self {
+        self.shard = shard;
         self
     }
 
@@ -209,6 +245,8 @@ impl Header {
             model: &'a ModelHeader,
             budget: BudgetFields,
             nodes: usize,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            shard: Option<ShardFields>,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             proofs: bool,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -227,6 +265,7 @@ impl Header {
             model: &self.model,
             budget: BudgetFields::new(&self.budget, self.graph.attributes),
             nodes: self.nodes,
+            shard: self.shard,
             proofs: self.proofs,
             timings: self.timings,
         }
@@ -249,6 +288,8 @@ impl Header {
             budget: Budget,
             nodes: usize,
             #[serde(default)]
+            shard: Option<ShardFields>,
+            #[serde(default)]
             proofs: bool,
             #[serde(default)]
             timings: bool,
@@ -263,7 +304,14 @@ impl Header {
             }
         }
         let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        let Line { engine, scan, class, margin, arithmetic, graph, model, budget, nodes, proofs, timings } = line;
+        let Line { engine, scan, class, margin, arithmetic, graph, model, budget, nodes, shard, proofs, timings } =
+            line;
+        let is_shard = |shard: &ShardFields| {
+            ShardFields::new(shard.number, shard.of, shard.nodes).is_some_and(|shard| shard.range().len() == nodes)
+        };
+        if shard.is_some_and(|shard| !is_shard(&shard)) {
+            return Err("its shard is none, or has another number of nodes".to_owned());
+        }
         if model.classes > MOST_CLASSES {
             return Err(format!("no model has {} classes", model.classes));
         }
@@ -277,7 +325,20 @@ impl Header {
         if u128::from(budget.global()) > flips.max(SMALL_BUDGET) {
             return Err("its largest budget exceeds the number of flips that there are".to_owned());
         }
-        Ok(Self { engine, target_class: class, margin, arithmetic, graph, model, budget, scan, nodes, proofs, timings })
+        Ok(Self {
+            engine,
+            target_class: class,
+            margin,
+            arithmetic,
+            graph,
+            model,
+            budget,
+            scan,
+            nodes,
+            shard,
+            proofs,
+            timings,
+        })
     }
 
     pub(super) fn check_node(&self, node: NodeId) -> Result<(), String> {

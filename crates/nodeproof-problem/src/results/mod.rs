@@ -6,6 +6,7 @@ mod certificates;
 mod error;
 mod header;
 mod lines;
+mod merge;
 mod proofs;
 mod radii;
 mod table;
@@ -25,8 +26,9 @@ use crate::radius::Radius;
 
 pub use certificates::Certificates;
 pub use error::ResultsError;
-pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, SplitFields};
+pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, ShardFields, SplitFields};
 pub use lines::{Chain, LineReader, LineWriter};
+pub use merge::{MergeError, merged};
 pub use radii::Radii;
 pub use table::TableWriter;
 pub use training_log::{Phase, StepRecord, TrainingLog, TrainingLogHeader};
