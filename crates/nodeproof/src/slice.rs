@@ -9,8 +9,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::ids::NodeId;
 use crate::model::{Model, Source};
 use crate::sparse::SparseMatrix;
@@ -336,7 +334,7 @@ impl Heaviest {
             let (heaviest, next, _) = entries.select_nth_unstable_by(kept, by_weight);
             (heaviest.iter().map(|&(_, column)| column).collect(), next.0)
         };
-        let (columns, rest): (Vec<Vec<u32>>, Vec<f64>) = long.par_iter().map(heaviest).unzip();
+        let (columns, rest): (Vec<Vec<u32>>, Vec<f64>) = long.iter().map(heaviest).unzip();
         let mut numbers = vec![u32::MAX; matrix.rows()];
         long.iter().zip(0..).for_each(|(&row, number)| numbers[row as usize] = number);
         Self { numbers, columns: columns.concat(), rest, kept, few }
