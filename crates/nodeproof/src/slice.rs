@@ -113,6 +113,10 @@ pub(crate) struct Slice {
     left_out: Vec<f64>,
 }
 
+/// What was left out of a slice may matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeftOut;
+
 impl Slice {
     /// The nodes of level `level`.
     #[inline]

@@ -132,6 +132,11 @@ impl<'a> Shard<'a> {
         }
     }
 
+    /// Most flips in total that can be made in sight of the target of a slice, or more where some of it is left out.
+    pub(crate) fn flips_within(&self, slice: &Slice) -> usize {
+        if slice.is_whole() { self.limits.flips_within(slice.level(0)) } else { self.limits.global() }
+    }
+
     /// The neighbours to begin with, where bounds need not see all of a slice.
     pub(crate) fn heaviest(&self) -> Option<&Heaviest> {
         let made = || self.heaviest.get_or_init(|| Heaviest::new(self.network.matrix(0, 0), KEPT, FEW));

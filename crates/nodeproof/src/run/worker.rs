@@ -16,7 +16,7 @@ use crate::network::largest;
 use crate::prepare::Shard;
 use crate::proof::Proofs;
 use crate::settings::{CertifySettings, Engine, TargetClass};
-use crate::slice::{Slice, Slicer};
+use crate::slice::{LeftOut, Slice, Slicer};
 
 /// Certifies one target after the other, with scratch space of its own.
 pub(super) struct Worker<'a> {
@@ -136,61 +136,78 @@ impl<'a> Worker<'a> {
         (margins, best.margin())
     }
 
-    /// The verdict on a target: from the `fast` engine, or, where it leaves the target open, from the others.
+    /// The verdict on a target: from the `fast` engine, or, where it leaves the target open, from the others. What is far away is looked at
+    /// only if it may matter.
     pub(super) fn certify(&mut self, node: NodeId) -> Certificate {
-        let start = Instant::now();
-        let (logits, class) = (self.shard.logits(node), self.class(node));
-        let starts_with_dual = self.effort.starts_with_dual(self.first);
-        let mut slice = match self.shard.heaviest().filter(|_| starts_with_dual) {
-            Some(heaviest) => self.slicer.near(node, heaviest),
-            None => self.slicer.slice(node),
+        let look = Look {
+            shard: self.shard,
+            node,
+            class: self.class(node),
+            starts_with_dual: self.effort.starts_with_dual(self.first),
+            effort: self.effort,
+            stopped: self.stopped,
+            start: Instant::now(),
         };
+        let Self { slicer, dual, attack, .. } = self;
+        let near = look.shard.heaviest().map(|heaviest| slicer.near(node, heaviest));
+        let certificate = near.map_or(Err(LeftOut), |slice| look.certificate(slice, dual, attack));
+        certificate
+            .or_else(|LeftOut| look.certificate(slicer.slice(node), dual, attack))
+            .unwrap_or_else(|LeftOut| unreachable!("nothing is left out of a whole slice"))
+    }
+}
+
+/// What is asked about a target.
+struct Look<'a, 'l> {
+    shard: &'a Shard<'a>,
+    node: NodeId,
+    class: ClassId,
+    starts_with_dual: bool,
+    effort: Effort<'l>,
+    stopped: &'l AtomicBool,
+    start: Instant,
+}
+
+impl<'a> Look<'a, '_> {
+    /// The verdict, if nothing that the slice leaves out may matter.
+    fn certificate(&self, slice: &Slice, dual: &mut Dual<'a>, attack: &mut Attack<'a>) -> Result<Certificate, LeftOut> {
+        let Self { shard, node, class, effort, .. } = *self;
+        let logits = shard.logits(node);
         let mut screened = Screened::unknown(logits.len(), class);
-        if starts_with_dual {
-            let near = Screened::new(slice, class, &mut self.dual, &mut self.attack, logits.len());
-            let goes_on = self.effort.engine != Engine::Fast || self.effort.proofs;
-            screened = match near {
-                Some(near) if slice.is_whole() || !goes_on || near.is_decided() => near,
-                _ => {
-                    slice = self.slicer.slice(node);
-                    let whole = Screened::new(slice, class, &mut self.dual, &mut self.attack, logits.len());
-                    whole.unwrap_or(screened)
-                }
-            };
+        if self.starts_with_dual {
+            screened = Screened::new(slice, class, dual, attack, logits.len())?;
         } else {
-            screened.best = Some(BestAttack::new(self.attack.margin(slice, class, std::iter::empty())));
+            screened.best = Some(BestAttack::new(attack.margin(slice, class, std::iter::empty())));
         }
         let Screened { mut margins, mut best } = screened;
         let mut known = Proofs::new();
         let (mut engine, mut branches, mut because) = (Engine::Fast, 0, Obstacle::Engine);
-        if !self.shard.overflow_error.is_finite() {
+        if !shard.overflow_error.is_finite() {
             because = Obstacle::Overflow;
         }
+        let patience = effort.patience(self.start, self.stopped);
         if let Some(best) = &mut best
             && !best.succeeds()
-            && self.effort.engine != Engine::Fast
+            && effort.engine != Engine::Fast
         {
-            let mut attacks = Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best };
-            let patience = self.effort.patience(start, self.stopped);
-            let dual = (!starts_with_dual).then_some(&mut self.dual);
-            let short = self.effort.proofs.then_some(&mut known);
-            let decision = first_order::decide(&mut margins, &mut attacks, dual, short, patience);
+            let mut attacks = Attacks { shared: shard, slice, y: class, attack, best };
+            let dual = (!self.starts_with_dual).then_some(dual);
+            let short = effort.proofs.then_some(&mut known);
+            let decision = first_order::decide(&mut margins, &mut attacks, dual, short, patience)?;
             (engine, branches, because) = (decision.engine, decision.branches, decision.obstacle);
         }
-        let graph = self.shard.network.graph();
+        let graph = shard.network.graph();
         let (_, lower) = smallest(&margins);
         let mut proofs = None;
-        if self.effort.proofs && lower.is_positive() && best.as_ref().is_none_or(|best| !best.succeeds()) {
-            let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
-            let mut attacks =
-                Attacks { shared: self.shard, slice, y: class, attack: &mut self.attack, best: &mut best };
-            let patience = self.effort.patience(start, self.stopped);
-            if let Some(proven) = first_order::prove(&margins, &mut attacks, known, patience) {
+        if effort.proofs && lower.is_positive() && best.as_ref().is_none_or(|best| !best.succeeds()) {
+            let mut best = BestAttack::new(attack.margin(slice, class, std::iter::empty()));
+            let mut attacks = Attacks { shared: shard, slice, y: class, attack, best: &mut best };
+            if let Some(proven) = first_order::prove(&margins, &mut attacks, known, patience)? {
                 (proofs, margins) = (Some(proven.proofs), proven.margins);
             }
         }
         let evidence = match best {
-            Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, self.shard)),
+            Some(best) if best.succeeds() => Evidence::Witness(best.witness(slice, shard)),
             Some(best) if !lower.is_positive() => {
                 Evidence::Open { lower, upper: finite(best.margin()), because: Some(because) }
             }
@@ -199,8 +216,8 @@ impl<'a> Worker<'a> {
         let mut certificate = Certificate::new(node, class, largest(logits), evidence, margins);
         (certificate.label, certificate.engine, certificate.branches) = (graph.label(node), engine, branches);
         certificate.proofs = proofs;
-        certificate.time = Some(start.elapsed());
-        certificate
+        certificate.time = Some(self.start.elapsed());
+        Ok(certificate)
     }
 }
 
@@ -217,15 +234,21 @@ impl Screened {
         Self { margins: (0..classes).map(margin).collect(), best: None }
     }
 
-    /// What it says of the target of a slice; nothing if that takes more of the slice than there is.
-    fn new(slice: &Slice, class: ClassId, dual: &mut Dual, attack: &mut Attack, classes: usize) -> Option<Self> {
+    /// What it says of the target of a slice, if nothing that this leaves out may matter.
+    fn new(
+        slice: &Slice,
+        class: ClassId,
+        dual: &mut Dual,
+        attack: &mut Attack,
+        classes: usize,
+    ) -> Result<Self, LeftOut> {
         let mut screened = Self::unknown(classes, class);
         dual.begin(slice, class);
         for k in (0..classes).filter(|&k| k != class.index()) {
             let other = ClassId(k as u32);
             let lower = dual.lower_bound(slice, class, other).lower();
             if !dual.sees_enough(slice, class, other) {
-                return None;
+                return Err(LeftOut);
             }
             screened.margins[k] = Some(lower);
             if !lower.is_positive() {
@@ -238,11 +261,7 @@ impl Screened {
                 }
             }
         }
-        Some(screened)
-    }
-
-    fn is_decided(&self) -> bool {
-        self.best.as_ref().is_none_or(BestAttack::succeeds)
+        Ok(screened)
     }
 }
 

@@ -176,8 +176,7 @@ impl<'a> OneHidden<'a> {
         self.nodes.extend((0..count as u32).map(|position| (0.0, position)));
         self.sloped.fill(0.0);
         self.offset.fill(0.0);
-        let limits = self.shared.limits;
-        let flips = if slice.is_whole() { limits.flips_within(slice.level(0)) } else { limits.global() };
+        let flips = self.shared.flips_within(slice);
         let gamma = gamma_after(slice.level(1).len() + self.sloped.len() + flips + 32);
         let first_error = self.first_error;
         let (mut weights, mut biases, mut total, mut largest) = (0.0, 0.0, 0.0, 0.0f64);

@@ -168,8 +168,7 @@ impl Base {
     fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>, knows: Knows) -> Self {
         let mut capacities = target.capacities.clone();
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
-        let still: usize = capacities.iter().map(|&capacity| capacity as usize).sum();
-        let left = (target.most - flips.len()).min(still);
+        let left = (target.most - flips.len()).min(target.flips_left(&capacities));
         let (units, tangents, falls, bent, unsure, open) = Default::default();
         let rows = Rows::new(target, &flips);
         let has_values = target.shared.network.graph().values().is_some();

@@ -117,7 +117,12 @@ impl Bounding {
         if base.rows.is_some() && share > 0.0 {
             first = share;
         }
+        // With a lower threshold, flips could be missing that the slice leaves out.
+        let lowest = self.screening.lowest_threshold(target);
         let mut threshold = from.filter(|&from| from < first).unwrap_or(first);
+        if threshold < lowest {
+            threshold = lowest;
+        }
         if threshold.is_nan() || threshold <= 0.0 {
             // Nothing moves anything, or numbers are too small to tell.
             bounded.threshold = largest;
@@ -145,7 +150,8 @@ impl Bounding {
             if bounded.filled == 0 || is_hopeless {
                 return bounded;
             }
-            threshold = if threshold > least { (FALL * threshold).max(least) } else { FALL * threshold };
+            let below = FALL * threshold;
+            threshold = [least, lowest].into_iter().filter(|&level| level < threshold).fold(below, f64::max);
             // NaN, too, is no reason to go on.
             let goes_on = threshold > SMALLEST_SHARE * largest && threshold > f64::MIN_POSITIVE;
             if !goes_on {

@@ -141,6 +141,9 @@ impl Search<'_, '_, '_, '_> {
                 return Some(Outcome::Open(obstacle));
             }
             let mut all = self.target.all_flips(&of.base);
+            if self.target.check_left_out().is_err() {
+                return Some(Outcome::Open(Obstacle::Engine));
+            }
             all.retain(|flip| excluded.binary_search(flip).is_err());
             of.possible = Possible::These(all);
             *bounded = self.bound(of);

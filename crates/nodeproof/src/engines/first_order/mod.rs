@@ -50,3 +50,10 @@ pub(crate) struct Decision {
     /// What keeps the target from being decided, if it is not.
     pub(crate) obstacle: Obstacle,
 }
+
+impl Decision {
+    /// Nothing was done yet.
+    fn nothing() -> Self {
+        Self { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine }
+    }
+}

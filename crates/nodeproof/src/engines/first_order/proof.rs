@@ -10,7 +10,7 @@ use crate::engines::best::Attacks;
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::proof::{Branch, Proof, Proofs, UnitSlope};
-use crate::slice::{SlicedFlip, reversed};
+use crate::slice::{LeftOut, SlicedFlip, reversed};
 
 /// Most flips of a proof within one another: readers of JSON follow 128 levels, three a flip.
 const DEEPEST: usize = 40;
@@ -31,15 +31,18 @@ pub(crate) struct Proven {
 }
 
 /// Proofs that the margins of a robust target are positive, for the classes for which a checker needs one, given those that are known.
-/// `None` if a limit is reached, or margins are too small for the checker.
+/// Nothing if a limit is reached, or margins are too small for the checker.
+///
+/// # Errors
+/// If it may depend on what the slice leaves out.
 pub(crate) fn prove(
     margins: &[Option<Bound>],
     attacks: &mut Attacks,
     known: Proofs,
     patience: Patience,
-) -> Option<Proven> {
+) -> Result<Option<Proven>, LeftOut> {
     if !attacks.shared.overflow_error.is_finite() {
-        return None;
+        return Ok(None);
     }
     let mut proven = Proven { proofs: known, margins: margins.to_vec() };
     if margins.iter().flatten().count() > proven.proofs.len() {
@@ -49,14 +52,16 @@ pub(crate) fn prove(
         let mut prover = Prover { target: &target, attacks, patience, bounding, bounds: 0, most: u64::MAX };
         for (k, margin) in (0..).map(ClassId).zip(&mut proven.margins) {
             if margin.is_some() && !proven.proofs.contains_key(&k) {
-                let (proof, shown) = prover.prove(&base, k)?;
+                let proof = prover.prove(&base, k);
+                target.check_left_out()?;
+                let Some((proof, shown)) = proof else { return Ok(None) };
                 *margin = Some(shown);
                 proven.proofs.insert(k, proof);
             }
         }
     }
     proven.proofs.retain(|_, proof| !proof.is_empty());
-    Some(proven)
+    Ok(Some(proven))
 }
 
 pub(super) struct Prover<'s, 't, 'b, 'a> {
@@ -104,6 +109,7 @@ impl Prover<'_, '_, '_, '_> {
                 return Some((Proof { branches, slopes: slopes(at, lines.as_ref()) }, shown));
             }
             let next = self.next(base, &bounded, &excluded, 1 + branches.len() / 2);
+            self.target.check_left_out().ok()?;
             if next.is_empty() {
                 // With no flips left, the checker has exact arithmetic.
                 let proof = Proof { branches, slopes: Vec::new() };

@@ -33,6 +33,8 @@ use crate::slice::{DOWN, SlicedFlip, attribute_of};
 pub(super) struct Screening {
     /// Upper bounds of `‖|h| + k‖` of each node of level 0.
     norms: Vec<f64>,
+    /// The same of all nodes that the slice leaves out.
+    norm_left_out: f64,
     sums: Vec<Matrix>,
     differences: Vec<Matrix>,
     back: Vec<f64>,
@@ -51,14 +53,16 @@ impl Screening {
             self.bend(target, base, linear, layer);
             self.step_back(target, layer);
         }
-        self.norms = target.row_norms(|layer, row| {
+        let norm = |layer: usize, row: usize| {
             let lambda = linear.lambda[layer].row(row);
             match self.sums.get(layer) {
                 Some(sums) => norm_of(lambda.iter().zip(sums.row(row)).map(|(l, s)| l.abs() + s)),
                 None => norm_of(lambda.iter().copied()),
             }
-        });
+        };
+        self.norms = target.row_norms(norm);
         self.norms.iter_mut().for_each(|norm| *norm *= RAISE);
+        self.norm_left_out = target.norm_left_out(norm) * RAISE;
     }
 
     /// Writes h and k of a node of level 0.
@@ -109,7 +113,18 @@ impl Screening {
     pub(super) fn largest(&self, target: &Target, base: &Base) -> f64 {
         let rows = self.norms.iter().zip(0u32..).zip(&base.capacities).filter(|&(_, &capacity)| capacity > 0);
         let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
-        rows.map(|((norm, position), _)| norm * longest_effect(target, base, position)).fold(0.0, larger)
+        rows.map(|((norm, position), _)| norm * longest_effect(target, base, position))
+            .fold(self.largest_left_out(target), larger)
+    }
+
+    /// A bound on the gain of every flip that the slice leaves out.
+    fn largest_left_out(&self, target: &Target) -> f64 {
+        self.norm_left_out * target.tables.by_length.longest()
+    }
+
+    /// The lowest threshold above which the slice has every flip; 0 if it leaves nothing out.
+    pub(super) fn lowest_threshold(&self, target: &Target) -> f64 {
+        self.largest_left_out(target) * RAISE
     }
 
     /// Every flip that may gain at least `threshold`, which is positive, with the bound that says so.
@@ -136,6 +151,12 @@ impl Screening {
         most: usize,
         patience: &Patience,
     ) -> Result<Option<Above>, Obstacle> {
+        // Not with NaN, either.
+        let sees_all = target.slice.is_whole() || self.largest_left_out(target) < threshold;
+        if !sees_all {
+            target.ask_for_more();
+            return Err(Obstacle::Engine);
+        }
         let (mut listed, mut removals, mut kept) = (Vec::new(), Vec::new(), Vec::new());
         let (mut floors, mut emptied) = (BTreeMap::new(), Vec::new());
         let (limits, network) = (target.shared.limits, target.shared.network);

@@ -20,7 +20,7 @@ use crate::engines::patience::Patience;
 use crate::ids::ClassId;
 use crate::proof::{Proof, Proofs};
 use crate::settings::Engine;
-use crate::slice::SlicedFlip;
+use crate::slice::{LeftOut, SlicedFlip};
 
 /// How a subproblem ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,35 +37,57 @@ pub(super) enum Outcome {
 /// stay open without branching, if it was not before.
 ///
 /// With `proofs`, classes are first tried with the bound that a checker has, and those that it can show with a short proof are listed.
+///
+/// # Errors
+/// If no witness was found, and the rest may depend on what the slice leaves out.
 pub(crate) fn decide(
+    margins: &mut [Option<Bound>],
+    attacks: &mut Attacks,
+    dual: Option<&mut Dual>,
+    proofs: Option<&mut Proofs>,
+    patience: Patience,
+) -> Result<Decision, LeftOut> {
+    if !attacks.shared.overflow_error.is_finite() {
+        return Ok(Decision { obstacle: Obstacle::Overflow, ..Decision::nothing() });
+    }
+    let target = Target::new(attacks.shared, attacks.slice);
+    let decision = decide_around(&target, margins, attacks, dual, proofs, patience);
+    if !attacks.best.succeeds() {
+        target.check_left_out()?;
+    }
+    Ok(decision)
+}
+
+/// The same around a target, as far as nothing depends on what its slice leaves out.
+fn decide_around(
+    target: &Target,
     margins: &mut [Option<Bound>],
     attacks: &mut Attacks,
     dual: Option<&mut Dual>,
     mut proofs: Option<&mut Proofs>,
     patience: Patience,
 ) -> Decision {
-    let mut decision = Decision { engine: Engine::Fast, branches: 0, obstacle: Obstacle::Engine };
-    if !attacks.shared.overflow_error.is_finite() {
-        return Decision { obstacle: Obstacle::Overflow, ..decision };
-    }
-    let target = Target::new(attacks.shared, attacks.slice);
+    let mut decision = Decision::nothing();
     let y = attacks.y;
-    let bare = proofs.is_some().then(|| Base::clean(&target, y, Knows::Nothing));
-    let base = LazyCell::new(|| Base::clean(&target, y, Knows::Bounds));
+    let bare = proofs.is_some().then(|| Base::clean(target, y, Knows::Nothing));
+    let base = LazyCell::new(|| Base::clean(target, y, Knows::Bounds));
     let first = bare.as_ref().unwrap_or_else(|| &base);
     let mut classes: Vec<usize> =
         (0..margins.len()).filter(|&k| margins[k].is_some_and(|margin| !margin.is_positive())).collect();
     classes.sort_by(|&a, &b| first.margin(ClassId(a as u32)).total_cmp(&first.margin(ClassId(b as u32))));
-    let mut search = Search::new(&target, attacks, patience);
+    let mut search = Search::new(target, attacks, patience);
     let mut open: Vec<(ClassId, Root)> = Vec::new();
     if let Some(&k) = classes.first().filter(|_| first.rows.is_some() && patience.obstacle(search.held).is_none()) {
-        let at = At { target: &target, base: first, pair: (y, ClassId(k as u32)) };
+        let at = At { target, base: first, pair: (y, ClassId(k as u32)) };
         let flips = search.bounding.steep_of_rows(at);
         if search.attacks.attempt(flips.into_iter()) {
             return Decision { engine: Engine::Tight, ..decision };
         }
     }
     for k in classes {
+        if target.check_left_out().is_err() {
+            return decision;
+        }
         if let Some(obstacle) = patience.obstacle(search.held) {
             open.push((ClassId(k as u32), Root::unknown(obstacle)));
             continue;
@@ -99,6 +121,10 @@ pub(crate) fn decide(
         for &(k, _) in &open {
             let attacks = &mut *search.attacks;
             let lower = dual.lower_bound(attacks.slice, attacks.y, k).lower();
+            if !dual.sees_enough(attacks.slice, attacks.y, k) {
+                target.ask_for_more();
+                return decision;
+            }
             margins[k.index()] = margins[k.index()].map(|known| known.max(lower));
             if !lower.is_positive() && attacks.attempt(dual.selection().best().iter().map(|&(_, flip)| flip)) {
                 return decision;
@@ -108,6 +134,9 @@ pub(crate) fn decide(
     open.retain(|(k, _)| margins[k.index()].is_some_and(|margin| !margin.is_positive()));
     let open_classes = open.len();
     for (place, (k, root)) in open.into_iter().enumerate() {
+        if target.check_left_out().is_err() {
+            return decision;
+        }
         let mut outcome = root.outcome;
         if let Some((base, lines, bounded)) = root.rest.filter(|_| patience.branch) {
             decision.engine = Engine::Complete;

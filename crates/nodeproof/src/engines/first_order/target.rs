@@ -1,5 +1,7 @@
 //! What is around one target, the same for all classes and base points.
 
+use std::cell::Cell;
+
 use super::base::Base;
 use super::reach::Reach;
 use super::rows;
@@ -8,7 +10,7 @@ use crate::dense::Matrix;
 use crate::engines::attack::MarginErrors;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::prepare::Shard;
-use crate::slice::{DOWN, Hop, Slice, SlicedFlip, attribute_of};
+use crate::slice::{DOWN, Hop, LeftOut, Slice, SlicedFlip, attribute_of};
 
 /// For each node of the level that a term reads, the nodes that read it, with weights.
 #[derive(Debug, Default)]
@@ -64,6 +66,8 @@ pub(super) struct Target<'t> {
     /// Most flips in total that can be made here.
     pub(super) most: usize,
     margin_errors: MarginErrors,
+    /// Whether more was asked for than the slice has.
+    asked_for_more: Cell<bool>,
 }
 
 impl<'t> Target<'t> {
@@ -96,9 +100,25 @@ impl<'t> Target<'t> {
             readers: layers.iter().enumerate().map(readers).collect(),
             first_unit,
             capacities: slice.level(0).iter().map(|&n| shared.limits.local(NodeId(n)) as u32).collect(),
-            most: shared.limits.flips_within(slice.level(0)),
+            most: shared.flips_within(slice),
             margin_errors: MarginErrors::new(shared, slice),
+            asked_for_more: Cell::new(false),
         }
+    }
+
+    /// Has it remember that something depends on what its slice leaves out.
+    pub(super) fn ask_for_more(&self) {
+        self.asked_for_more.set(true);
+    }
+
+    /// Whether nothing that was asked for depends on what its slice leaves out.
+    pub(super) fn check_left_out(&self) -> Result<(), LeftOut> {
+        if self.asked_for_more.get() { Err(LeftOut) } else { Ok(()) }
+    }
+
+    /// Most flips that nodes have left in total, given those of the nodes in its slice.
+    pub(super) fn flips_left(&self, capacities: &[u32]) -> usize {
+        if self.slice.is_whole() { capacities.iter().map(|&capacity| capacity as usize).sum() } else { usize::MAX }
     }
 
     /// Number of layers with a level of their own, and not the logits.
@@ -168,6 +188,15 @@ impl<'t> Target<'t> {
         norms
     }
 
+    /// At least what [`Target::row_norms`] would be for every node of level 0 that the slice leaves out.
+    pub(super) fn norm_left_out(&self, norm: impl Fn(usize, usize) -> f64) -> f64 {
+        if self.slice.is_whole() {
+            return 0.0;
+        }
+        (0..self.slice.level(1).len()).map(|row| norm(0, row) * self.slice.left_out(row)).sum::<f64>()
+            + f64::MIN_POSITIVE
+    }
+
     /// Pre-activations of all layers on the graph as it is.
     pub(super) fn clean(&self) -> Vec<Matrix> {
         let Shard { region, bounds, .. } = self.shared;
@@ -186,8 +215,11 @@ impl<'t> Target<'t> {
         flips.saturating_mul(ways).saturating_mul(size_of::<SlicedFlip>() + size_of::<(f64, SlicedFlip)>())
     }
 
-    /// Every flip that is allowed, left, and moves something.
+    /// Every flip of the slice that is allowed, left, and moves something.
     pub(super) fn all_flips(&self, base: &Base) -> Vec<SlicedFlip> {
+        if !self.slice.is_whole() {
+            self.ask_for_more();
+        }
         let Shard { network, limits, .. } = self.shared;
         let divided = base.rows.is_some();
         let moves = |&d: &u32| divided || network.attribute_weight().row(d as usize).iter().any(|&w| w != 0.0);

@@ -16,24 +16,28 @@ use super::derivative::{CleanTarget, Margins};
 use super::linearisation::Linearisation;
 use super::lines::{Line, Lines, tangents};
 use super::listing::Scores;
+use super::proof::prove;
 use super::rows::{ALL, KEPT};
 use super::screening::Screening;
-use super::search::{Outcome, Search};
+use super::search::{Outcome, Search, decide};
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::attributes::AttributeKind;
 use crate::budget::{Budget, LocalBudget};
+use crate::certificate::Bound;
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
 use crate::engines::best::{Attacks, BestAttack};
+use crate::engines::fast::Dual;
 use crate::engines::patience::Patience;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::{Network, largest};
 use crate::prepare::{Order, Prepared, Shard};
+use crate::proof::Proofs;
 use crate::relax::Slopes;
-use crate::slice::{Slice, SlicedFlip};
+use crate::slice::{Heaviest, LeftOut, Slice, SlicedFlip};
 use crate::sparse::SparseMatrix;
 
 const NODES: u32 = 4;
@@ -418,6 +422,96 @@ fn branching_decides(kind: AttributeKind, count: u64) {
         }
     });
     assert!(found > 50 && closed > 50 && branches > 300 && few > 0, "{found} {closed} {branches} {few}");
+}
+
+/// What a slice leaves out does not matter where deciding and proving say nothing of it: verdicts are right, and bounds below every margin.
+#[test]
+fn what_is_left_out_does_not_matter_where_it_is_not_asked_for() {
+    let (mut decided, mut proven, mut left_out) = ([0, 0], 0, 0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for i in 0..1000 {
+        let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(i));
+        let (graph, model) = random_hubs(&mut random);
+        let network = Network::new(&graph, &model).unwrap();
+        let budget = Budget::new(random.random_range(1..=3), LocalBudget::Count(random.random_range(1..=2)));
+        let limits = budget.limits(&graph).unwrap();
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
+        let shared = &prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+        let heaviest = Heaviest::new(network.matrix(0, 0), 1, 0);
+        let (mut near_slicer, mut slicer) = (network.slicer(), network.slicer());
+        let node = nodes[random.random_range(0..nodes.len())];
+        let (near, whole) = (near_slicer.near(node, &heaviest), slicer.slice(node));
+        if near.is_whole() {
+            continue;
+        }
+        let (mut attack, mut dual) = (Attack::new(shared), Dual::new(shared));
+        let (logits, y) = (shared.logits(node), largest(shared.logits(node)));
+        let mut truth = vec![f64::INFINITY; logits.len()];
+        let target = Target::new(shared, whole);
+        let clean = Base::clean(&target, y, Knows::Bounds);
+        for set in sets(&clean, &target.all_flips(&clean)) {
+            let _ = attack.margin(whole, y, set.into_iter());
+            let others = truth.iter_mut().enumerate().filter(|(k, _)| *k != y.index());
+            others.for_each(|(k, least)| *least = least.min(attack.margin_of(y, ClassId(k as u32))));
+        }
+        let least = truth.iter().copied().fold(f64::INFINITY, f64::min);
+        if least.abs() < 1e-9 {
+            continue; // A tie is for other tests.
+        }
+        for with_proofs in [false, true] {
+            let mut margins: Vec<Option<Bound>> =
+                (0..logits.len()).map(|k| (k != y.index()).then_some(Bound::Unknown)).collect();
+            let mut best = BestAttack::new(attack.margin(near, y, std::iter::empty()));
+            let mut attacks = Attacks { shared, slice: near, y, attack: &mut attack, best: &mut best };
+            let mut known = Proofs::new();
+            let short = with_proofs.then_some(&mut known);
+            let Ok(_) = decide(&mut margins, &mut attacks, Some(&mut dual), short, Patience::endless()) else {
+                left_out += 1;
+                continue;
+            };
+            assert_eq!(best.succeeds(), least < 0.0, "{least}: {margins:?}");
+            decided[usize::from(best.succeeds())] += 1;
+            for (margin, truth) in margins.iter().zip(&truth) {
+                assert!(margin.is_none_or(|margin| margin.value() <= truth + 1e-9), "{margin:?} > {truth}");
+            }
+            if with_proofs && least > 0.0 {
+                let mut best = BestAttack::new(attack.margin(near, y, std::iter::empty()));
+                let mut attacks = Attacks { shared, slice: near, y, attack: &mut attack, best: &mut best };
+                match prove(&margins, &mut attacks, known, Patience::endless()) {
+                    Ok(shown) => {
+                        proven += 1;
+                        let shown = shown.expect("there is no limit").margins;
+                        let mut pairs = shown.iter().zip(&truth);
+                        assert!(pairs.all(|(shown, truth)| shown.is_none_or(|shown| shown.value() <= *truth)));
+                    }
+                    Err(LeftOut) => left_out += 1,
+                }
+            }
+        }
+    }
+    assert!(decided.iter().all(|&count| count > 50) && proven > 20 && left_out > 50, "{decided:?} {proven} {left_out}");
+}
+
+/// A graph of which one node has all others as neighbours, and a network with one hidden layer.
+fn random_hubs(random: &mut ChaCha8Rng) -> (Graph, Model) {
+    let nodes = random.random_range(5..=8u32);
+    let mut edges: Vec<(u32, u32)> = (1..nodes).map(|node| (0, node)).collect();
+    edges
+        .extend((0..random.random_range(0..6)).map(|_| (random.random_range(0..nodes), random.random_range(0..nodes))));
+    let ones: Vec<(u32, u32)> =
+        (0..8).map(|_| (random.random_range(0..nodes), random.random_range(0..ATTRIBUTES))).collect();
+    let classes = random.random_range(2..=3usize);
+    let mut numbers =
+        |count: usize, of: f64| -> Vec<f64> { (0..count).map(|_| random.random_range(-of..of)).collect() };
+    let weights = (numbers(ATTRIBUTES as usize * UNITS, 1.0), numbers(UNITS * classes, 1.0));
+    let biases = (numbers(UNITS, 0.5), numbers(classes, 0.3));
+    let layers = vec![
+        (Matrix::from_values(ATTRIBUTES as usize, UNITS, weights.0), biases.0),
+        (Matrix::from_values(UNITS, classes, weights.1), biases.1),
+    ];
+    let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
+    (Graph::new(nodes as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model)
 }
 
 /// A bound that was not finished proves nothing.
