@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _core
 from ._checks import flag, listed
 from ._files import StrPath, existing, path_text
-from ._matrices import Triple, check_numbers, compressed_rows, plain
+from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -166,10 +166,10 @@ class Graph:
         keep_self_loops: bool = False,
         directed: bool = False,
     ) -> Graph:
-        """Reads an `.npz` file in the sparse-graph layout (`docs/formats.md`).
+        """Reads an `.npz` file in the sparse-graph layout or a `.graph` file (`docs/formats.md`), whatever its name.
 
-        As on the command line, edges are made undirected unless `directed` keeps them as they are; the other options are
-        those of `Graph`.
+        As on the command line, edges of an `.npz` are made undirected unless `directed` keeps them as they are; the other
+        options are those of `Graph`.
         """
         flags = {
             "binarise": binarise,
@@ -229,7 +229,9 @@ class Graph:
         return graph_of(data, **options)
 
     def write(self, path: StrPath) -> None:
-        """Writes an `.npz` that `Graph.read` and the command line read."""
+        """Writes a file that `Graph.read` and the command line read: in the `.graph` layout, which is opened fast, if
+        that is how the name ends, else an `.npz`.
+        """
         self._core.write(path_text(path))
 
     def with_labels(self, labels: npt.ArrayLike) -> Graph:
@@ -386,45 +388,11 @@ class Graph:
         return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes}{kind})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (
-            *self._core.adjacency(),
-            *self._core.attributes(),
-            self.attribute_count,
-            self.labels,
-            self._all_names(),
-            dict(self.cleaning),
-            self.kind,
-            self._core.values(),
-            self._core.ranges(),
-            self.binarised,
-        )
+        return _unpickled, (self._core.to_bytes(), dict(self.cleaning))
 
 
-def _unpickled(
-    adjacency_offsets: npt.NDArray[Any],
-    adjacency_indices: npt.NDArray[Any],
-    attribute_offsets: npt.NDArray[Any],
-    attribute_indices: npt.NDArray[Any],
-    attribute_count: int,
-    labels: npt.NDArray[np.int64] | None,
-    names: tuple[list[str] | None, list[str] | None, list[str] | None],
-    cleaning: Mapping[str, int],
-    kind: str = "bits",
-    values: npt.NDArray[np.float64] | None = None,
-    ranges: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None,
-    binarised: int = 0,
-) -> Graph:
-    def ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any]) -> Triple:
-        return np.ones(len(indices), dtype=np.bool_), indices, offsets
-
-    edges, attributes = ones(adjacency_offsets, adjacency_indices), ones(attribute_offsets, attribute_indices)
-    divided = kind == "normalised-rows"
-    made, _ = _core.Graph.of_arrays(
-        edges, attributes, attribute_count, labels, names, False, divided, False, True, True
-    )
-    if values is not None and ranges is not None:
-        made = made.with_values(values).with_ranges(*ranges)
-    graph = Graph._of(made.with_binarised(binarised))
+def _unpickled(content: bytes, cleaning: Mapping[str, int]) -> Graph:
+    graph = Graph._of(_core.Graph.of_bytes(content))
     graph.cleaning = cleaning
     return graph
 

@@ -132,6 +132,35 @@ def test_files_and_names_survive(tmp_path, bundled: Graph) -> None:
             read.node(bad)
 
 
+def test_both_layouts_hold_the_same(tmp_path, bundled: Graph, program) -> None:
+    values = Graph(RING, np.arange(8).reshape(4, 2) / 8, real_values=True, ranges=(-1, [1, 2]))
+    for graph in (bundled, Graph(RING, [[3, 0], [0, 1], [1, 1], [0, 0]], [0, -1, 2, 1], binarise=True), values):
+        graph.write(tmp_path / "g.graph")
+        read = Graph.read(tmp_path / "g.graph")
+        assert read == graph and read.binarised == graph.binarised and read.classes == graph.classes
+        assert (read.adjacency != graph.adjacency).nnz == 0
+        program("data", "convert", tmp_path / "g.graph", "--out", tmp_path / "g.npz")
+        assert Graph.read(tmp_path / "g.npz") == graph
+    for length in (3, 100, -1):
+        (tmp_path / "cut.graph").write_bytes((tmp_path / "g.graph").read_bytes()[:length])
+        with pytest.raises(nodeproof.InputError, match="cut.graph is truncated"):
+            Graph.read(tmp_path / "cut.graph")
+
+
+def test_other_programs_can_map_arrays_into_memory(tmp_path, bundled: Graph) -> None:
+    """The example of `docs/formats.md`."""
+    page = (PAPERS.parent.parent / "docs/formats.md").read_text()
+    names: dict = {}
+    exec(re.search(r"```python\n(import json.*?)```", page, re.S)[1], names)
+    bundled.write(tmp_path / "g.graph")
+    arrays = dict(names["arrays"](tmp_path / "g.graph"))
+    assert np.array_equal(arrays["adjacency_columns"], bundled.adjacency.indices)
+    assert np.array_equal(arrays["attribute_offsets"], bundled.attributes.indptr)
+    assert np.array_equal(arrays["labels"], bundled.labels)
+    text, ends = arrays["node_name_text"].tobytes(), arrays["node_name_offsets"]
+    assert text[ends[1] : ends[2]].decode() == "horn"
+
+
 def test_missing_and_damaged_files(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="does not exist"):
         Graph.read(tmp_path / "nothing.npz")

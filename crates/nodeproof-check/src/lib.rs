@@ -101,12 +101,12 @@ pub enum Mismatch {
 }
 
 impl<'a> Checker<'a> {
-    /// A checker of certificates in a file with this header.
+    /// A checker of certificates in a file with this header. The fingerprint of the graph is computed anew, whatever its file says.
     ///
     /// # Errors
     /// If the file is about another graph or model, or these do not belong together.
     pub fn of(header: &Header, graph: &'a Graph, model: &'a Model) -> Result<Self, Mismatch> {
-        if !header.graph.is_same_graph(&GraphHeader::new(graph)) {
+        if !header.graph.is_same_graph(&GraphHeader::computed(graph)) {
             return Err(Mismatch::Graph);
         }
         if header.model != ModelHeader::new(model) {

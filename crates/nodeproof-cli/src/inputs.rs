@@ -144,6 +144,17 @@ pub(crate) fn read_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Re
     Ok((graph.with_ranges(ranges)?, cleaning))
 }
 
+/// Compares the fingerprint that the file gives, if it does, with that of the graph in it.
+///
+/// # Errors
+/// If they differ.
+pub(crate) fn verify(source: &GraphSource, graph: &Graph) -> anyhow::Result<()> {
+    match source.file() {
+        Some(path) => graph.verify_fingerprint().map_err(|error| in_file(path, error)),
+        None => Ok(()),
+    }
+}
+
 fn read_plain_graph(source: &GraphSource, flags: &GraphFlags) -> anyhow::Result<(Graph, Cleaning)> {
     let options = GraphOptions::new()
         .binarise(flags.binarise)
@@ -239,7 +250,7 @@ fn note_other_graph(path: &Path, graph: &Graph, quiet: bool) -> anyhow::Result<(
 }
 
 /// Notes what was changed without being asked for, and how to have it otherwise.
-fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
+pub(crate) fn note_cleaning(cleaning: &Cleaning, quiet: bool) {
     if cleaning.self_loops_removed > 0 {
         let loops = counted(cleaning.self_loops_removed, "self-loop");
         terminal::note(quiet, &format!("left out {loops} of the graph; --keep-self-loops keeps them"));

@@ -41,6 +41,7 @@ pub mod settings;
 pub mod sparse;
 pub mod values;
 
+mod bytes;
 mod npz;
 mod tensors;
 

@@ -83,7 +83,12 @@ pub(crate) struct Archive {
 impl Archive {
     pub(crate) fn open(path: &Path) -> Result<Self, NpzError> {
         let io_error = |source| NpzError::Io { path: path.to_owned(), source };
-        let file = File::open(path).map_err(io_error)?;
+        Self::of_file(path, File::open(path).map_err(io_error)?)
+    }
+
+    /// The archive in a file that is open.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, NpzError> {
+        let io_error = |source| NpzError::Io { path: path.to_owned(), source };
         if file.metadata().map_err(io_error)?.is_dir() {
             return Err(io_error(io::Error::from(io::ErrorKind::IsADirectory)));
         }

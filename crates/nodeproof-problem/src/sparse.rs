@@ -10,6 +10,17 @@ pub struct Pattern {
     indices: Vec<u32>,
 }
 
+/// What keeps offsets and columns from being a matrix, and in which row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// Offsets decrease there, or go beyond the indices.
+    Offsets { row: usize },
+    /// The columns of the row do not ascend.
+    Order { row: usize },
+    /// The last column of the row is none.
+    Column { row: usize, column: u32 },
+}
+
 impl Pattern {
     /// Builds a matrix from `(row, column)` pairs in any order; repeated pairs count once.
     ///
@@ -71,6 +82,30 @@ impl Pattern {
         assert!(indices.iter().all(|&column| (column as usize) < columns), "columns are below {columns}");
         if !offsets.windows(2).all(|row| indices[row[0]..row[1]].is_sorted_by(|a, b| a < b)) {
             return Err((offsets, indices));
+        }
+        Ok(Self { columns, offsets, indices })
+    }
+
+    /// A matrix of what may come from anywhere, gone through once.
+    ///
+    /// # Errors
+    /// If it is none: offsets must begin with 0, not decrease, and end with the number of indices; the columns of each row must ascend, and be
+    /// below `columns`.
+    pub(crate) fn checked(columns: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Result<Self, Malformed> {
+        if offsets.first() != Some(&0) {
+            return Err(Malformed::Offsets { row: 0 });
+        }
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let here = indices.get(ends[0]..ends[1]).ok_or(Malformed::Offsets { row })?;
+            if !here.is_sorted_by(|a, b| a < b) {
+                return Err(Malformed::Order { row });
+            }
+            if let Some(&column) = here.last().filter(|&&column| column as usize >= columns) {
+                return Err(Malformed::Column { row, column });
+            }
+        }
+        if offsets.last() != Some(&indices.len()) {
+            return Err(Malformed::Offsets { row: offsets.len() - 1 });
         }
         Ok(Self { columns, offsets, indices })
     }
@@ -140,6 +175,11 @@ impl Pattern {
     /// All entries as `(row, column)`, row by row.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.rows()).flat_map(move |row| self.row(row).iter().map(move |&c| (row as u32, c)))
+    }
+
+    /// Row starts and column ids.
+    pub(crate) fn into_parts(self) -> (Vec<usize>, Vec<u32>) {
+        (self.offsets, self.indices)
     }
 
     /// Row starts, with the number of entries at the end.

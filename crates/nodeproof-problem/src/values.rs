@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::bytes;
 use crate::graph::GraphError;
 use crate::ids::{AttributeId, NodeId};
 use crate::matrix::Matrix;
@@ -148,7 +149,7 @@ impl Values {
 
     /// Adds the values, and perhaps their ranges, to a fingerprint.
     pub(crate) fn add_to(&self, hash: &mut Sha256, with_ranges: bool) {
-        self.entries.values().iter().for_each(|value| hash.update(value.to_le_bytes()));
+        hash.update(bytes::of(self.entries.values()));
         if !with_ranges {
             return;
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphOptions, Matrix, Names, values};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{self, Csr, Ids, Values};
 use crate::errors::{Failure, Raised};
@@ -29,7 +30,7 @@ impl PyGraph {
         Self(Arc::new(Graph::bundled()))
     }
 
-    /// Reads an `.npz`; what was cleaned comes with it.
+    /// Reads an `.npz` or a `.graph`; what was cleaned comes with it.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "one for each option")]
     fn read(
@@ -229,7 +230,19 @@ impl PyGraph {
         (nodes, attributes, classes)
     }
 
-    /// Writes an `.npz`.
+    /// The bytes of a `.graph` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
+    }
+
+    /// The graph whose `.graph` file has these bytes.
+    #[staticmethod]
+    fn of_bytes(py: Python<'_>, bytes: PyBackedBytes) -> PyResult<Self> {
+        let graph = py.detach(|| Graph::of_bytes(&bytes, "what was pickled")).raised(py)?;
+        Ok(Self(Arc::new(graph)))
+    }
+
+    /// Writes a `.graph`, if the name ends so, or an `.npz`.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.0.write(path)).raised(py)
     }

@@ -45,7 +45,7 @@ pub(crate) struct GraphFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Graph")]
 pub(crate) struct GraphArguments {
-    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names), or `bundled`
+    /// The graph, an .npz file in the sparse-graph layout (adj_*, attr_*, labels, names), a .graph file, or `bundled`
     ///
     /// `bundled` is a graph of 3304 nouns of WordNet that comes with nodeproof; a file of that name is `./bundled`.
     #[arg(long, value_name = "FILE|bundled")]

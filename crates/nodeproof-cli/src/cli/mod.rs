@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use bench::{BenchCertifyArguments, BenchCommand, BenchEnginesArguments, BenchTrainArguments};
 pub(crate) use certify::CertifyArguments;
 pub(crate) use check::CheckArguments;
-pub(crate) use data::{DataCommand, DataInfoArguments, DataSplitArguments, DataSynthArguments};
+pub(crate) use data::{DataCommand, DataConvertArguments, DataInfoArguments, DataSplitArguments, DataSynthArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
 #[cfg(feature = "download")]

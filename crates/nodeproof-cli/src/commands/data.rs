@@ -1,5 +1,6 @@
-//! `nodeproof data`: facts about a graph, splits of its nodes, downloads, and graphs drawn by chance.
+//! `nodeproof data`: facts about a graph, splits of its nodes, other layouts of it, downloads, and graphs drawn by chance.
 
+mod convert;
 #[cfg(feature = "download")]
 mod get;
 mod synth;
@@ -15,6 +16,7 @@ use nodeproof::{
 use nodeproof_report::text::{self, counted, percentage, short_class, short_name};
 use serde::Serialize;
 
+pub(crate) use convert::convert;
 #[cfg(feature = "download")]
 pub(crate) use get::get;
 pub(crate) use synth::synth;
@@ -28,10 +30,11 @@ use crate::{outputs, terminal, words};
 /// Shows facts about a graph.
 ///
 /// # Errors
-/// If the file is not a graph.
+/// If the file is not a graph, or not the one that it says it is.
 pub(crate) fn info(arguments: &DataInfoArguments) -> anyhow::Result<Outcome> {
     arguments.graph.check_readable("FILE")?;
     let (graph, cleaning) = read_any(&arguments.graph, &arguments.flags)?;
+    inputs::verify(&arguments.graph, &graph)?;
     if cleaning.attributes_binarised > 0 && !arguments.flags.binarise {
         let values = counted(cleaning.attributes_binarised, "attribute value");
         let note = format!("{values} other than 0 and 1: facts are as with --binarise, which other commands need here");

@@ -41,6 +41,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         #[cfg(feature = "download")]
         Command::Data(DataCommand::Get(arguments)) => data::get(&arguments),
         Command::Data(DataCommand::Split(arguments)) => data::split(&arguments),
+        Command::Data(DataCommand::Convert(arguments)) => data::convert(&arguments),
         Command::Data(DataCommand::Synth(arguments)) => data::synth(&arguments),
         Command::Model(ModelCommand::Info(arguments)) => model::info(&arguments),
         Command::Model(ModelCommand::Convert(arguments)) => model::convert(&arguments),

@@ -111,3 +111,91 @@ fn synth_draws_the_same_every_time() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("the number of classes must be from 1"), "{}", run.stderr);
 }
+
+/// Header and checksum of a `.graph` file, the former changed, the latter computed anew.
+fn with_header(bytes: &[u8], change: impl FnOnce(String) -> String) -> Vec<u8> {
+    let end = 32 + u32::from_le_bytes(bytes[24..28].try_into().unwrap()) as usize;
+    let header = change(String::from_utf8(bytes[32..end].to_vec()).unwrap());
+    let mut changed = [&bytes[..32], header.as_bytes(), &bytes[end..]].concat();
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&changed[..28]);
+    checksum.update(&changed[32..]);
+    changed[28..32].copy_from_slice(&checksum.finalize().to_le_bytes());
+    changed
+}
+
+/// Whatever is asked of a graph, the answer is the same from either layout, and both turn into each other.
+#[test]
+fn converted_graphs_are_read_by_every_command() {
+    let fixture = Fixture::new();
+    let converted = json(&fixture.run("data convert graph.npz --out g.graph --json").succeeded().stdout);
+    let text = fixture.run("data convert g.graph --out back.npz").succeeded().stdout;
+    assert!(text.contains(converted["fingerprint"].as_str().unwrap()) && text.contains("back.npz"), "{text}");
+    let bytes = |name: &str| std::fs::read(fixture.path(name)).unwrap();
+    assert_eq!(bytes("back.npz"), bytes("graph.npz"));
+    for command in [
+        "data info FILE",
+        "data info FILE --json --largest-component",
+        "data info FILE --normalise-rows",
+        "predict --graph FILE --model model.safetensors --json",
+        "train --graph FILE --method ce --global-budget 2 --steps 3 --quiet --out m.safetensors",
+    ] {
+        let run = |name: &str| fixture.run(&command.replace("FILE", name)).succeeded().stdout;
+        assert_eq!(run("g.graph"), run("graph.npz"), "{command}");
+    }
+    for (graph, out) in [("g.graph", "flat.jsonl"), ("graph.npz", "npz.jsonl")] {
+        let certify =
+            format!("certify --graph {graph} --model model.safetensors --global-budget 2 --out {out} --proof --check");
+        fixture.run(&certify).succeeded();
+    }
+    assert_eq!(fixture.read("flat.jsonl"), fixture.read("npz.jsonl"));
+    fixture.run("check npz.jsonl --graph g.graph --model model.safetensors").succeeded();
+    // The layout is that of the content, whatever the name.
+    std::fs::rename(fixture.path("g.graph"), fixture.path("named.npz")).unwrap();
+    fixture.run("check npz.jsonl --graph named.npz --model model.safetensors").succeeded();
+    fixture.run("data synth --nodes 100 --degree 3 --hub 10 --out drawn.graph").succeeded();
+    assert!(bytes("drawn.graph").starts_with(b"nodeproof graph\n"));
+}
+
+#[test]
+fn graphs_that_were_tampered_with_are_refused() {
+    let fixture = Fixture::new();
+    let converted = json(&fixture.run("data convert graph.npz --out g.graph --json").succeeded().stdout);
+    let whole = std::fs::read(fixture.path("g.graph")).unwrap();
+    let fingerprint = converted["fingerprint"].as_str().unwrap();
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    for (bytes, words) in [
+        (whole[..whole.len() - 1].to_vec(), "is truncated"),
+        ([&whole[..], b"more"].concat(), "4 bytes after its last array"),
+        (damaged, "is damaged: its checksum"),
+        (with_header(&whole, |header| header.replacen("bits", "bats", 1)), "a header that cannot be read"),
+    ] {
+        fixture.write("wrong.graph", bytes);
+        for command in ["data info wrong.graph", "data convert wrong.graph --out other.npz"] {
+            let run = fixture.run(command);
+            assert!(run.code == 2 && run.stderr.contains("wrong.graph"), "{command}: {}", run.stderr);
+            assert!(run.stderr.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{}", run.stderr);
+        }
+    }
+    // A fingerprint that is not the graph's own is not noticed by those who certify, but by those who check.
+    fixture.write("liar.graph", with_header(&whole, |header| header.replacen(fingerprint, &"0".repeat(64), 1)));
+    for command in ["data info liar.graph", "data convert liar.graph --out other.npz"] {
+        let run = fixture.run(command);
+        assert!(run.code == 2 && run.stderr.contains("do not trust the file"), "{command}: {}", run.stderr);
+    }
+    assert!(!fixture.exists("other.npz"));
+    let certify = "certify --graph liar.graph --model model.safetensors --global-budget 2 --out c.jsonl";
+    fixture.run(certify).succeeded();
+    for command in
+        [format!("{certify} --proof --check"), "check c.jsonl --graph liar.graph --model model.safetensors".into()]
+    {
+        let run = fixture.run(&command);
+        assert!(run.code == 2 && run.stderr.contains("about another graph"), "{command}: {}", run.stderr);
+    }
+    for (out, words) in [("g.graph", "is an input"), ("no/g.graph", "make it first"), ("-", "give its name")] {
+        let run = fixture.run(&format!("data convert g.graph --out {out}"));
+        assert!(run.code == 2 && run.stderr.contains(words), "{out}: {}", run.stderr);
+    }
+    assert_eq!(std::fs::read(fixture.path("g.graph")).unwrap(), whole);
+}

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::flat::FlatError;
 use crate::ids::AttributeId;
 use crate::npz::NpzError;
 
@@ -12,6 +13,24 @@ pub enum GraphError {
     /// The file is unreadable or lacks an array.
     #[error(transparent)]
     Npz(#[from] NpzError),
+    /// A `.graph` file is unreadable, damaged, or holds something else.
+    #[error("{path} {problem}", path = path.display())]
+    Flat {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: FlatError,
+    },
+    /// A `.graph` file says that its graph has another fingerprint.
+    #[error(
+        "the file says that the fingerprint of its graph is {claimed}, and it is {computed}; do not trust the file, and convert the graph again"
+    )]
+    Fingerprint {
+        /// What the file says.
+        claimed: String,
+        /// What it is.
+        computed: String,
+    },
     /// The graph has no nodes or no attributes.
     #[error("the graph has {nodes} nodes and {attributes} attributes; both must be at least 1")]
     Empty {

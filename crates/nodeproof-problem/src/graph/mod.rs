@@ -2,22 +2,28 @@
 
 mod bundled;
 mod error;
+mod files;
+mod flat;
 mod npz;
 mod options;
 mod split;
 mod statistics;
 mod synthetic;
 
+use std::sync::OnceLock;
+
 use sha2::{Digest, Sha256};
 
 use crate::attributes::{AttributeKind, binarised_in_words};
 use crate::budget::Budget;
+use crate::bytes;
 use crate::fingerprint::hex;
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::sparse::Pattern;
 use crate::values::Values;
 
 pub use error::GraphError;
+pub use flat::FlatError;
 pub use options::{Cleaning, GraphOptions};
 pub use split::{Part, Split, SplitError, SplitSize};
 pub use statistics::{GraphStatistics, Spread};
@@ -35,7 +41,32 @@ pub struct Graph {
     labels: Option<Vec<Option<ClassId>>>,
     classes: usize,
     names: Names,
+    fingerprint: Fingerprint,
 }
+
+/// The fingerprint of a graph, once it is known. Graphs are equal whether it is or not.
+#[derive(Debug, Clone, Default)]
+struct Fingerprint {
+    known: OnceLock<String>,
+    /// Whether a file says so, and nobody has computed it.
+    is_claimed: bool,
+}
+
+impl Fingerprint {
+    /// What a file says.
+    fn claimed(fingerprint: String) -> Self {
+        Self { known: OnceLock::from(fingerprint), is_claimed: true }
+    }
+}
+
+impl PartialEq for Fingerprint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// The largest number of a class on file.
+const LARGEST_LABEL: i64 = u16::MAX as i64;
 
 /// Optional names of nodes, attributes and classes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -109,6 +140,7 @@ impl Graph {
         }
         self.classes = named.unwrap_or(labelled);
         self.labels = Some(labels);
+        self.fingerprint = Fingerprint::default();
         Ok(self)
     }
 
@@ -119,8 +151,11 @@ impl Graph {
     pub fn with_names(mut self, names: Names) -> Result<Self, GraphError> {
         let trim = |names: Option<Vec<String>>| {
             let is_padding = |c: char| c.is_whitespace() || c == '\0';
-            let trimmed = |name: &String| name.trim_matches(is_padding).to_owned();
-            names.map(|names| names.iter().map(trimmed).collect::<Vec<_>>())
+            let trimmed = |name: String| match name.trim_matches(is_padding) {
+                trimmed if trimmed.len() == name.len() => name,
+                trimmed => trimmed.to_owned(),
+            };
+            names.map(|names| names.into_iter().map(trimmed).collect::<Vec<_>>())
         };
         let names =
             Names { nodes: trim(names.nodes), attributes: trim(names.attributes), classes: trim(names.classes) };
@@ -154,7 +189,7 @@ impl Graph {
             let values = Values::of_bits(&self.attributes)?;
             return self.with_values(values);
         }
-        self.kind = kind;
+        (self.kind, self.fingerprint) = (kind, Fingerprint::default());
         Ok(self)
     }
 
@@ -198,6 +233,7 @@ impl Graph {
         check_length("the attribute matrix", values.entries().columns(), attributes, "attributes")?;
         self.attributes = Pattern::from_pairs(nodes, attributes, &[]);
         (self.values, self.kind) = (Some(values), AttributeKind::RealValues);
+        self.fingerprint = Fingerprint::default();
         Ok(self)
     }
 
@@ -208,6 +244,7 @@ impl Graph {
     pub fn with_ranges(mut self, ranges: Vec<(f64, f64)>) -> Result<Self, GraphError> {
         let values = self.values.take().ok_or_else(|| GraphError::RangesOfBits(self.kind.in_words()))?;
         self.values = Some(values.with_ranges(ranges)?);
+        self.fingerprint = Fingerprint::default();
         Ok(self)
     }
 
@@ -218,8 +255,17 @@ impl Graph {
 
     /// Nodes with these edges and bits, and neither labels nor names.
     fn of_parts(adjacency: Pattern, attributes: Pattern) -> Self {
-        let (kind, names) = (AttributeKind::Bits, Names::default());
-        Self { adjacency, attributes, values: None, kind, binarised: 0, labels: None, classes: 0, names }
+        Self {
+            adjacency,
+            attributes,
+            values: None,
+            kind: AttributeKind::Bits,
+            binarised: 0,
+            labels: None,
+            classes: 0,
+            names: Names::default(),
+            fingerprint: Fingerprint::default(),
+        }
     }
 
     /// Number of nodes, N.
@@ -245,7 +291,9 @@ impl Graph {
     /// Number of edges: an undirected one counts once, a self-loop once.
     pub fn edges(&self) -> usize {
         let loops = (0..self.nodes()).filter(|&n| self.adjacency.contains(n, n as u32)).count();
-        let directed = self.adjacency.iter().filter(|&(a, b)| !self.adjacency.contains(b as usize, a)).count();
+        let is_directed = |&(a, b): &(u32, u32)| !self.adjacency.contains(b as usize, a);
+        let directed =
+            if self.adjacency.is_symmetric() { 0 } else { self.adjacency.iter().filter(is_directed).count() };
         (self.adjacency.entries() - loops - directed) / 2 + loops + directed
     }
 
@@ -330,14 +378,28 @@ impl Graph {
     }
 
     /// SHA-256 of sizes, edges, attributes with their kind and ranges, and labels as they are here, after cleaning: two graphs with the same
-    /// fingerprint have the same certificates.
+    /// fingerprint have the same certificates. It is computed once; that of a graph read from a `.graph` file is what the file says.
     pub fn fingerprint(&self) -> String {
-        self.hashed(true)
+        self.fingerprint.known.get_or_init(|| self.hashed(true)).clone()
+    }
+
+    /// The same, computed here, whatever a file says.
+    pub fn computed_fingerprint(&self) -> String {
+        if self.fingerprint.is_claimed { self.hashed(true) } else { self.fingerprint() }
+    }
+
+    /// Computes the fingerprint, if a file says what it is.
+    ///
+    /// # Errors
+    /// If it is another one.
+    pub fn verify_fingerprint(&self) -> Result<(), GraphError> {
+        let (claimed, computed) = (self.fingerprint(), self.computed_fingerprint());
+        if claimed == computed { Ok(()) } else { Err(GraphError::Fingerprint { claimed, computed }) }
     }
 
     /// The same but for the ranges of real values, which say nothing of what a network is trained on.
     pub fn fingerprint_without_ranges(&self) -> String {
-        self.hashed(false)
+        if self.values.is_some() { self.hashed(false) } else { self.fingerprint() }
     }
 
     fn hashed(&self, with_ranges: bool) -> String {
@@ -351,9 +413,7 @@ impl Graph {
             hash.update((pattern.columns() as u64).to_le_bytes());
             for row in 0..pattern.rows() {
                 hash.update((pattern.row(row).len() as u64).to_le_bytes());
-                for &column in pattern.row(row) {
-                    hash.update(column.to_le_bytes());
-                }
+                hash.update(bytes::of(pattern.row(row)));
             }
         }
         if let Some(values) = &self.values {
@@ -379,7 +439,7 @@ impl Graph {
 
     /// Whether it has a self-loop, or an edge in one direction only: what [`Graph::read`] leaves out or adds by default.
     pub(crate) fn has_unusual_edges(&self) -> bool {
-        self.adjacency.iter().any(|(a, b)| a == b || !self.adjacency.contains(b as usize, a))
+        (0..self.nodes()).any(|node| self.adjacency.contains(node, node as u32)) || !self.adjacency.is_symmetric()
     }
 
     /// The component of each node and the number of nodes in each component, direction of edges ignored.
@@ -444,6 +504,7 @@ impl Graph {
                 nodes: self.names.nodes.as_ref().map(|names| kept.iter().map(|&n| names[n].clone()).collect()),
                 ..self.names.clone()
             },
+            fingerprint: Fingerprint::default(),
         }
     }
 }

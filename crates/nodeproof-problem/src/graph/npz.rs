@@ -3,9 +3,8 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::Path;
 
-use super::{Cleaning, Graph, GraphError, GraphOptions, Names, check_length};
+use super::{Cleaning, Graph, GraphError, GraphOptions, LARGEST_LABEL, Names, check_length};
 use crate::attributes::AttributeKind;
 use crate::ids::ClassId;
 use crate::matrix::Matrix;
@@ -26,16 +25,6 @@ const MATRIX: &str = "attr_matrix";
 const RANGES: [&str; 2] = ["attr_low", "attr_high"];
 
 impl Graph {
-    /// Reads a graph from an `.npz` file in the sparse-graph layout, and says what was cleaned.
-    ///
-    /// # Errors
-    /// If the file is unreadable, damaged or not in that layout, or if it holds attributes that are neither bits nor bits divided by the
-    /// number of ones in their row, and it neither says that they are real values, nor does [`GraphOptions::real_values`] or
-    /// [`GraphOptions::binarise`].
-    pub fn read(path: impl AsRef<Path>, options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
-        Self::from_archive(Archive::open(path.as_ref())?, options)
-    }
-
     pub(super) fn from_archive(
         mut archive: Archive,
         mut options: GraphOptions,
@@ -53,28 +42,9 @@ impl Graph {
         let nodes = adjacency.rows;
         let edges = clean_edges(adjacency, options, &mut cleaning)?;
         let attributes = AttributesOnFile::read(&mut archive)?;
-        let (rows, columns) = attributes.shape();
-        check_length("the attribute matrix", rows, nodes, "nodes")?;
-        // Without a row, a matrix may claim any number of columns.
-        if rows == 0 || columns == 0 {
-            return Err(GraphError::Empty { nodes: rows, attributes: columns });
-        }
+        check_length("the attribute matrix", attributes.shape().0, nodes, "nodes")?;
         let ranges = if options.binarise { None } else { read_ranges(&mut archive)? };
-        if ranges.is_some() && options.normalise_rows {
-            return Err(GraphError::RowsOfValues);
-        }
-        let mut graph = if options.real_values || ranges.is_some() {
-            let values = attributes.values(&mut cleaning)?;
-            Self::of_parts(edges, Pattern::from_pairs(rows, columns, &[])).with_values(values)?
-        } else {
-            let (bits, are_normalised) = clean_attributes(attributes, options, &mut cleaning)?;
-            let normalise_rows = options.normalise_rows || are_normalised;
-            let kind = GraphOptions { normalise_rows, real_values: false, ..options }.kind();
-            Self::of_parts(edges, bits).of_kind(kind)?
-        };
-        if let Some(ranges) = ranges {
-            graph = graph.with_ranges(ranges)?;
-        }
+        let mut graph = Self::of_stored(edges, attributes, ranges, options, &mut cleaning)?;
         if let Some(labels) = read_labels(&mut archive)? {
             graph = graph.with_labels(labels)?;
         }
@@ -85,26 +55,69 @@ impl Graph {
         };
         cleaning.members_skipped = skipped_members(&archive, &names);
         graph = graph.with_names(names)?.with_binarised(cleaning.attributes_binarised);
-        if options.largest_component {
-            let all = graph.nodes();
-            graph = graph.largest_component();
-            cleaning.nodes_dropped = all - graph.nodes();
-        }
         Ok((graph, cleaning))
     }
 
-    /// Writes the graph in the layout that [`Graph::read`] reads, with a mark if it has self-loops or edges in one direction
-    /// only, so that they are read as they are. The same graph gives the same bytes.
-    ///
-    /// # Errors
-    /// If the file cannot be written; an existing file is then left as it was.
-    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), GraphError> {
-        let path = path.as_ref();
-        crate::files::replace(path, |file| self.write_members(file))
-            .map_err(|source| GraphError::Write { path: path.to_owned(), source })
+    /// A graph with these edges, of whose attributes networks read what `options` say.
+    fn of_stored(
+        edges: Pattern,
+        attributes: AttributesOnFile,
+        ranges: Option<Vec<(f64, f64)>>,
+        options: GraphOptions,
+        cleaning: &mut Cleaning,
+    ) -> Result<Self, GraphError> {
+        let (rows, columns) = attributes.shape();
+        // Without a row, a matrix may claim any number of columns.
+        if rows == 0 || columns == 0 {
+            return Err(GraphError::Empty { nodes: rows, attributes: columns });
+        }
+        if ranges.is_some() && options.normalise_rows {
+            return Err(GraphError::RowsOfValues);
+        }
+        let graph = if options.real_values || ranges.is_some() {
+            let values = attributes.values(cleaning)?;
+            Self::of_parts(edges, Pattern::from_pairs(rows, columns, &[])).with_values(values)?
+        } else {
+            let (bits, are_normalised) = clean_attributes(attributes, options, cleaning)?;
+            let normalise_rows = options.normalise_rows || are_normalised;
+            let kind = GraphOptions { normalise_rows, real_values: false, ..options }.kind();
+            Self::of_parts(edges, bits).of_kind(kind)?
+        };
+        match ranges {
+            Some(ranges) => graph.with_ranges(ranges),
+            None => Ok(graph),
+        }
     }
 
-    fn write_members(&self, file: &mut File) -> std::io::Result<()> {
+    /// The graph of a file that has it as it is, of whose attributes networks read what `options` say, as they do of an `.npz` that was
+    /// written for it.
+    pub(super) fn read_as(self, mut options: GraphOptions) -> Result<(Self, Cleaning), GraphError> {
+        let mut cleaning = Cleaning { edges_on_file: self.adjacency.entries(), ..Cleaning::default() };
+        options.normalise_rows |= self.kind.is_normalised() && !options.binarise;
+        let is_so = match self.kind {
+            AttributeKind::Bits => options.kind().is_bits(),
+            AttributeKind::NormalisedRows => options.kind().is_normalised() && !options.binarise,
+            AttributeKind::RealValues => !options.normalise_rows && !options.binarise,
+        };
+        if is_so {
+            return Ok((self, cleaning));
+        }
+        let Self { adjacency, attributes, values, binarised, labels, classes, names, .. } = self;
+        let (attributes, ranges) = match values {
+            Some(values) => {
+                let ranges = (!options.binarise).then(|| values.ranges().to_vec());
+                (AttributesOnFile::Dense(values.entries().clone()), ranges)
+            }
+            None => (AttributesOnFile::Sparse(CsrOnFile::of(attributes, self.kind)), None),
+        };
+        let made = Self::of_stored(adjacency, attributes, ranges, options, &mut cleaning)?;
+        let binarised = binarised + cleaning.attributes_binarised;
+        Ok((Self { binarised, labels, classes, names, ..made }, cleaning))
+    }
+
+    /// Writes the members of an archive, with a mark if the graph has self-loops or edges in one direction only, so that they are read as they
+    /// are.
+    pub(super) fn write_members(&self, file: &mut File) -> std::io::Result<()> {
         let mut archive = ArchiveWriter::new(BufWriter::new(file));
         write_csr(&mut archive, "adj", &self.adjacency, AttributeKind::Bits)?;
         match &self.values {
@@ -152,6 +165,14 @@ struct CsrOnFile {
 }
 
 impl CsrOnFile {
+    /// Attributes of a kind as an `.npz` has them.
+    fn of(bits: Pattern, kind: AttributeKind) -> Self {
+        let (rows, columns) = (bits.rows(), bits.columns());
+        let values = kind.is_normalised().then(|| divided(&bits, kind));
+        let (offsets, indices) = bits.into_parts();
+        Self { matrix: "attributes", rows, columns, offsets, indices, values }
+    }
+
     /// The matrix as it is, if all values are 1, and the columns of each row ascend.
     fn into_clean(mut self) -> Result<Pattern, Self> {
         if self.values.is_some() {
@@ -432,9 +453,9 @@ fn read_labels(archive: &mut Archive) -> Result<Option<Vec<Option<ClassId>>>, Np
     let labels = labels.ok_or_else(|| {
         archive.error("labels", "must be a one-dimensional array of integers, one class number a node (-1 for none)")
     })?;
-    let largest = i64::from(u16::MAX);
-    if let Some(label) = labels.iter().find(|&&label| label > largest) {
-        return Err(archive.error("labels", format!("holds the class number {label}; at most {largest} is supported")));
+    if let Some(label) = labels.iter().find(|&&label| label > LARGEST_LABEL) {
+        let problem = format!("holds the class number {label}; at most {LARGEST_LABEL} is supported");
+        return Err(archive.error("labels", problem));
     }
     Ok(Some(labels.into_iter().map(|label| u32::try_from(label).ok().map(ClassId)).collect()))
 }
@@ -469,6 +490,12 @@ fn skipped_members(archive: &Archive, names: &Names) -> Vec<String> {
     archive.names().iter().filter(|member| !read(member)).cloned().collect()
 }
 
+/// What networks read of the ones of each row.
+fn divided(bits: &Pattern, kind: AttributeKind) -> Vec<f64> {
+    let rows = (0..bits.rows()).map(|row| bits.row(row).len());
+    rows.flat_map(|ones| std::iter::repeat_n(1.0 / kind.divisor(ones), ones)).collect()
+}
+
 fn write_csr<W: std::io::Write + std::io::Seek>(
     archive: &mut ArchiveWriter<W>,
     prefix: &str,
@@ -479,9 +506,7 @@ fn write_csr<W: std::io::Write + std::io::Seek>(
     if kind.is_bits() {
         archive.ones(&format!("{prefix}_data"), pattern.entries())?;
     } else {
-        let rows = (0..pattern.rows()).map(|row| pattern.row(row).len());
-        let values: Vec<f64> = rows.flat_map(|ones| std::iter::repeat_n(1.0 / kind.divisor(ones), ones)).collect();
-        archive.floats(&format!("{prefix}_data"), &values)?;
+        archive.floats(&format!("{prefix}_data"), &divided(pattern, kind))?;
     }
     if pattern.columns() <= i32::MAX as usize {
         let indices: Vec<i32> = pattern.indices().iter().map(|&index| index as i32).collect();

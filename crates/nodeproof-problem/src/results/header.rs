@@ -48,6 +48,11 @@ impl GraphHeader {
         Self { fingerprint: graph.fingerprint(), nodes, edges, attributes, kind, binarised }
     }
 
+    /// Names `graph` by a fingerprint that is computed here, whatever the file of the graph says.
+    pub fn computed(graph: &Graph) -> Self {
+        Self { fingerprint: graph.computed_fingerprint(), ..Self::new(graph) }
+    }
+
     /// Whether two headers are about one graph, however that was read.
     pub fn is_same_graph(&self, other: &Self) -> bool {
         *self == Self { binarised: self.binarised, ..other.clone() }
