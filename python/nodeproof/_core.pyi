@@ -19,9 +19,11 @@ __all__ = [
     "__version__",
     "accuracy",
     "certify",
+    "certify_shards",
     "explain",
     "flip_in_words",
     "radius",
+    "radius_shards",
     "report",
     "train",
     "write_file",
@@ -189,8 +191,8 @@ class Settings:
 @final
 class Certificates:
     @staticmethod
-    def of_records(
-        graph: Graph, model: Model, settings: Settings, nodes: int, timings: bool, chunks: Sequence[bytes]
+    def of_shards(
+        graph: Graph, model: Model, settings: Settings, nodes: int, timings: bool, files: Sequence[bytes]
     ) -> Certificates: ...
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...
@@ -213,13 +215,12 @@ class Certificates:
     def of_lines(lines: bytes) -> Certificates: ...
     @staticmethod
     def read(path: _Path) -> Certificates: ...
-    def records(self) -> bytes: ...
 
 @final
 class Radii:
     @staticmethod
-    def of_records(
-        graph: Graph, model: Model, settings: Settings, nodes: int, scan: bool, timings: bool, chunks: Sequence[bytes]
+    def of_shards(
+        graph: Graph, model: Model, settings: Settings, nodes: int, scan: bool, timings: bool, files: Sequence[bytes]
     ) -> Radii: ...
     def __len__(self) -> int: ...
     def columns(self) -> dict[str, _Array]: ...
@@ -243,7 +244,6 @@ class Radii:
     def of_lines(lines: bytes) -> Radii: ...
     @staticmethod
     def read(path: _Path) -> Radii: ...
-    def records(self) -> bytes: ...
 
 class _Checkpoint(TypedDict):
     path: _Path
@@ -267,6 +267,27 @@ def radius(
     timings: bool,
     progress: _Observer,
 ) -> Radii: ...
+def certify_shards(
+    graph: Graph,
+    model: Model,
+    settings: Settings,
+    nodes: npt.NDArray[np.uint32],
+    files: Sequence[_Path],
+    next: Callable[[int | None], int | None],
+    timings: bool,
+    progress: _Observer,
+) -> None: ...
+def radius_shards(
+    graph: Graph,
+    model: Model,
+    settings: Settings,
+    nodes: npt.NDArray[np.uint32],
+    files: Sequence[_Path],
+    next: Callable[[int | None], int | None],
+    scan: bool,
+    timings: bool,
+    progress: _Observer,
+) -> None: ...
 def explain(
     graph: Graph, model: Model, settings: Settings, node: int, radius: bool
 ) -> tuple[Certificates, Radii | None, npt.NDArray[np.float64], str]: ...

@@ -7,6 +7,7 @@ use nodeproof::results::{Certificates, Header};
 use nodeproof::{Certificate, ClassId, Evidence, Witness};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::check;
@@ -15,6 +16,7 @@ use crate::graph::PyGraph;
 use crate::lines;
 use crate::model::PyModel;
 use crate::settings::PySettings;
+use crate::shards;
 
 /// Certificates of one model under one budget.
 #[pyclass(name = "Certificates", module = "nodeproof._core", frozen)]
@@ -35,21 +37,21 @@ pub(crate) fn class(class: Option<ClassId>) -> i64 {
 
 #[pymethods]
 impl PyCertificates {
-    /// Certificates of so many nodes, put together from the records of `chunks`.
+    /// Certificates of so many nodes, put together from the files of all shards.
     #[staticmethod]
-    fn of_records(
+    fn of_shards(
         py: Python<'_>,
         graph: &PyGraph,
         model: &PyModel,
         settings: &PySettings,
         nodes: usize,
         timings: bool,
-        chunks: Vec<Vec<u8>>,
+        files: Vec<PyBackedBytes>,
     ) -> PyResult<Self> {
         let header = Header::new(&graph.0, &model.0, &settings.0, nodes).timings(timings);
-        let records = lines::parsed(&header, &chunks).raised(py)?;
         let mut results = Certificates::new(header);
-        results.records = records;
+        let read = |shard: &PyBackedBytes| lines::read(shard, Certificates::of).map(|of| (of.header, of.records));
+        results.records = py.detach(|| shards::merged(&results.header, &files, read)).raised(py)?;
         Ok(Self(results))
     }
 
@@ -166,11 +168,6 @@ impl PyCertificates {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Certificates::read(path)).map(Self).raised(py)
-    }
-
-    /// The records alone, a line each.
-    fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        lines::of(py, &self.0.header, &self.0.records)
     }
 }
 

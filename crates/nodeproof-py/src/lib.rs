@@ -14,6 +14,7 @@ mod model;
 mod radii;
 mod report;
 mod settings;
+mod shards;
 mod split;
 mod story;
 mod train;
@@ -34,6 +35,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<radii::PyRadii>()?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::certify_shards, module)?)?;
+    module.add_function(wrap_pyfunction!(shards::radius_shards, module)?)?;
     module.add_function(wrap_pyfunction!(story::explain, module)?)?;
     module.add_function(wrap_pyfunction!(story::flip_in_words, module)?)?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;

@@ -1,9 +1,9 @@
-//! Results as lines of JSON: whole files, and the records alone, in which they travel from worker to worker.
+//! Results as lines of JSON.
 
 use std::io;
 use std::path::Path;
 
-use nodeproof::results::{Header, Record, Results, ResultsError};
+use nodeproof::results::{Results, ResultsError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -34,28 +34,4 @@ pub(crate) fn read<T>(
     kind: impl FnOnce(Results, &Path) -> Result<T, ResultsError>,
 ) -> Result<T, ResultsError> {
     kind(Results::read_from(bytes, IN_MEMORY)?, Path::new(IN_MEMORY))
-}
-
-/// Records, a line each.
-///
-/// # Errors
-/// If one cannot be written.
-pub(crate) fn of<'py, R: Record>(py: Python<'py>, header: &Header, records: &[R]) -> PyResult<Bound<'py, PyBytes>> {
-    written(py, |bytes| {
-        for record in records {
-            serde_json::to_writer(&mut *bytes, &record.line(header))?;
-            bytes.push(b'\n');
-        }
-        Ok(())
-    })
-}
-
-/// The records of `chunks`, one after the other.
-///
-/// # Errors
-/// If a line is none, or does not fit the header.
-pub(crate) fn parsed<R: Record>(header: &Header, chunks: &[Vec<u8>]) -> Result<Vec<R>, Failure> {
-    let lines = chunks.iter().flat_map(|chunk| chunk.split(|&byte| byte == b'\n'));
-    let record = |line: &[u8]| R::of_line(serde_json::from_slice(line)?, header).map_err(Failure::Input);
-    lines.filter(|line| !line.is_empty()).map(record).collect()
 }

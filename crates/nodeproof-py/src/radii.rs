@@ -7,6 +7,7 @@ use nodeproof::results::{Header, Radii};
 use nodeproof::{Found, Radius};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::certificates::{Flips, class, flips};
@@ -16,6 +17,7 @@ use crate::graph::PyGraph;
 use crate::lines;
 use crate::model::PyModel;
 use crate::settings::PySettings;
+use crate::shards;
 
 /// Radii of one model.
 #[pyclass(name = "Radii", module = "nodeproof._core", frozen)]
@@ -23,10 +25,10 @@ pub(crate) struct PyRadii(pub(crate) Radii);
 
 #[pymethods]
 impl PyRadii {
-    /// Radii of so many nodes, put together from the records of `chunks`.
+    /// Radii of so many nodes, put together from the files of all shards.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "one for each part of a header")]
-    fn of_records(
+    fn of_shards(
         py: Python<'_>,
         graph: &PyGraph,
         model: &PyModel,
@@ -34,12 +36,12 @@ impl PyRadii {
         nodes: usize,
         scan: bool,
         timings: bool,
-        chunks: Vec<Vec<u8>>,
+        files: Vec<PyBackedBytes>,
     ) -> PyResult<Self> {
         let header = Header::new(&graph.0, &model.0, &settings.0, nodes).scan(scan).timings(timings);
-        let records = lines::parsed(&header, &chunks).raised(py)?;
         let mut results = Radii::new(header);
-        results.records = records;
+        let read = |shard: &PyBackedBytes| lines::read(shard, Radii::of).map(|of| (of.header, of.records));
+        results.records = py.detach(|| shards::merged(&results.header, &files, read)).raised(py)?;
         Ok(Self(results))
     }
 
@@ -152,10 +154,5 @@ impl PyRadii {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Radii::read(path)).map(Self).raised(py)
-    }
-
-    /// The records alone, a line each.
-    fn records<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        lines::of(py, &self.0.header, &self.0.records)
     }
 }

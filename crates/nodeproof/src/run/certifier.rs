@@ -1,6 +1,6 @@
 //! The front of all engines.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
@@ -190,6 +190,40 @@ impl<'a> Certifier<'a> {
         self.each(nodes, |worker, node| worker.certify(node), observer)
     }
 
+    /// Certifies parts of `nodes`, given by places among them, which `next` names until it has no more. What they share is prepared once, for all
+    /// of `nodes`; the certificates are those of [`Certifier::certify_each`].
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify_parts(
+        &self,
+        nodes: &[NodeId],
+        mut next: impl FnMut() -> Option<Range<usize>>,
+        mut observer: impl FnMut(Event) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        if self.settings.asks_for_more() {
+            while let Some(part) = next() {
+                if self.certify_each(&nodes[part], &mut observer)? == Finish::Cancelled {
+                    return Ok(Finish::Cancelled);
+                }
+            }
+            return Ok(Finish::Complete);
+        }
+        let Ready { prepared, pool, started } = self.ready(nodes)?;
+        let limits = self.settings.budget.limits(self.network.graph())?;
+        let tell = |done, total| observer(Event::Preparing { done, total });
+        let Some(shard) = prepared.shard(&limits, nodes, &pool, tell) else { return Ok(Finish::Cancelled) };
+        let effort = Effort::new(&self.settings, self.classes.as_deref(), started);
+        while let Some(part) = next() {
+            let tell = |found: Option<Certificate>| observer(found.map_or(Event::Working, Event::Certified));
+            let work = |worker: &mut Worker, node| worker.certify(node);
+            if each_target(&shard, effort, &nodes[part], &pool, work, tell) == Finish::Cancelled {
+                return Ok(Finish::Cancelled);
+            }
+        }
+        Ok(Finish::Complete)
+    }
+
     /// Certifies that margins exceed what the settings ask for: in a network with that taken off, and, where flips are found that only
     /// rounding makes matter, without anything taken off for it.
     fn certify_more(
@@ -322,6 +356,36 @@ pub(super) mod tests {
         ];
         let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
         (Graph::new(nodes as usize, 3, &edges, &ones).unwrap(), model)
+    }
+
+    /// Parts in any order, and of margins that are asked for, too, are what certifying them alone comes to.
+    #[test]
+    fn parts_are_certified_as_if_alone() {
+        let (graph, model) = ring(60);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        for margin in [0.0, 0.1] {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(Budget::new(2, 1.into())).margin(margin);
+            let certifier = certifier.engine(Engine::Complete).threads(2);
+            let whole = certifier.certify(&nodes).unwrap();
+            let parts = [30..45, 0..0, 50..60, 0..7];
+            let (mut left, mut found) = (parts.iter().cloned(), Vec::new());
+            let finish = certifier.certify_parts(
+                &nodes,
+                || left.next(),
+                |event| {
+                    if let Event::Certified(certificate) = event {
+                        found.push(Certificate { time: None, ..certificate });
+                    }
+                    ControlFlow::Continue(())
+                },
+            );
+            assert_eq!(finish.unwrap(), Finish::Complete);
+            let timeless = |certificate: &Certificate| Certificate { time: None, ..certificate.clone() };
+            let expected: Vec<_> = parts.into_iter().flat_map(|part| &whole[part]).map(timeless).collect();
+            assert_eq!(found, expected);
+            let stopped = certifier.certify_parts(&nodes, || Some(0..60), |_| ControlFlow::Break(()));
+            assert_eq!(stopped.unwrap(), Finish::Cancelled);
+        }
     }
 
     #[test]
