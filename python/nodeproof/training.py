@@ -27,8 +27,8 @@ Method = Literal["ce", "rce", "rh", "rh-u"]
 Architecture = Literal["gcn", "sage", "gin", "sgc", "appnp", "gcnii", "mlp"]
 
 #: Options that count something; all others are numbers, or have names.
-_WHOLE = ("steps", "labelled_steps", "batch", "warm_up", "patience")
-_MAY_BE_NONE = ("batch", "saturation", "clip", "patience")
+_WHOLE = ("steps", "labelled_steps", "batch", "labelled_batch", "warm_up", "patience")
+_MAY_BE_NONE = ("batch", "labelled_batch", "saturation", "clip", "patience")
 
 
 class _Default:
@@ -54,6 +54,7 @@ class Training:
     steps: int
     #: Certificates of all nodes under the budget of training, by the engine that `evaluate` names; `None` without it.
     certificates: Certificates | None
+    #: Shares of the nodes whose predicted class is their label; `None` without `evaluate`.
     accuracy_labelled: float | None
     accuracy_unlabelled: float | None
 
@@ -105,6 +106,7 @@ def train(
     steps: int = DEFAULT,
     labelled_steps: int = DEFAULT,
     batch: int | None = DEFAULT,
+    labelled_batch: int | None = DEFAULT,
     learning_rate: float = DEFAULT,
     schedule: Literal["constant", "cosine"] = DEFAULT,
     weight_decay: float = DEFAULT,
@@ -140,6 +142,7 @@ def train(
         hidden: units of each hidden layer: 32 (gcnii three of 32, sgc has none).
         steps: most steps: ce 300, rce 400, rh 200, rh-u 800, the latter after `labelled_steps`, 100.
         batch: nodes whose worst-case margins a step looks at, or `None` for all: 256.
+        labelled_batch: labelled nodes whose cross entropy a step looks at, drawn anew each time, or `None` for all, the default.
         learning_rate, schedule: of Adam: 0.01; "constant" (ce) or "cosine" (all others).
         weight_decay: weight of the L2 term; suited to the graph and the method (`docs/training.md`).
         dropout, attribute_dropout: shares left out: of hidden activations (0.5, gin 0), of attributes in the worst-case loss.
@@ -153,7 +156,7 @@ def train(
         propagation: what a node takes from its neighbours, see `Model`: "symmetric-gcn". sage, gin and mlp have their own.
         checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
         evaluate: certifies all nodes at the end, with the `fast` engine; with `tight` from two hidden layers
-            on, and on other attributes than plain bits.
+            on, and on other attributes than plain bits. Without it nothing looks at all nodes, and accuracies are `None`, too.
         threads, progress: as in `certify`.
 
     The model's `metadata` say how it was trained: `model.write` writes the file that `nodeproof train` writes.
@@ -170,6 +173,7 @@ def train(
     on_graph = budget.on(graph)
     given: dict[str, Any] = {
         "hidden": hidden, "steps": steps, "labelled_steps": labelled_steps, "batch": batch,
+        "labelled_batch": labelled_batch,
         "learning_rate": learning_rate, "schedule": schedule, "weight_decay": weight_decay, "dropout": dropout,
         "attribute_dropout": attribute_dropout, "cross_entropy_weight": cross_entropy_weight,
         "robust_weight": robust_weight, "worst_case": worst_case, "warm_up": warm_up,
@@ -204,9 +208,9 @@ def train(
             graph._core, split._core, method, on_graph, options, threads, kept, tell
         )
     model = Model._of(made, metadata)
-    labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
-    certificates = None
+    labelled = unlabelled = certificates = None
     if flag("evaluate", evaluate):
+        labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
         certificates = certify(
             graph, model, engine=made.first_engine, time_limit=None, threads=threads, progress=progress, **vars(budget)
         )

@@ -145,6 +145,18 @@ impl Pattern {
         Self { columns: rows.len(), offsets, indices }
     }
 
+    /// Some of the rows, in this order.
+    pub fn of_rows(&self, rows: &[u32]) -> Self {
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        offsets.push(0);
+        let mut indices = Vec::new();
+        for &row in rows {
+            indices.extend_from_slice(self.row(row as usize));
+            offsets.push(indices.len());
+        }
+        Self { columns: self.columns, offsets, indices }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -241,6 +253,29 @@ impl SparseMatrix {
     /// The values of all rows, one row after the other.
     pub fn values(&self) -> &[f64] {
         &self.values
+    }
+
+    /// A square matrix of the size `nodes` with these `rows`, ascending, at the places that `place` tells, and with their columns there, too;
+    /// other rows are empty. Places keep the order of rows and columns.
+    ///
+    /// # Panics
+    /// If the place of a row or of one of its columns is not below `nodes`, or places do not keep the order.
+    pub fn renumbered(&self, nodes: usize, rows: &[u32], place: impl Fn(u32) -> u32) -> Self {
+        let mut offsets = vec![0; nodes + 1];
+        for &row in rows {
+            offsets[place(row) as usize + 1] = self.row(row as usize).0.len();
+        }
+        for row in 0..nodes {
+            offsets[row + 1] += offsets[row];
+        }
+        let (mut indices, mut values) = (Vec::with_capacity(offsets[nodes]), Vec::with_capacity(offsets[nodes]));
+        for &row in rows {
+            let (columns, entries) = self.row(row as usize);
+            indices.extend(columns.iter().map(|&column| place(column)));
+            values.extend_from_slice(entries);
+        }
+        let pattern = Pattern::from_sorted(nodes, offsets, indices);
+        Self { pattern: pattern.unwrap_or_else(|_| panic!("places keep the order of columns")), values }
     }
 
     /// The same with magnitudes in place of values.
@@ -381,6 +416,19 @@ mod tests {
     fn chosen_rows_are_turned() {
         let turned = Pattern::from_pairs(4, 3, &[(0, 0), (1, 2), (2, 0), (2, 2), (3, 1)]).turned(&[2, 0]);
         assert_eq!(turned, Pattern::from_pairs(3, 2, &[(0, 0), (0, 1), (2, 0)]));
+    }
+
+    #[test]
+    fn rows_are_chosen_and_renumbered() {
+        let pattern = Pattern::from_pairs(4, 3, &[(0, 0), (1, 2), (2, 0), (2, 2), (3, 1)]);
+        assert_eq!(pattern.of_rows(&[2, 1]), Pattern::from_pairs(2, 3, &[(0, 0), (0, 2), (1, 2)]));
+        assert_eq!(pattern.of_rows(&[]), Pattern::from_pairs(0, 3, &[]));
+        let matrix =
+            SparseMatrix::from_triplets(6, 6, &[(1, 1, 1.0), (1, 5, 2.0), (3, 1, 3.0), (4, 0, 4.0), (5, 3, 5.0)]);
+        // Nodes 1, 3 and 5 are left; of row 5 nobody asks.
+        let renumbered = matrix.renumbered(3, &[1, 3], |node| node / 2);
+        let expected = SparseMatrix::from_triplets(3, 3, &[(0, 0, 1.0), (0, 2, 2.0), (1, 0, 3.0)]);
+        assert_eq!(renumbered, expected);
     }
 
     #[test]

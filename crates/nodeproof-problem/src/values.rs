@@ -139,11 +139,11 @@ impl Values {
         self.lengths[node.index()] as usize
     }
 
-    /// Some of the nodes.
-    pub(crate) fn of_nodes(&self, nodes: &[usize]) -> Self {
-        let rows = nodes.iter().flat_map(|&node| self.entries.row(node).iter().copied());
+    /// Some of the nodes, in this order.
+    pub(crate) fn of_nodes(&self, nodes: &[u32]) -> Self {
+        let rows = nodes.iter().flat_map(|&node| self.entries.row(node as usize).iter().copied());
         let entries = Matrix::from_values(nodes.len(), self.entries.columns(), rows.collect());
-        let lengths = nodes.iter().map(|&node| self.lengths[node]).collect();
+        let lengths = nodes.iter().map(|&node| self.lengths[node as usize]).collect();
         Self { entries, ranges: self.ranges.clone(), hulls: self.hulls.clone(), lengths }
     }
 

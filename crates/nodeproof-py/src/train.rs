@@ -111,6 +111,7 @@ fn set_all(settings: &mut TrainSettings, given: &Bound<'_, PyDict>) -> PyResult<
             "steps" => settings.steps = value.extract()?,
             "labelled_steps" => settings.labelled_steps = value.extract()?,
             "batch" => settings.batch = value.extract()?,
+            "labelled_batch" => settings.labelled_batch = value.extract()?,
             "learning_rate" => settings.learning_rate = value.extract()?,
             "schedule" => settings.schedule = value.extract::<String>()?.parse().raised(py)?,
             "weight_decay" => settings.weight_decay = value.extract()?,

@@ -28,6 +28,11 @@ Examples:
   nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
       --architecture sage --out m.safetensors
 
+  # a large graph: a step looks at 512 labelled nodes, and nothing at all
+  # nodes; nodeproof certify says what the network is worth
+  nodeproof train --graph large.npz --method rh-u --global-budget 12 \\
+      --labelled-batch 512 --no-evaluation --out m.safetensors
+
   # a split of your own, two hidden layers
   nodeproof train --graph g.npz --method rce --global-budget 12 \\
       --split split.json --hidden 64,32 --out m.safetensors";
@@ -70,6 +75,7 @@ fn defaults() -> String {
     row("steps", &|settings| settings.steps.to_string());
     row("labelled_steps", &|settings| settings.labelled_steps.to_string());
     row("batch", &|settings| limit_in_words(settings.batch, "all"));
+    row("labelled_batch", &|settings| limit_in_words(settings.labelled_batch, "all"));
     row("learning_rate", &|settings| settings.learning_rate.to_string());
     row("schedule", &|settings| schedule_name(settings.schedule));
     row("weight_decay", &|settings| limit_in_words(settings.weight_decay, "suited"));
@@ -165,6 +171,9 @@ pub(crate) struct OptionArguments {
     /// Nodes whose worst-case margins a step looks at, or `all`
     #[arg(long, value_name = "N|all", value_parser = values::batch)]
     pub(crate) batch: Option<Limit<usize>>,
+    /// Labelled nodes whose cross entropy a step looks at, drawn anew each time, or `all` [default: all]
+    #[arg(long, value_name = "N|all", value_parser = values::batch)]
+    pub(crate) labelled_batch: Option<Limit<usize>>,
     /// Learning rate of Adam
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub(crate) learning_rate: Option<f64>,
@@ -278,6 +287,11 @@ pub(crate) struct TrainOutputArguments {
     /// Largest global budget that --average-radius tries
     #[arg(long, value_name = "Q", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..), requires = "average_radius")]
     pub(crate) max_budget: u32,
+    /// Look at nothing that takes time for every node: neither accuracies, in progress and log, nor verdicts at the end
+    ///
+    /// The summary and the model's metadata then say nothing of what the network is worth; `nodeproof certify` does.
+    #[arg(long, conflicts_with_all = ["average_radius", "log_margins"])]
+    pub(crate) no_evaluation: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub(crate) json: bool,

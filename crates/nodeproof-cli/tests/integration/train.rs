@@ -170,6 +170,54 @@ fn the_log_has_a_header_and_a_line_a_step() {
     }
 }
 
+/// What was not looked at is claimed nowhere, and the network is the same.
+#[test]
+fn nothing_is_said_of_a_network_that_was_not_evaluated() {
+    let fixture = fixture();
+    train(&fixture, "--method rh --steps 12 --out looked.safetensors").succeeded();
+    let line = "--method rh --steps 12 --no-evaluation --log m.jsonl --out m.safetensors";
+    let summary = json(&train(&fixture, &format!("{line} --json")).succeeded().stdout);
+    let run = &summary["runs"][0];
+    assert_eq!((&run["evaluated"], &run["steps"]), (&false.into(), &12.into()));
+    for group in ["all", "labelled", "unlabelled", "average_radius"] {
+        assert!(run.get(group).is_none(), "{run}");
+    }
+    let log = lines(&fixture.read("m.jsonl"));
+    assert!(log.len() == 13 && log[1..].iter().all(|line| line.get("accuracy_labelled").is_none()), "{log:?}");
+    let training = |model: &str| json(&fixture.run(&format!("model info {model} --json")).succeeded().stdout);
+    let (looked, not) = (training("looked.safetensors"), training("m.safetensors"));
+    assert_eq!(looked["fingerprint"], not["fingerprint"]);
+    for fact in ["robust_share", "accuracy_labelled", "accuracy_unlabelled"] {
+        assert!(looked["training"][fact].is_f64() && not["training"].get(fact).is_none(), "{fact}: {not}");
+    }
+    let words = "train --graph papers.npz --global-budget 4 --local-budget 2 --train 30%";
+    let text = fixture.run(&format!("{words} {line}")).succeeded().stdout;
+    assert!(text.contains("none (--no-evaluation); nodeproof certify says") && !text.contains('%'), "{text}");
+    let several = fixture.run(&format!("{words} --splits 2 --method ce --steps 3 --no-evaluation --out s.safetensors"));
+    let text = several.succeeded().stdout;
+    assert!(text.contains("--no-evaluation") && !text.contains("mean") && text.contains("s-1.safetensors"), "{text}");
+}
+
+#[test]
+fn labelled_nodes_may_be_looked_at_in_batches() {
+    let fixture = fixture();
+    for method in ["ce", "rh-u"] {
+        let fingerprint = |more: &str| {
+            let line = format!("--method {method} --steps 9 --out m.safetensors --no-evaluation {more}");
+            train(&fixture, &line).succeeded();
+            let info = json(&fixture.run("model info m.safetensors --json").succeeded().stdout);
+            (info["fingerprint"].as_str().unwrap().to_owned(), info["training"]["options"]["labelled_batch"].clone())
+        };
+        let (all, unsaid) = fingerprint("");
+        assert!(unsaid.is_null());
+        assert_eq!(fingerprint("--labelled-batch all"), (all.clone(), unsaid));
+        assert_eq!(fingerprint("--labelled-batch 6").0, all, "there are six labelled nodes");
+        let (some, told) = fingerprint("--labelled-batch 2");
+        assert!(some != all && told == 2, "{method}: {told}");
+        assert_eq!(fingerprint("--labelled-batch 2 --threads 3").0, some);
+    }
+}
+
 #[test]
 fn a_model_tells_how_it_was_trained() {
     let fixture = fixture();
@@ -401,6 +449,9 @@ fn bad_input_is_refused_with_a_remedy_before_training() {
         (with(rh, "--cross-entropy-weight 0 --robust-weight 0"), "give at least one part a weight"),
         (with(rh, "--labelled-margin -1"), "--labelled-margin is -1; give 0 or"),
         (with(rh, "--batch 0"), "such as 256, or all"),
+        (with(ce, "--labelled-batch 0"), "such as 256, or all"),
+        (with(ce, "--no-evaluation --average-radius"), "cannot be used with"),
+        (with(ce, "--no-evaluation --log m.jsonl --log-margins 2"), "cannot be used with"),
         (with(rh, "--patience 0"), "such as 50, or none"),
         (with(rh, "--clip 0"), "such as 1, or none"),
         (with(rh, "--hidden 0"), "such as 32 or 64,32, or none"),

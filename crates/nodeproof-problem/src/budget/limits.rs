@@ -18,6 +18,13 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The same for some of the nodes, in this order.
+    #[must_use]
+    pub fn of_nodes(&self, nodes: &[u32]) -> Self {
+        let local = nodes.iter().map(|&node| self.local[node as usize]).collect();
+        Self { local, flippable: self.flippable.clone(), ..*self }
+    }
+
     /// Most flips in total, Q.
     #[inline]
     pub fn global(&self) -> usize {

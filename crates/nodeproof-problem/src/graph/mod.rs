@@ -253,6 +253,16 @@ impl Graph {
         Self::of_parts(Pattern::from_pairs(attributes.rows(), attributes.rows(), &[]), attributes)
     }
 
+    /// Some of the nodes with their attributes, in this order, and neither edges nor labels nor names.
+    ///
+    /// # Panics
+    /// If one does not exist.
+    pub fn attributes_of(&self, nodes: &[u32]) -> Self {
+        let values = self.values.as_ref().map(|values| values.of_nodes(nodes));
+        let of_bits = Self::of_attributes(self.attributes.of_rows(nodes));
+        Self { values, kind: self.kind, binarised: self.binarised, ..of_bits }
+    }
+
     /// Nodes with these edges and bits, and neither labels nor names.
     fn of_parts(adjacency: Pattern, attributes: Pattern) -> Self {
         Self {
@@ -475,10 +485,10 @@ impl Graph {
     pub fn largest_component(&self) -> Self {
         let (component, sizes) = self.components();
         let largest = (0..sizes.len()).rev().max_by_key(|&id| sizes[id]).unwrap_or(0) as u32;
-        let kept: Vec<usize> = (0..self.nodes()).filter(|&node| component[node] == largest).collect();
+        let kept: Vec<u32> = (0..self.nodes() as u32).filter(|&node| component[node as usize] == largest).collect();
         let mut renumbered = vec![0u32; self.nodes()];
-        for (new, &old) in kept.iter().enumerate() {
-            renumbered[old] = new as u32;
+        for (new, &old) in (0..).zip(&kept) {
+            renumbered[old as usize] = new;
         }
         let edges: Vec<_> = self
             .adjacency
@@ -498,10 +508,10 @@ impl Graph {
             values: self.values.as_ref().map(|values| values.of_nodes(&kept)),
             kind: self.kind,
             binarised: self.binarised,
-            labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node]).collect()),
+            labels: self.labels.as_ref().map(|labels| kept.iter().map(|&node| labels[node as usize]).collect()),
             classes: self.classes,
             names: Names {
-                nodes: self.names.nodes.as_ref().map(|names| kept.iter().map(|&n| names[n].clone()).collect()),
+                nodes: self.names.nodes.as_ref().map(|names| kept.iter().map(|&n| names[n as usize].clone()).collect()),
                 ..self.names.clone()
             },
             fingerprint: Fingerprint::default(),

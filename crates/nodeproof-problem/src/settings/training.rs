@@ -170,9 +170,11 @@ pub struct TrainSettings {
     pub steps: usize,
     /// Most steps of the first phase of RH-U, on labelled nodes alone.
     pub labelled_steps: usize,
-    /// Nodes whose worst-case margins a step looks at; `None` for all. The cross entropy is always that of all
-    /// labelled nodes.
+    /// Nodes whose worst-case margins a step looks at; `None` for all.
     pub batch: Option<usize>,
+    /// Labelled nodes whose cross entropy a step looks at, drawn anew each time: their mean stands for that of all. `None` for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labelled_batch: Option<usize>,
     /// Learning rate of Adam.
     pub learning_rate: f64,
     /// How the learning rate changes.
@@ -223,6 +225,7 @@ impl TrainSettings {
             steps: 300,
             labelled_steps: 0,
             batch: None,
+            labelled_batch: None,
             learning_rate: 0.01,
             schedule: Schedule::Constant,
             weight_decay: None,
@@ -343,6 +346,9 @@ impl TrainSettings {
         }
         if self.batch == Some(0) {
             return fail("batch", 0.0, "give at least 1 node, or none for all");
+        }
+        if self.labelled_batch == Some(0) {
+            return fail("labelled_batch", 0.0, "give at least 1 node, or none for all");
         }
         if self.patience == Some(0) {
             return fail("patience", 0.0, "give at least 1 step, or none to run all steps");

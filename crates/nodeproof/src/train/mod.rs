@@ -17,6 +17,7 @@ mod batches;
 mod cross_entropy;
 mod dropout;
 mod goal;
+mod neighbourhood;
 mod robust;
 mod sample;
 mod state;

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::dropout::Dropout;
 use super::goal::Goal;
 use crate::bounds::{Bounds, Clean, DifferentiableBounds};
 use crate::budget::Limits;
@@ -29,7 +28,7 @@ use crate::settings::WorstCase;
 use crate::slice::{Region, SlicedFlip, Slicer};
 use crate::sparse::SparseMatrix;
 
-/// Targets that one task works on, with scratch space of its own.
+/// Targets that one task works on.
 const CHUNK: usize = 8;
 /// Targets whose derivatives are held in memory at once.
 const BLOCK: usize = 256;
@@ -50,8 +49,6 @@ pub(super) struct RobustTerm<'a> {
     /// Those of the model's propagations.
     pub(super) matrices: &'a [SparseMatrix],
     pub(super) limits: &'a Limits,
-    /// Attributes that are left out.
-    pub(super) attribute_dropout: Option<Dropout>,
     pub(super) worst_case: WorstCase,
 }
 
@@ -74,8 +71,7 @@ impl RobustTerm<'_> {
         let start = Instant::now();
         let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
         let region = Arc::new(Region::around(model, self.matrices, &nodes));
-        let thinned = self.attribute_dropout.map(|dropout| dropout.thinned(self.graph, region.level(0).nodes()));
-        let network = Network::with_matrices(thinned.as_ref().unwrap_or(self.graph), model, self.matrices);
+        let network = Network::with_matrices(self.graph, model, self.matrices);
         let (bounds, attained) = match self.worst_case {
             WorstCase::Dual => {
                 let (bounds, attained) = DifferentiableBounds::compute(&network, self.limits, &region);
@@ -98,10 +94,10 @@ impl RobustTerm<'_> {
         for block in targets.chunks(BLOCK) {
             let found: Vec<Vec<TargetValue>> = block
                 .par_chunks(CHUNK)
-                .map(|chunk| {
-                    let mut worker = Worker::new(&shard, self.worst_case, scale);
-                    chunk.iter().map(|&target| worker.evaluate(target)).collect()
-                })
+                .map_init(
+                    || Worker::new(&shard, self.worst_case, scale),
+                    |worker, chunk| chunk.iter().map(|&target| worker.evaluate(target)).collect(),
+                )
                 .collect();
             for target in found.into_iter().flatten() {
                 value.loss += share * target.loss;

@@ -8,20 +8,19 @@ use nodeproof_problem::results::{Phase, StepRecord};
 
 use super::TrainError;
 use super::adam::Adam;
-use super::batches::Batches;
+use super::batches::{Batches, Stream};
 use super::cross_entropy::CrossEntropy;
 use super::dropout::Dropout;
 use super::goal::Goal;
+use super::neighbourhood::{Neighbourhood, Surroundings};
 use super::robust::{RobustTerm, Target, Value};
 use super::state::{Progress, State, run_key};
 use super::{architecture, labelled};
-use crate::budget::Limits;
 use crate::gradient::Gradient;
 use crate::graph::{Graph, Part, Split};
-use crate::ids::NodeId;
+use crate::ids::{ClassId, NodeId};
 use crate::model::{Layer, Model, ModelError, Term, Weight};
 use crate::settings::{Method, TrainSettings, WorstCase};
-use crate::sparse::SparseMatrix;
 
 /// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
 const ROBUST_VALIDATION_EVERY: usize = 10;
@@ -36,7 +35,7 @@ const CONVERGED: f64 = 1e-3;
 pub struct StepTimes {
     /// Cross entropy and its gradient.
     pub cross_entropy: Duration,
-    /// Bounds, lines and the search's tables.
+    /// What the batch sees, and bounds, lines and the search's tables there.
     pub bounds: Duration,
     /// Duals of the batch and their derivatives.
     pub duals: Duration,
@@ -84,13 +83,11 @@ pub struct Trainer<'a> {
     graph: &'a Graph,
     split: &'a Split,
     settings: TrainSettings,
-    /// Those of the model's propagations.
-    matrices: Vec<SparseMatrix>,
-    limits: Limits,
-    cross_entropy: CrossEntropy,
+    surroundings: Surroundings<'a>,
+    cross_entropy: LabelledLoss,
     validation: Option<Validation>,
-    labelled_batches: Batches,
-    all_batches: Batches,
+    labelled_batches: Batches<NodeId>,
+    all_batches: Batches<NodeId>,
     gradient: Gradient,
     times: StepTimes,
     pub(super) state: State,
@@ -98,11 +95,31 @@ pub struct Trainer<'a> {
     pub(super) key: String,
 }
 
+/// The cross entropy of labelled nodes.
+#[derive(Debug)]
+enum LabelledLoss {
+    /// Of all.
+    All(CrossEntropy),
+    /// Of some in each step.
+    Batches(Batches<(NodeId, ClassId)>),
+}
+
+impl LabelledLoss {
+    fn new(graph: &Graph, model: &Model, surroundings: &Surroundings, batches: Batches<(NodeId, ClassId)>) -> Self {
+        if batches.are_whole() {
+            Self::All(CrossEntropy::new(graph, model, surroundings.matrices(), batches.nodes()))
+        } else {
+            Self::Batches(batches)
+        }
+    }
+}
+
 /// The validation part.
 #[derive(Debug)]
 struct Validation {
     cross_entropy: CrossEntropy,
-    targets: Vec<Target>,
+    /// What it sees, and its nodes there; nothing where there is no worst-case loss.
+    worst_case: Option<(Neighbourhood, Vec<Target>)>,
 }
 
 impl<'a> Trainer<'a> {
@@ -119,20 +136,26 @@ impl<'a> Trainer<'a> {
         let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));
         let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
 
+        let mut surroundings = Surroundings::new(graph, matrices, limits);
         let held_back = labelled(graph, &split.part(Part::Validation));
         let validation = (!held_back.is_empty() && settings.patience.is_some()).then(|| Validation {
-            cross_entropy: CrossEntropy::new(graph, &model, &matrices, &held_back),
-            targets: held_back.iter().map(|&(node, _)| target(graph, &settings, node, true)).collect(),
+            cross_entropy: CrossEntropy::new(graph, &model, surroundings.matrices(), &held_back),
+            worst_case: settings.method.is_robust().then(|| {
+                let targets = held_back.iter().map(|&(node, _)| target(graph, &settings, node, true)).collect();
+                seen_by(&mut surroundings, &model, targets)
+            }),
         });
         let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
+        let labelled_batches = Batches::new(train, settings.labelled_batch, settings.seed, Stream::CrossEntropy);
         let straight_to_all = settings.method.has_two_phases() && settings.labelled_steps == 0;
         let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
             key: run_key(graph, split, &settings, &model),
-            cross_entropy: CrossEntropy::new(graph, &model, &matrices, &train),
+            cross_entropy: LabelledLoss::new(graph, &model, &surroundings, labelled_batches),
+            surroundings,
             validation,
-            labelled_batches: Batches::new(nodes, settings.batch, settings.seed),
-            all_batches: Batches::new(graph.node_ids().collect(), settings.batch, settings.seed),
+            labelled_batches: Batches::new(nodes, settings.batch, settings.seed, Stream::WorstCase),
+            all_batches: Batches::new(graph.node_ids().collect(), settings.batch, settings.seed, Stream::WorstCase),
             gradient: Gradient::zeros(&model),
             times: StepTimes::default(),
             state: State {
@@ -144,8 +167,6 @@ impl<'a> Trainer<'a> {
             graph,
             split,
             settings,
-            matrices,
-            limits,
         })
     }
 
@@ -297,7 +318,17 @@ impl<'a> Trainer<'a> {
             return None;
         }
         let dropout = self.dropout(self.settings.dropout.unwrap_or(0.0));
-        let loss = self.cross_entropy.evaluate(&self.state.model, dropout, weight, &mut self.gradient);
+        let Self { cross_entropy, surroundings, state: State { model, progress, .. }, gradient, .. } = self;
+        let loss = match cross_entropy {
+            LabelledLoss::All(all) => all.evaluate(model, dropout, weight, gradient),
+            LabelledLoss::Batches(batches) => {
+                let batch = batches.batch(progress.step as u64);
+                let seen = surroundings.of(model, batch.iter().map(|&(node, _)| node));
+                let targets: Vec<_> = batch.into_iter().map(|(node, label)| (seen.place(node), label)).collect();
+                let some = CrossEntropy::new(&seen.graph, model, &seen.matrices, &targets);
+                some.evaluate(model, dropout, weight, gradient)
+            }
+        };
         times.cross_entropy = start.elapsed();
         Some(loss)
     }
@@ -308,10 +339,9 @@ impl<'a> Trainer<'a> {
         (rate > 0.0).then_some(Dropout { rate, seed: self.settings.seed, step })
     }
 
-    fn robust_term(&self) -> RobustTerm<'_> {
-        let (graph, matrices, limits) = (self.graph, &self.matrices[..], &self.limits);
-        let worst_case = self.settings.worst_case.unwrap_or(WorstCase::Dual);
-        RobustTerm { graph, matrices, limits, attribute_dropout: None, worst_case }
+    fn robust_term<'n>(&self, on: &'n Neighbourhood) -> RobustTerm<'n> {
+        let Neighbourhood { graph, matrices, limits, .. } = on;
+        RobustTerm { graph, matrices, limits, worst_case: self.settings.worst_case.unwrap_or(WorstCase::Dual) }
     }
 
     /// The weight of the worst-case loss once it has grown.
@@ -337,12 +367,18 @@ impl<'a> Trainer<'a> {
             .into_iter()
             .map(|node| target(self.graph, &self.settings, node, self.split.is_labelled(node)))
             .collect();
-        let attribute_dropout = self.dropout(self.settings.attribute_dropout.unwrap_or(0.0));
+        let start = Instant::now();
+        let (mut seen, targets_there) = seen_by(&mut self.surroundings, &self.state.model, targets.clone());
+        if let Some(dropout) = self.dropout(self.settings.attribute_dropout.unwrap_or(0.0)) {
+            seen = seen.thinned(dropout);
+        }
+        let cutting_time = start.elapsed();
         let mut gradient = std::mem::take(&mut self.gradient);
-        let term = RobustTerm { attribute_dropout, ..self.robust_term() };
-        let value = term.evaluate(&self.state.model, &targets, Some((self.robust_weight(), &mut gradient)));
+        let with_gradient = Some((self.robust_weight(), &mut gradient));
+        let value = self.robust_term(&seen).evaluate(&self.state.model, &targets_there, with_gradient);
         self.gradient = gradient;
-        (times.bounds, times.duals, times.gradient) = (value.bounds_time, value.dual_time, value.gradient_time);
+        times.bounds = cutting_time + value.bounds_time;
+        (times.duals, times.gradient) = (value.dual_time, value.gradient_time);
         (targets, value)
     }
 
@@ -358,9 +394,9 @@ impl<'a> Trainer<'a> {
         if self.settings.cross_entropy_weight > 0.0 {
             loss += self.settings.cross_entropy_weight * validation.cross_entropy.value(&self.state.model);
         }
-        if robust {
-            loss += self.full_robust_weight()
-                * self.robust_term().evaluate(&self.state.model, &validation.targets, None).loss;
+        if let Some((seen, targets)) = &validation.worst_case {
+            let value = self.robust_term(seen).evaluate(&self.state.model, targets, None);
+            loss += self.full_robust_weight() * value.loss;
         }
         times.validation = start.elapsed();
         Some(loss)
@@ -454,6 +490,13 @@ fn target(graph: &Graph, settings: &TrainSettings, node: NodeId, labelled: bool)
         _ => Goal::Hinge { margin: settings.unlabelled_margin, saturation: settings.saturation },
     };
     Target { node, class, goal }
+}
+
+/// What `targets` see, and they themselves as they are numbered there.
+fn seen_by(surroundings: &mut Surroundings, model: &Model, mut targets: Vec<Target>) -> (Neighbourhood, Vec<Target>) {
+    let seen = surroundings.of(model, targets.iter().map(|target| target.node));
+    targets.iter_mut().for_each(|target| target.node = seen.place(target.node));
+    (seen, targets)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {

@@ -51,6 +51,8 @@ pub(super) struct Job {
     checkpoint_every: usize,
     /// Labelled and unlabelled nodes that are certified before each step, for the log.
     log_margins: usize,
+    /// Whether accuracies and verdicts of all nodes are looked at.
+    evaluation: bool,
     /// The largest budget up to which the average radius is looked for, if it is.
     average_radius: Option<u32>,
     threads: usize,
@@ -65,6 +67,7 @@ impl Job {
             resume: false,
             checkpoint_every: CHECKPOINT_EVERY,
             log_margins: 0,
+            evaluation: true,
             average_radius: None,
             threads: 0,
             quiet,
@@ -84,6 +87,7 @@ fn read(arguments: &TrainArguments) -> anyhow::Result<(Graph, Job)> {
         resume: output.resume,
         checkpoint_every: output.checkpoint_every as usize,
         log_margins: output.log_margins,
+        evaluation: !output.no_evaluation,
         average_radius: output.average_radius.then_some(output.max_budget),
         threads: arguments.threads.count(),
         quiet: output.quiet,
@@ -164,7 +168,8 @@ impl Session<'_> {
 
         let clock = Clock::start();
         let progress = TrainingProgress::new(plan.settings.all_steps(), resumed, job.quiet);
-        let monitor = Monitor::new(graph, plan, job.threads, name.to_owned(), progress);
+        let looks = job.evaluation.then_some(job.threads);
+        let monitor = Monitor::new(graph, plan, looks, name.to_owned(), progress);
         let complete = self.take_steps(&mut trainer, plan, &mut log, monitor)?;
         let time = clock.time();
         let steps = trainer.steps_done();
@@ -173,14 +178,16 @@ impl Session<'_> {
         }
         log.finish()?;
 
-        let model = trainer.into_model();
+        let (model, run) = (trainer.into_model(), Run { steps, resumed, time });
         // Should certifying be cut short, the network is not lost.
         metadata::write(&model, graph, plan, steps, None)?;
+        if !job.evaluation {
+            return Ok(Ended::Finished(Box::new(Finished { run, model, evaluation: None })));
+        }
         let evaluated = evaluate(job, graph, plan, &model, self.interrupt)?;
         let Some(evaluation) = evaluated else { return Ok(Ended::Interrupted { steps, trained: true }) };
         metadata::write(&model, graph, plan, steps, Some(&evaluation))?;
-        let run = Run { steps, resumed, time };
-        Ok(Ended::Finished(Box::new(Finished { run, model, evaluation })))
+        Ok(Ended::Finished(Box::new(Finished { run, model, evaluation: Some(evaluation) })))
     }
 
     /// Brings `trainer` to where an earlier run stopped, if there was one.

@@ -17,6 +17,8 @@ pub(super) struct Monitor<'a> {
     labelled: Vec<NodeId>,
     unlabelled: Vec<NodeId>,
     two_phases: bool,
+    /// Whether it looks at all nodes.
+    looks: bool,
     /// For methods without worst-case margins.
     sample: Option<Sample<'a>>,
     progress: TrainingProgress,
@@ -26,30 +28,35 @@ pub(super) struct Monitor<'a> {
 }
 
 impl<'a> Monitor<'a> {
+    /// Shows `progress`; with a number of threads it looks at all nodes now and then.
     pub(super) fn new(
         graph: &'a Graph,
         plan: &'a Plan,
-        threads: usize,
+        threads: Option<usize>,
         run: String,
         progress: TrainingProgress,
     ) -> Self {
         let method = plan.settings.method;
-        let sampled = !method.is_robust() && !progress.is_hidden();
+        let sampled = threads.filter(|_| !method.is_robust() && !progress.is_hidden());
         Self {
             graph,
             labelled: plan.split.part(Part::Train),
             unlabelled: plan.split.part(Part::Unlabelled),
             two_phases: method.has_two_phases(),
+            looks: threads.is_some(),
             sample: sampled
-                .then(|| Sample::of_all(graph, &plan.split, &plan.settings.budget, SAMPLED).threads(threads)),
+                .map(|threads| Sample::of_all(graph, &plan.split, &plan.settings.budget, SAMPLED).threads(threads)),
             progress,
             run,
             sight: Sight::default(),
         }
     }
 
-    /// Accuracy of `model` on labelled and on unlabelled nodes.
+    /// Accuracy of `model` on labelled and on unlabelled nodes, if it looks at them.
     pub(super) fn accuracies(&self, model: &Model) -> anyhow::Result<[Option<f64>; 2]> {
+        if !self.looks {
+            return Ok([None; 2]);
+        }
         let of = |nodes: &[NodeId]| accuracy(self.graph, model, nodes);
         Ok([of(&self.labelled)?, of(&self.unlabelled)?])
     }

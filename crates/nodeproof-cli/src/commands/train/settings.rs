@@ -20,6 +20,7 @@ pub(super) fn read(arguments: &TrainArguments) -> anyhow::Result<TrainSettings> 
     set(&mut settings.steps, given.steps);
     set(&mut settings.labelled_steps, given.labelled_steps);
     set(&mut settings.batch, given.batch.map(|batch| batch.0));
+    set(&mut settings.labelled_batch, given.labelled_batch.map(|batch| batch.0));
     set(&mut settings.learning_rate, given.learning_rate);
     set(&mut settings.schedule, given.schedule.map(Into::into));
     settings.weight_decay = given.weight_decay;

@@ -30,8 +30,12 @@ pub(super) struct Run {
 pub(in crate::commands) struct Finished {
     pub(super) run: Run,
     pub(in crate::commands) model: Model,
-    pub(super) evaluation: Evaluation,
+    /// What it is worth, if that was looked at.
+    pub(super) evaluation: Option<Evaluation>,
 }
+
+/// What to say where it was not.
+const NOT_EVALUATED: &str = "none (--no-evaluation); nodeproof certify says what the network is worth";
 
 /// Prints the summary.
 ///
@@ -54,8 +58,10 @@ struct RunJson<'a> {
     split: &'a SplitFields,
     #[serde(flatten)]
     run: Run,
+    /// Whether accuracies and verdicts were looked at.
+    evaluated: bool,
     #[serde(flatten)]
-    parts: Parts<Figures>,
+    parts: Option<Parts<Figures>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     average_radius: Option<AverageRadius>,
     out: String,
@@ -77,8 +83,9 @@ fn json(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> serde_json::Res
         seed: plan.settings.seed,
         split: &plan.split_fields,
         run: finished.run,
-        parts: finished.evaluation.summary.figures(),
-        average_radius: finished.evaluation.radius,
+        evaluated: finished.evaluation.is_some(),
+        parts: finished.evaluation.as_ref().map(|evaluation| evaluation.summary.figures()),
+        average_radius: finished.evaluation.as_ref().and_then(|evaluation| evaluation.radius),
         out: plan.files.out.display().to_string(),
     });
     let over_runs = if plans.len() > 1 { over_runs(finished) } else { Vec::new() };
@@ -102,12 +109,23 @@ fn one_in_words(graph: &Graph, plan: &Plan, finished: &Finished) -> String {
         ("method", method),
         ("budget", graph.budget_in_words(&plan.settings.budget)),
         ("split", split_in_words(&plan.split_fields)),
-        ("engine", engine_in_words(evaluation.engine, evaluation.summary.all().undecided)),
     ];
-    facts.extend(evaluation.radius.map(|radius| ("average radius", radius_in_words(&radius))));
+    facts.extend(evaluation_in_words(std::slice::from_ref(finished)));
+    let radius = evaluation.as_ref().and_then(|evaluation| evaluation.radius);
+    facts.extend(radius.map(|radius| ("average radius", radius_in_words(&radius))));
     facts.push(("time", time_in_words(run.time)));
     facts.push(("written", written_in_words(std::slice::from_ref(plan))));
-    format!("{}\n{}", evaluation.summary.table(), terminal::facts(&facts))
+    let table = evaluation.as_ref().map(|evaluation| evaluation.summary.table() + "\n").unwrap_or_default();
+    table + &terminal::facts(&facts)
+}
+
+/// What the verdicts are by, if there are any.
+fn evaluation_in_words(finished: &[Finished]) -> Option<(&'static str, String)> {
+    let first = finished.first()?;
+    let Some(evaluation) = &first.evaluation else { return Some(("evaluation", NOT_EVALUATED.to_owned())) };
+    let undecided = finished.iter().flat_map(|finished| &finished.evaluation);
+    let undecided = undecided.map(|evaluation| evaluation.summary.all().undecided).sum();
+    Some(("engine", engine_in_words(evaluation.engine, undecided)))
 }
 
 /// What the verdicts are by.
@@ -167,23 +185,23 @@ fn many_in_words(graph: &Graph, plans: &[Plan], finished: &[Finished]) -> String
         let cells = shown.iter().map(value);
         [name.to_owned(), String::new(), String::new()].into_iter().chain(cells).collect::<Vec<_>>()
     };
-    rows.push(total("mean", &|figure| figure.figure.in_words(figure.mean)));
-    rows.push(total("±", &|figure| figure.standard_deviation.map_or("–".into(), |v| figure.figure.in_words(v))));
+    let mut facts = Vec::new();
+    if !shown.is_empty() {
+        rows.push(total("mean", &|figure| figure.figure.in_words(figure.mean)));
+        rows.push(total("±", &|figure| figure.standard_deviation.map_or("–".into(), |v| figure.figure.in_words(v))));
+        facts.push(("±", "sample standard deviation over the splits".to_owned()));
+    }
     let alignment = "lrr".to_owned() + &"r".repeat(shown.len());
     let table = text::table(&alignment, Some(header), rows);
 
-    let mut facts = Vec::new();
-    facts.push(("±", "sample standard deviation over the splits".to_owned()));
     if let Some(plan) = plans.first() {
         facts.push(("architecture", plan.settings.architecture.to_string()));
         facts.push(("method", plan.settings.method.to_string()));
         facts.push(("budget", graph.budget_in_words(&plan.settings.budget)));
     }
-    if let Some(first) = finished.first() {
-        let undecided = finished.iter().map(|finished| finished.evaluation.summary.all().undecided).sum();
-        facts.push(("engine", engine_in_words(first.evaluation.engine, undecided)));
-    }
-    if finished.iter().filter_map(|finished| finished.evaluation.radius).any(|radius| radius.cut_off) {
+    facts.extend(evaluation_in_words(finished));
+    let radii = finished.iter().flat_map(|finished| &finished.evaluation).filter_map(|evaluation| evaluation.radius);
+    if radii.into_iter().any(|radius| radius.cut_off) {
         facts.push(("average radius", CUT_OFF.to_owned()));
     }
     let sum = |time: fn(&Time) -> f64| finished.iter().map(|finished| time(&finished.run.time)).sum();
@@ -216,7 +234,7 @@ impl Figure {
     ];
 
     fn of(self, finished: &Finished) -> Option<f64> {
-        let Evaluation { summary, radius, .. } = &finished.evaluation;
+        let Evaluation { summary, radius, .. } = finished.evaluation.as_ref()?;
         let parts = summary.figures();
         match self {
             Self::AccuracyLabelled => parts.labelled?.accuracy,

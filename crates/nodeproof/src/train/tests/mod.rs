@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use super::cross_entropy::CrossEntropy;
 use super::dropout::Dropout;
 use super::goal::Goal;
+use super::neighbourhood::Surroundings;
 use super::robust::{RobustTerm, Target};
 use super::*;
 use crate::Certifier;
@@ -165,9 +166,7 @@ fn cross_entropy_of_every_architecture_has_the_gradient_of_finite_differences() 
 }
 
 /// Terms of the constant 1 and leaky ReLUs, which no architecture has, a skip past two layers, and a layer that nobody reads.
-#[test]
-fn cross_entropy_of_any_terms_has_the_gradient_of_finite_differences() {
-    let graph = small_graph(crate::seed::seed(4));
+fn model_of_any_terms() -> Model {
     let dense = |source, propagation, inputs| Term::new(source, propagation, Matrix::zeros(inputs, 3));
     let layer = |terms, activation| Layer::new(terms, vec![0.0; 3], activation);
     let layers = vec![
@@ -180,7 +179,13 @@ fn cross_entropy_of_any_terms_has_the_gradient_of_finite_differences() {
         ),
     ];
     let signed = Propagation::Polynomial { of: Box::new(Propagation::RowMean), coefficients: vec![0.5, -1.5] };
-    let model = Model::new(7, vec![signed, Propagation::Adjacency], layers).unwrap();
+    Model::new(7, vec![signed, Propagation::Adjacency], layers).unwrap()
+}
+
+#[test]
+fn cross_entropy_of_any_terms_has_the_gradient_of_finite_differences() {
+    let graph = small_graph(crate::seed::seed(4));
+    let model = model_of_any_terms();
     let targets = labelled(&graph, &[0, 1, 4, 9, 10].map(NodeId));
     let model = randomised(model, crate::seed::seed(5));
     assert_cross_entropy_gradient(&graph, &model, &targets, "any terms");
@@ -272,8 +277,7 @@ const OTHER_KINDS: [AttributeKind; 2] = [AttributeKind::NormalisedRows, Attribut
 /// Holds the loss by the dual, and every so many numbers of its gradient, against the plain formulas.
 fn assert_plain_formulas(graph: &Graph, model: &Model, budget: &Budget, goal: Goal, every: usize, case: &str) {
     let (limits, matrices) = (&budget.limits(graph).unwrap(), &matrices(graph, model)[..]);
-    let (attribute_dropout, worst_case) = (None, WorstCase::Dual);
-    let term = RobustTerm { graph, matrices, limits, attribute_dropout, worst_case };
+    let term = RobustTerm { graph, matrices, limits, worst_case: WorstCase::Dual };
     let targets = targets(goal);
     let case = format!("{case}, {goal:?}, {budget:?}");
     let mut gradient = Gradient::zeros(model);
@@ -304,13 +308,7 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
                 let (graph, model, targets) =
                     (with_kind(&bits, kind), model.clone().with_kind(kind), targets(goals[i % 3]));
                 let (limits, matrices) = (budget.limits(&graph).unwrap(), matrices(&graph, &model));
-                let term = RobustTerm {
-                    graph: &graph,
-                    matrices: &matrices,
-                    limits: &limits,
-                    attribute_dropout: None,
-                    worst_case,
-                };
+                let term = RobustTerm { graph: &graph, matrices: &matrices, limits: &limits, worst_case };
                 let mut gradient = Gradient::zeros(&model);
                 term.evaluate(&model, &targets, Some((2.0, &mut gradient)));
                 let expected = differences(&model, |model| 2.0 * term.evaluate(model, &targets, None).loss);
@@ -320,6 +318,78 @@ fn robust_losses_have_the_gradient_of_finite_differences() {
             }
         }
     }
+}
+
+/// What a batch sees is cut out of the graph so that not one bit of loss, margins and gradient changes.
+#[test]
+fn losses_on_what_a_batch_sees_are_those_on_the_whole_graph() {
+    for (seed, budget) in (60..).zip(budgets()) {
+        let bits = small_graph(crate::seed::seed(seed));
+        let mut models = small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed));
+        models.push(("terms of the constant".to_owned(), randomised(model_of_any_terms(), crate::seed::seed(seed))));
+        for ((case, model), i) in models.into_iter().zip(seed as usize..) {
+            let kind = [AttributeKind::Bits, OTHER_KINDS[0], OTHER_KINDS[1]][i % 3];
+            let (graph, model) = (with_kind(&bits, kind), model.with_kind(kind));
+            let limits = budget.limits(&graph).unwrap();
+            let mut surroundings = Surroundings::new(&graph, matrices(&graph, &model), limits.clone());
+            for (worst_case, nodes) in WorstCase::ALL.into_iter().zip([&[0, 7, 11][..], &[2]]) {
+                let target =
+                    |&node: &u32| Target { node: NodeId(node), class: Some(ClassId(1)), goal: hinge(2.2, None) };
+                let mut targets: Vec<Target> = nodes.iter().map(target).collect();
+                let evaluate = |term: RobustTerm, targets: &[Target]| {
+                    let mut gradient = Gradient::zeros(&model);
+                    let value = term.evaluate(&model, targets, Some((2.0, &mut gradient)));
+                    (value.loss, value.margins, gradient)
+                };
+                let all = matrices(&graph, &model);
+                let whole = RobustTerm { graph: &graph, matrices: &all, limits: &limits, worst_case };
+                let expected = evaluate(whole, &targets);
+                let labels: Vec<_> = nodes.iter().map(|&node| (NodeId(node), ClassId(node % 3))).collect();
+                let clean = CrossEntropy::new(&graph, &model, &all, &labels).value(&model);
+
+                let seen = surroundings.of(&model, targets.iter().map(|target| target.node));
+                targets.iter_mut().for_each(|target| target.node = seen.place(target.node));
+                let part =
+                    RobustTerm { graph: &seen.graph, matrices: &seen.matrices, limits: &seen.limits, worst_case };
+                assert_eq!(evaluate(part, &targets), expected, "seed {seed}, {case}, {}, {nodes:?}", kind.name());
+                let labels: Vec<_> = labels.iter().map(|&(node, label)| (seen.place(node), label)).collect();
+                let found = CrossEntropy::new(&seen.graph, &model, &seen.matrices, &labels).value(&model);
+                assert_eq!(found, clean, "seed {seed}, {case}, {}", kind.name());
+            }
+        }
+    }
+}
+
+/// The mean over batches is the mean over all labelled nodes, for each shuffle that is dealt out to the end.
+#[test]
+fn the_cross_entropy_of_batches_is_on_average_that_of_all() {
+    let graph = graph(3);
+    let split = Split::stratified(&graph, SplitSize::PerClass(6), SplitSize::PerClass(0), 1).unwrap();
+    let steps = |labelled_batch: Option<usize>, steps: usize| {
+        let (dropout, learning_rate) = (Some(0.0), 1e-300);
+        let base =
+            changed!(options(Method::CrossEntropy); labelled_batch, dropout, learning_rate, patience: None, steps);
+        let mut losses = Vec::new();
+        let model = train(&graph, &split, base, |step| {
+            losses.extend(step.cross_entropy);
+            ControlFlow::Continue(())
+        });
+        (losses, model.unwrap())
+    };
+    let (all, of_all) = steps(None, 1);
+    for size in [1, 3, 4] {
+        let (some, _) = steps(Some(size), 24 / size);
+        assert!(some.iter().any(|loss| (loss - all[0]).abs() > 1e-3), "batches differ");
+        assert!((mean(&some) - all[0]).abs() < 1e-12, "batches of {size}: {} and {}", mean(&some), all[0]);
+    }
+    // Batches of all labelled nodes, or more, change nothing.
+    for size in [12, 99] {
+        assert_eq!(steps(Some(size), 1), (all.clone(), of_all.clone()));
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The same graph with attributes of a kind: of real values, any.
@@ -343,9 +413,8 @@ fn margins_on_other_attributes_are_those_of_the_fast_engine() {
         for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(seed)) {
             let model = model.with_kind(divided);
             let matrices = matrices(&graph, &model);
-            let (attribute_dropout, worst_case) = (None, WorstCase::Dual);
             let (graph, matrices, limits) = (&graph, &matrices[..], &limits);
-            let term = RobustTerm { graph, matrices, limits, attribute_dropout, worst_case };
+            let term = RobustTerm { graph, matrices, limits, worst_case: WorstCase::Dual };
             let targets: Vec<Target> =
                 graph.node_ids().map(|node| Target { node, class: None, goal: Goal::CrossEntropy }).collect();
             let margins = term.evaluate(&model, &targets, None).margins;
@@ -492,10 +561,10 @@ fn attributes_are_left_out_of_the_loss_but_not_of_validation() {
 #[test]
 fn bits_depend_on_the_seed_and_not_on_threads() {
     let graph = graph(2);
-    for method in Method::ALL {
+    for (method, labelled_batch) in Method::ALL.into_iter().flat_map(|method| [(method, None), (method, Some(4))]) {
         let with = |threads: usize, seed: u64| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| run(&graph, changed!(options(method); steps: 20, seed))).unwrap()
+            pool.install(|| run(&graph, changed!(options(method); steps: 20, labelled_batch, seed))).unwrap()
         };
         assert_eq!(with(1, 3), with(4, 3));
         assert_ne!(with(1, 3), with(1, 4));
@@ -508,9 +577,10 @@ fn a_resumed_run_ends_in_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint");
     for (method, validation) in Method::ALL.into_iter().flat_map(|method| [(method, 0), (method, 5)]) {
+        let labelled_batch = (method != Method::RobustHinge).then_some(3);
         let size = SplitSize::PerClass(validation);
         let split = Split::stratified(&graph, SplitSize::PerClass(5), size, 1).unwrap();
-        let options = changed!(options(method); patience: Some(15));
+        let options = changed!(options(method); patience: Some(15), labelled_batch);
         let mut whole = Trainer::new(&graph, &split, options.clone()).unwrap();
         let mut stopped = Trainer::new(&graph, &split, options.clone()).unwrap();
         let mut reports = Vec::new();
