@@ -160,6 +160,20 @@ impl FromStr for Budgets {
     }
 }
 
+/// Numbers of nodes of graphs to draw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sizes(pub(crate) Vec<usize>);
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let sizes: Option<Vec<usize>> = items(text).map(|item| item.parse().ok().filter(|&size| size > 0)).collect();
+        let sizes = sizes.filter(|sizes| !sizes.is_empty()).map(Self);
+        sizes.ok_or_else(|| "give numbers of nodes from 1 on, such as 1000,10000".to_owned())
+    }
+}
+
 /// Parses `--width` and `--height`.
 pub(crate) fn millimetres(text: &str) -> Result<f64, String> {
     let possible = Size::MIN..=Size::MAX;

@@ -43,6 +43,14 @@ pub enum LabError {
         /// What the system said.
         problem: String,
     },
+    /// A graph cannot be drawn.
+    #[error("{nodes} nodes: {source}")]
+    Synthetic {
+        /// How many nodes it was to have.
+        nodes: usize,
+        /// Why.
+        source: GraphError,
+    },
     /// A data set cannot be read.
     #[error("{}: {source}", path.display())]
     Graph {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`bench::certify`] | the `fast` engine against the plain dense formula |
 //! | [`bench::engines`] | what each engine decides, and how long it takes |
+//! | [`bench::scale`] | how the cost of certificates grows with the graph |
 //! | [`bench::train`] | a step of training |
 //! | [`reproduce`] | the paper's table and figures, ours beside the published numbers |
 //!
@@ -14,6 +15,7 @@ pub mod bench;
 pub mod reproduce;
 
 mod error;
+mod memory;
 mod threads;
 
 pub use error::LabError;

@@ -2,9 +2,13 @@
 
 use clap::{Args, Subcommand};
 
-use super::choices::MethodChoice;
+use std::path::PathBuf;
+
+use nodeproof::LocalBudget;
+
+use super::choices::{EngineChoice, MethodChoice};
 use super::{BudgetArguments, BudgetListArguments, GraphArguments, ModelArguments, PrintArguments, TimeLimitArguments};
-use crate::values::{self, HiddenSizes, Limit};
+use crate::values::{self, HiddenSizes, Limit, Sizes};
 
 const CERTIFY_EXAMPLES: &str = "\
 Examples:
@@ -17,6 +21,12 @@ Examples:
   nodeproof bench engines --graph g.npz --model m.safetensors
   nodeproof bench engines --graph g.npz --model m.safetensors --budgets 12 \\
       --sample 500 --time-limit 60 --markdown";
+
+const SCALE_EXAMPLES: &str = "\
+Examples:
+  nodeproof bench scale
+  nodeproof bench scale --sizes 10000,100000,1000000 --markdown
+  nodeproof bench scale --degree 25 --hub 500 --engine complete --sample 1000";
 
 const TRAIN_EXAMPLES: &str = "\
 Examples:
@@ -45,6 +55,13 @@ pub(crate) enum BenchCommand {
         override_usage = "nodeproof bench engines --graph <FILE> --model <FILE> [OPTIONS]"
     )]
     Engines(BenchEnginesArguments),
+    /// Measure how the cost of certificates grows with the graph
+    ///
+    /// Draws a graph of each size, all of one family, as `nodeproof data synth` does, certifies its nodes on one thread, and
+    /// prints CPU seconds for what is prepared once and for each node, peak memory, and the power laws that fit the time a
+    /// node takes best. The machine should have nothing else to do.
+    #[command(after_help = SCALE_EXAMPLES, override_usage = "nodeproof bench scale [OPTIONS]")]
+    Scale(BenchScaleArguments),
     /// Time the steps of training
     ///
     /// Trains for a while, then measures CPU seconds a step on one thread and how they divide, with the batch of the
@@ -90,6 +107,49 @@ pub(crate) struct BenchEnginesArguments {
     #[command(flatten)]
     pub(crate) limit: TimeLimitArguments,
     /// Nodes to certify, evenly spaced, or `all`
+    #[arg(long, value_name = "N|all", default_value = "all", value_parser = values::sample, help_heading = "Running")]
+    pub(crate) sample: Limit<usize>,
+    #[command(flatten)]
+    pub(crate) print: PrintArguments,
+    /// Print the table as Markdown
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(crate) markdown: bool,
+}
+
+/// Arguments of `bench scale`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchScaleArguments {
+    /// Numbers of nodes
+    #[arg(long, value_name = "N,N,…", default_value = "1000,10000,100000", help_heading = "Graphs")]
+    pub(crate) sizes: Sizes,
+    /// Mean number of neighbours, about
+    #[arg(long, value_name = "NUMBER", default_value_t = 7.0, help_heading = "Graphs")]
+    pub(crate) degree: f64,
+    /// Number of neighbours of the largest node of each class, about
+    ///
+    /// By default 30 times the mean, if there are enough nodes.
+    #[arg(long, value_name = "N", help_heading = "Graphs")]
+    pub(crate) hub: Option<u32>,
+    /// Seed of the draw
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Graphs")]
+    pub(crate) seed: u64,
+    /// The network; without it one is trained on the smallest graph (ce, 32 hidden units), the same each time
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) model: Option<PathBuf>,
+    /// Most flips in total
+    #[arg(long, value_name = "Q", default_value_t = 12, value_parser = values::global_budget, allow_hyphen_values = true, help_heading = "Budget")]
+    pub(crate) global_budget: u32,
+    /// Most flips at one node: a count, or a share of the attributes
+    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget, allow_hyphen_values = true, help_heading = "Budget")]
+    pub(crate) local_budget: LocalBudget,
+    /// The strongest engine to use
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = EngineChoice::Fast, help_heading = "Engine")]
+    pub(crate) engine: EngineChoice,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimitArguments,
+    /// Nodes of each graph to certify, evenly spaced, or `all`
+    ///
+    /// What is prepared once is then about what these nodes see, and shared by fewer.
     #[arg(long, value_name = "N|all", default_value = "all", value_parser = values::sample, help_heading = "Running")]
     pub(crate) sample: Limit<usize>,
     #[command(flatten)]

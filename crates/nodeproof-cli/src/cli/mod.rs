@@ -24,7 +24,9 @@ mod train;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use bench::{BenchCertifyArguments, BenchCommand, BenchEnginesArguments, BenchTrainArguments};
+pub(crate) use bench::{
+    BenchCertifyArguments, BenchCommand, BenchEnginesArguments, BenchScaleArguments, BenchTrainArguments,
+};
 pub(crate) use certify::CertifyArguments;
 pub(crate) use check::CheckArguments;
 pub(crate) use data::{DataCommand, DataConvertArguments, DataInfoArguments, DataSplitArguments, DataSynthArguments};

@@ -1,10 +1,15 @@
 //! `nodeproof bench`: how long the engines and training take.
 
+use anyhow::anyhow;
+use nodeproof::Budget;
+use nodeproof::graph::Synthetic;
 use nodeproof::train::TrainSettings;
 use nodeproof_lab::{LabError, bench};
 use serde::Serialize;
 
-use crate::cli::{BenchCertifyArguments, BenchEnginesArguments, BenchTrainArguments, PrintArguments};
+use crate::cli::{
+    BenchCertifyArguments, BenchEnginesArguments, BenchScaleArguments, BenchTrainArguments, PrintArguments,
+};
 use crate::inputs::{self, Inputs};
 use crate::outcome::Outcome;
 use crate::{budget, terminal, words};
@@ -46,6 +51,34 @@ pub(super) fn engines(arguments: &BenchEnginesArguments) -> anyhow::Result<Outco
     let report = bench::engines::run(&inputs.graph, &inputs.model, &settings, notes(*print));
     let report = report.map_err(words::certifying)?;
     show(*print, &report, || match arguments.markdown {
+        true => report.markdown(),
+        false => report.in_words(terminal::line_width()),
+    })
+}
+
+/// `nodeproof bench scale`.
+///
+/// # Errors
+/// If there are no such graphs, or the model or the budget does not fit them.
+pub(super) fn scale(arguments: &BenchScaleArguments) -> anyhow::Result<Outcome> {
+    let mut family = Synthetic::new(1).degree(arguments.degree).seed(arguments.seed);
+    if let Some(hub) = arguments.hub {
+        family = family.hub(hub as usize);
+    }
+    let settings = bench::scale::Settings {
+        sizes: arguments.sizes.0.clone(),
+        family,
+        budget: Budget::new(arguments.global_budget, arguments.local_budget),
+        engine: arguments.engine.into(),
+        time_limit: arguments.limit.time_limit.0,
+        sample: arguments.sample.0,
+        model: arguments.model.as_deref().map(inputs::read_model).transpose()?,
+    };
+    let report = bench::scale::run(&settings, notes(arguments.print)).map_err(|error| match error {
+        LabError::Synthetic { .. } => anyhow!("{error} (--sizes, --degree, --hub)"),
+        error => in_words(error),
+    })?;
+    show(arguments.print, &report, || match arguments.markdown {
         true => report.markdown(),
         false => report.in_words(terminal::line_width()),
     })

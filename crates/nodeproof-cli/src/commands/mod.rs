@@ -49,6 +49,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Man(arguments) => manual::man(&arguments),
         Command::Bench(BenchCommand::Certify(arguments)) => bench::certify(&arguments),
         Command::Bench(BenchCommand::Engines(arguments)) => bench::engines(&arguments),
+        Command::Bench(BenchCommand::Scale(arguments)) => bench::scale(&arguments),
         Command::Bench(BenchCommand::Train(arguments)) => bench::train(&arguments),
     }
 }

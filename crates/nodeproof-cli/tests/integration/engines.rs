@@ -223,6 +223,40 @@ fn the_benchmark_compares_the_engines() {
 }
 
 #[test]
+fn the_benchmark_of_growing_graphs_has_a_row_a_size() {
+    let fixture = fixture();
+    let line = "bench scale --sizes 300,100 --degree 4 --hub 20";
+    let run = fixture.run(&format!("{line} --json"));
+    assert!(run.code == 0 && run.stderr.contains("training a network on a graph of 100 nodes"), "{}", run.stderr);
+    let report = json(&run.stdout);
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["nodes"].as_u64().unwrap()).collect::<Vec<_>>(), [100, 300]);
+    for row in rows {
+        let verdicts = ["robust", "nonrobust", "undecided"].iter().map(|&verdict| row[verdict].as_u64().unwrap());
+        assert_eq!(Some(verdicts.sum()), row["nodes"].as_u64(), "{row}");
+        assert!(row["cpu_seconds_per_node_in_all"].as_f64() > Some(0.0) && row["two_hop_entries"].as_f64() > Some(1.0));
+    }
+    assert!(report["exponent_of_nodes"].is_f64() && report["engine"] == "fast", "{report}");
+    let text = fixture.run(&format!("{line} --engine complete --sample 9 -q")).succeeded().stdout;
+    assert!(text.contains("complete, on one thread") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let markdown = fixture.run(&format!("{line} --markdown -q")).succeeded().stdout;
+    assert_eq!(markdown.lines().filter(|line| line.matches('|').count() == 11).count(), 4, "{markdown}");
+    for (more, words) in [
+        ("--sizes 0", "numbers of nodes from 1 on"),
+        ("--sizes 10", "(--sizes, --degree, --hub)"),
+        ("--sizes 1000 --hub 2", "(--sizes, --degree, --hub)"),
+        ("--sizes 100,x", "such as 1000,10000"),
+        ("--sizes 100 --degree 4 --model papers.npz", "is a graph, not a model"),
+        ("--sizes 100 --degree 4 --model papers.safetensors", "attributes"),
+        ("--global-budget 0", "at least 1"),
+        ("--json --markdown", "cannot be used with"),
+    ] {
+        let run = fixture.run(&format!("bench scale {more}"));
+        assert!(run.code == 2 && run.stderr.contains(words), "{more}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn the_benchmark_refuses_what_cannot_be_meant() {
     let fixture = fixture();
     let line = "bench engines --graph papers.npz --model papers.safetensors";

@@ -13,7 +13,7 @@ use nodeproof::{
 use nodeproof_report::text;
 use serde::Serialize;
 
-use crate::threads;
+use crate::{memory, threads};
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +60,7 @@ pub fn run(
     };
     let one = best(1, |run| run.cpu)?;
     let many = best(threads, |run| run.wall)?;
-    let peak_memory = peak_memory();
+    let peak_memory = memory::peak();
 
     let sample = spread(&one.certificates.iter().collect::<Vec<_>>(), settings.sample);
     observe(&format!(
@@ -234,14 +234,6 @@ impl Report {
         }
         format!("{table}\n{}", text::facts(&facts, width))
     }
-}
-
-/// The most memory that this process has used so far, where the system says.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]

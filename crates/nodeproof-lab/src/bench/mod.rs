@@ -2,6 +2,7 @@
 
 pub mod certify;
 pub mod engines;
+pub mod scale;
 pub mod train;
 
 #[cfg(test)]

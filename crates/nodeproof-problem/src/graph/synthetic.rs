@@ -57,6 +57,12 @@ impl Synthetic {
         }
     }
 
+    /// Number of nodes.
+    pub fn nodes(mut self, nodes: usize) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
     /// Number of classes, which have about as many nodes each.
     pub fn classes(mut self, classes: usize) -> Self {
         self.classes = classes;
