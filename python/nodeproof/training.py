@@ -142,7 +142,7 @@ def train(
         hidden: units of each hidden layer: 32 (gcnii three of 32, sgc has none).
         steps: most steps: ce 300, rce 400, rh 200, rh-u 800, the latter after `labelled_steps`, 100.
         batch: nodes whose worst-case margins a step looks at, or `None` for all: 256.
-        labelled_batch: labelled nodes whose cross entropy a step looks at, drawn anew each time, or `None` for all, the default.
+        labelled_batch: labelled nodes whose cross entropy a step looks at, drawn anew each time, or `None` for all.
         learning_rate, schedule: of Adam: 0.01; "constant" (ce) or "cosine" (all others).
         weight_decay: weight of the L2 term; suited to the graph and the method (`docs/training.md`).
         dropout, attribute_dropout: shares left out: of hidden activations (0.5, gin 0), of attributes in the worst-case loss.
