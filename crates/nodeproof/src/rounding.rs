@@ -46,7 +46,8 @@ pub(crate) fn magnitude_dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// What magnitudes are raised by where any number of layers may multiply what underflow has cost: [`FLOOR`] times `Π_i (1 + 2 κ_i)`, κ_i
-/// being the most that layer i makes of an error in what it reads, or in the coefficients that it hands back (Lemma 41).
+/// being the most that layer i makes of an error in what it reads, or in the coefficients that it hands back (Lemma 41). It is rounded up to
+/// a power of two, so that it is the same number before and after nearly all edits of a graph.
 pub(crate) fn floor_through_layers(network: &Network) -> f64 {
     let sums: Vec<LargestSums> = network.matrices().iter().map(LargestSums::of).collect();
     let of_layer = |layer: &Layer| {
@@ -57,7 +58,13 @@ pub(crate) fn floor_through_layers(network: &Network) -> f64 {
         };
         1.0 + 2.0 * layer.terms().iter().map(of_term).sum::<f64>()
     };
-    1.01 * FLOOR * network.layers().iter().map(of_layer).product::<f64>()
+    power_of_two_above(1.01 * FLOOR * network.layers().iter().map(of_layer).product::<f64>())
+}
+
+/// The next power of two that is larger than a normal positive number; what is not finite stays so.
+fn power_of_two_above(x: f64) -> f64 {
+    const EXPONENT: u64 = 0x7ff << (f64::MANTISSA_DIGITS - 1);
+    2.0 * f64::from_bits(x.to_bits() & EXPONENT)
 }
 
 /// Results above this are too close to overflow; what is computed from a few of them still fits.
@@ -179,6 +186,15 @@ mod tests {
         assert!(!Approximate { value: 0.0, error: 0.0 }.lower().is_positive());
         assert!(!Approximate { value: 1.0, error: 1.0 }.lower().is_positive());
         assert!(Approximate { value: 1.0, error: 0.5 }.lower().is_positive());
+    }
+
+    #[test]
+    fn powers_of_two_are_above() {
+        for (x, power) in [(1.0, 2.0), (1.5, 2.0), (3.99, 4.0), (FLOOR, 2.0 * FLOOR), (f64::MAX, f64::INFINITY)] {
+            assert_eq!(power_of_two_above(x), power);
+        }
+        assert_eq!(power_of_two_above(f64::INFINITY), f64::INFINITY);
+        assert!(!power_of_two_above(f64::NAN).is_finite());
     }
 
     #[test]

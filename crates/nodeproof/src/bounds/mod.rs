@@ -85,8 +85,8 @@ impl LayerError {
 
 /// Magnitudes behind what a layer makes of the attributes, in a form that costs one number a node:
 /// `|Z_mj|, |lo_mj|, |hi_mj|` and all their partial sums are at most `reach_m · weight_j + bias_j`, where, summed over the terms,
-/// `reach_m = Σ_n |P_mn| |X_n| + Q max_n |P_mn|`, `weight_j` is the largest `|W_dj|`, and `bias_j = |b_j|` plus what terms of
-/// the constant 1 can add. Where rows are divided by the number of their ones, |X_n| is at most 1, and k flips that leave m' ≥ 1 ones
+/// `reach_m = Σ_n |P_mn| |X_n| + Q max_n |P_mn|`, `weight_j` is the largest `|W_dj|`, and `bias_j = |b_j|`, to which comes what terms of
+/// the constant 1 add at m. Where rows are divided by the number of their ones, |X_n| is at most 1, and k flips that leave m' ≥ 1 ones
 /// change `X_n W` by `(Σ ± (W_d − μ)) / m'`, so by at most 2 k weights: Q counts twice. Where attributes are real values, none larger than
 /// s_d, `weight_j` is the largest `|W_dj| s_d`, |X_n| the number of entries that are not 0, and a flip changes one by at most 2 s_d.
 ///
@@ -98,6 +98,8 @@ pub(crate) struct AttributeError {
     pub(crate) reach: Vec<f64>,
     pub(crate) weight: Vec<f64>,
     pub(crate) bias: Vec<f64>,
+    /// What terms of the constant 1 can add to each unit, a row for each node; `None` if there are none.
+    constants: Option<Matrix>,
 }
 
 impl AttributeError {
@@ -113,11 +115,11 @@ impl AttributeError {
                 weight.iter_mut().zip(row).for_each(|(largest, &w)| *largest = largest.max(w.abs() * size(d)));
             }
         }
-        let (constants, constants_length) = constants(network, region, layer);
+        let constants = Constants::new(network, region, layer);
         let (mut gammas, mut reach) = (Vec::new(), Vec::new());
         let changes = if kind.is_bits() { 1.0 } else { 2.0 };
-        for &m in region.level(layer + 1).nodes() {
-            let (mut longest, mut roundings, mut reach_m) = (0, constants_length, 0.0);
+        for (place, &m) in region.level(layer + 1).nodes().iter().enumerate() {
+            let (mut longest, mut roundings, mut reach_m) = (0, constants.lengths[place], 0.0);
             for term in network.attribute_terms_of(layer) {
                 let (neighbours, weights) = network.matrix(layer, term.term).row(m as usize);
                 longest = neighbours.iter().map(|&n| row_length(n)).max().unwrap_or(0).max(longest);
@@ -132,12 +134,12 @@ impl AttributeError {
             gammas.push(gamma_after(longest + roundings + 16));
             reach.push(reach_m);
         }
-        let biases = network.layers()[layer].bias().iter().zip(constants);
         Self {
             gammas,
             reach,
             weight: weight.into_iter().map(magnitude).collect(),
-            bias: biases.map(|(b, constant)| magnitude(b.abs() + constant)).collect(),
+            bias: network.layers()[layer].bias().iter().map(|&b| magnitude(b)).collect(),
+            constants: constants.most,
         }
     }
 
@@ -150,25 +152,36 @@ impl AttributeError {
     /// The bound on magnitudes of a unit.
     #[inline]
     pub(crate) fn magnitude(&self, place: usize, unit: usize) -> f64 {
-        self.reach[place] * self.weight[unit] + self.bias[unit]
+        let constant = self.constants.as_ref().map_or(0.0, |constants| constants.get(place, unit));
+        self.reach[place] * self.weight[unit] + (self.bias[unit] + constant)
     }
 }
 
-/// The most that terms of the constant 1 can add to each unit of a layer, at any node, and the most numbers that are added up
-/// there.
-fn constants(network: &Network, region: &Region, layer: usize) -> (Vec<f64>, usize) {
-    let (mut most, mut length) = (vec![0.0; network.layers()[layer].units()], 0);
-    for (k, term) in
-        network.layers()[layer].terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones)
-    {
-        let rows = region.level(layer + 1).nodes().iter().map(|&m| network.matrix(layer, k).row(m as usize).1);
-        let largest = rows.clone().map(|row| row.iter().map(|p| p.abs()).sum::<f64>()).fold(0.0, f64::max);
-        length += rows.map(<[f64]>::len).max().unwrap_or(0) + 2;
-        // A single number is a 1 × 1 matrix here: the constant has one column.
-        let weights = term.weight().values().iter();
-        most.iter_mut().zip(weights).for_each(|(most, w)| *most += magnitude(w * largest));
+/// What terms of the constant 1 can add to the units of a layer.
+struct Constants {
+    /// The most that it can be, a row for each node of the layer's level; `None` if there are no such terms.
+    most: Option<Matrix>,
+    /// The most numbers that are added up at each of these nodes.
+    lengths: Vec<usize>,
+}
+
+impl Constants {
+    fn new(network: &Network, region: &Region, layer: usize) -> Self {
+        let (nodes, of) = (region.level(layer + 1).nodes(), &network.layers()[layer]);
+        let (mut most, mut lengths) = (None, vec![0; nodes.len()]);
+        for (k, term) in of.terms().iter().enumerate().filter(|(_, term)| term.source() == Source::Ones) {
+            let most = most.get_or_insert_with(|| Matrix::zeros(nodes.len(), of.units()));
+            for (place, &m) in nodes.iter().enumerate() {
+                let (_, values) = network.matrix(layer, k).row(m as usize);
+                let sum: f64 = values.iter().map(|p| p.abs()).sum();
+                lengths[place] += values.len() + 2;
+                // A single number is a 1 × 1 matrix here: the constant has one column.
+                let weights = term.weight().values().iter();
+                most.row_mut(place).iter_mut().zip(weights).for_each(|(most, w)| *most += magnitude(w * sum));
+            }
+        }
+        Self { most, lengths }
     }
-    (most, length)
 }
 
 /// Pre-activations of every layer and bounds of all but the last, for all nodes that some target sees.

@@ -225,11 +225,11 @@ impl<'a> Search<'a> {
             };
             dispatch(Visit { order: &mut order, row });
             if !whole {
-                self.row_best.settle();
-                self.row_best.best().iter().for_each(|&(gain, flip)| selection.offer(gain, flip));
+                self.row_best.settle_rows();
+                self.row_best.best().iter().for_each(|&(gain, flip)| selection.offer_of_row(gain, flip));
             }
         }
-        selection.settle();
+        selection.settle_rows();
     }
 }
 
@@ -347,7 +347,8 @@ impl RowSearch<'_> {
         self.single = SingleRow::new(self.row);
     }
 
-    /// Offers the flip of an attribute that adds (sign 1) or removes it (sign −1), unless its gain is too small.
+    /// Offers the flip of an attribute that adds (sign 1) or removes it (sign −1), unless its gain is too small. Bounds are above gains, so that
+    /// those are offered, too, that are equal to the threshold.
     #[inline(always)]
     fn offer(&mut self, inner_product: impl InnerProduct, attribute: u32, sign: f64) {
         let score = inner_product.rough(self.rough_z, self.rough.row(attribute));
@@ -362,8 +363,9 @@ impl RowSearch<'_> {
         }
         let gain = sign * inner_product.of(self.z, self.weight.row(attribute as usize));
         let possible = || sign < 0.0 || self.attributes.binary_search(&attribute).is_err();
-        if gain > self.threshold && possible() {
-            self.selection.offer(gain, (self.row.position, attribute));
+        // Of equal gains in a row the smallest attributes are taken, in whatever order they come.
+        if gain > self.floor && gain >= self.threshold && possible() {
+            self.selection.offer_of_row(gain, (self.row.position, attribute));
             self.set_threshold();
         }
     }

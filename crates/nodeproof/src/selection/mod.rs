@@ -6,6 +6,8 @@
 
 mod by_rows;
 
+use crate::slice::SlicedFlip;
+
 pub(crate) use by_rows::{OverRows, RowGains, RowScores, share};
 
 /// The largest `capacity` gains seen so far, each with what it stands for, in decreasing order.
@@ -75,11 +77,17 @@ impl<T: Copy> Selection<T> {
 
     /// Merges what was offered into the sorted list; needed before it is read.
     pub(crate) fn settle(&mut self) {
+        self.merge(|_| ());
+    }
+
+    /// The same, with `arrange` called on the sorted list before it is cut.
+    fn merge(&mut self, arrange: impl FnOnce(&mut [(f64, T)])) {
         if self.pending.is_empty() {
             return;
         }
         self.best.append(&mut self.pending);
         self.best.sort_by(|a, b| b.0.total_cmp(&a.0));
+        arrange(&mut self.best);
         self.best.truncate(self.capacity);
     }
 
@@ -94,6 +102,42 @@ impl<T: Copy> Selection<T> {
     #[inline]
     pub(crate) fn total(&self) -> f64 {
         self.best().iter().map(|&(gain, _)| gain).sum()
+    }
+}
+
+impl Selection<SlicedFlip> {
+    /// Takes a flip of the row whose flips are offered now if its gain is among the largest. Of equal gains those of rows before it are kept,
+    /// and of its own those with the smallest attributes, in whatever order they are offered.
+    #[inline]
+    pub(crate) fn offer_of_row(&mut self, gain: f64, flip: SlicedFlip) {
+        // Whether it comes before what was taken.
+        let precedes = |&(other, (row, attribute)): &(f64, SlicedFlip)| {
+            gain > other || (gain == other && row == flip.0 && flip.1 < attribute)
+        };
+        let is_full = self.best.len() >= self.capacity;
+        if !(gain > 0.0 && (!is_full || self.best.last().is_some_and(precedes))) {
+            return;
+        }
+        if self.capacity > INSERT_UP_TO {
+            self.pending.push((gain, flip));
+            if self.pending.len() >= self.capacity {
+                self.settle_rows();
+            }
+            return;
+        }
+        if is_full {
+            self.best.pop();
+        }
+        let place = self.best.iter().rposition(|other| !precedes(other)).map_or(0, |last| last + 1);
+        self.best.insert(place, (gain, flip));
+    }
+
+    /// [`Selection::settle`] after [`Selection::offer_of_row`].
+    pub(crate) fn settle_rows(&mut self) {
+        self.merge(|best| {
+            let same = |a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)| a.0 == b.0 && a.1.0 == b.1.0;
+            best.chunk_by_mut(same).for_each(|ties| ties.sort_by_key(|&(_, (_, attribute))| attribute));
+        });
     }
 }
 
@@ -113,8 +157,51 @@ mod tests {
         selection.best().iter().map(|&(gain, _)| gain).collect()
     }
 
+    /// Rows one after the other, each with its flips in some order: which order does not matter.
+    #[test]
+    fn of_equal_gains_in_a_row_the_smallest_attributes_are_kept() {
+        let rows: [&[(f64, u32)]; 3] =
+            [&[(1.0, 4), (2.0, 9)], &[(1.0, 5), (1.0, 2), (3.0, 7), (1.0, 3), (1.0, 0)], &[(1.0, 1)]];
+        let expected = [(3.0, (1, 7)), (2.0, (0, 9)), (1.0, (0, 4)), (1.0, (1, 0)), (1.0, (1, 2)), (1.0, (1, 3))];
+        let capacities = [1, 2, 3, 4, 5, 6].into_iter();
+        for (capacity, turn) in capacities.flat_map(|capacity| (0..5).map(move |turn| (capacity, turn))) {
+            let mut selection = Selection::new(capacity);
+            for (row, flips) in (0..).zip(&rows) {
+                let mut flips = flips.to_vec();
+                let count = flips.len();
+                flips.rotate_left(turn % count);
+                flips.iter().for_each(|&(gain, attribute)| selection.offer_of_row(gain, (row, attribute)));
+            }
+            selection.settle_rows();
+            assert_eq!(selection.best(), &expected[..capacity], "turned by {turn}");
+        }
+    }
+
     proptest! {
         #![proptest_config(crate::seed::config(256))]
+
+        #[test]
+        fn ties_in_a_row_do_not_depend_on_the_order_of_offers(
+            gains in prop::collection::vec(0u8..4, 1..400), capacity in 1usize..130, row in 1usize..150, seed in any::<u64>(),
+        ) {
+            let select = |shuffled: bool| {
+                let mut selection = Selection::new(capacity);
+                for (number, gains) in gains.chunks(row).enumerate() {
+                    let mut flips: Vec<(u64, u32, f64)> = (0u32..).zip(gains).map(|(attribute, &gain)| {
+                        let key = seed.wrapping_mul(u64::from(attribute) * 2 + 1) >> 7;
+                        (if shuffled { key } else { u64::from(attribute) }, attribute, f64::from(gain))
+                    }).collect();
+                    flips.sort_by_key(|&(key, ..)| key);
+                    flips.iter().for_each(|&(_, attribute, gain)| selection.offer_of_row(gain, (number as u32, attribute)));
+                }
+                selection.settle_rows();
+                selection.best().to_vec()
+            };
+            let best = select(false);
+            prop_assert_eq!(&best, &select(true));
+            let taken: Vec<f64> = best.iter().map(|&(gain, _)| gain).collect();
+            prop_assert_eq!(taken, expected(capacity, gains.iter().map(|&gain| f64::from(gain))));
+        }
 
         #[test]
         fn offers_keep_the_largest(
