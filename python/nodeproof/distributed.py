@@ -91,7 +91,8 @@ def certify(
             those that are there are not done again: a run that was interrupted goes on. By default shards are in a temporary
             folder of each machine until they are fetched.
         threads: threads of each worker of Ray, which takes as many processors, and there are as many workers on a machine as
-            it has processors for; 0 takes all of a machine for one worker. Tasks of Dask have one.
+            it has processors for; 0 takes all of a machine for one worker. Each worker prepares for itself, which on a large
+            graph is half of the work: fewer workers with more threads cost less. Tasks of Dask have one thread.
         retries: how often a shard is done again whose worker was lost.
         client: the client of Dask; by default the current one.
 
@@ -424,6 +425,9 @@ class _Ray(_Backend):
             yield staff.results()
         finally:
             staff.dismiss()
+            if plan.out is None:
+                # What a lost worker left on this machine.
+                shutil.rmtree(os.path.join(tempfile.gettempdir(), folder), ignore_errors=True)
 
 
 class _Staff:

@@ -180,8 +180,10 @@ class TestRay:
 
         nodes = nodeproof.nodes.chosen(papers[0], "all", None)
         plan = distributed._Plan(3, None, 0, 1)
+        before = set(Path(tempfile.gettempdir()).glob("nodeproof-*"))
         with pytest.raises(nodeproof.NodeproofError, match="lost with its worker 2 times"):
             distributed._files(distributed._Ray(), plan, die, *papers, nodes, None)
+        assert set(Path(tempfile.gettempdir()).glob("nodeproof-*")) <= before
 
     def test_a_worker_that_returns_other_nodes_is_an_error(self, papers) -> None:
         found = nodeproof.certify(*papers, global_budget=1, nodes=[1, 2])._core
