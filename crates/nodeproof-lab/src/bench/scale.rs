@@ -326,7 +326,7 @@ mod tests {
             assert!((row.two_hop_entries - squares as f64 / row.nodes as f64).abs() < 1e-9);
         }
         let text = report.in_words(80);
-        assert!(text.contains("to the power of") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("CPU time a node") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert_eq!(report.markdown().lines().filter(|line| line.matches('|').count() == 11).count(), 4);
         let verdicts = |report: &Report| report.rows.iter().map(|row| (row.robust, row.nonrobust)).collect::<Vec<_>>();
         let again = run(&settings(&[60, 120]), |_| ()).unwrap();
