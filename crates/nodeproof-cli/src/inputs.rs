@@ -14,6 +14,7 @@ use nodeproof::{
 use nodeproof_report::text::counted;
 
 use crate::cli::{FlipArguments, GraphArguments, GraphFlags, ModelArguments, ShardArguments};
+use crate::since::Since;
 use crate::{lists, terminal, words};
 
 /// Where a graph comes from.
@@ -57,12 +58,20 @@ pub(crate) struct Question {
     /// Which part of a larger question it is.
     pub(crate) shard: Option<ShardFields>,
     pub(crate) settings: CertifySettings,
+    /// An earlier run that may have answered some of it.
+    pub(crate) since: Option<Since>,
 }
 
 impl Question {
     /// The part of it that is in a shard, if one is asked for.
     pub(crate) fn part(mut self, shard: &ShardArguments) -> Self {
         self.shard = shard.keep(&mut self.nodes);
+        self
+    }
+
+    /// The same, after an earlier run.
+    pub(crate) fn since(mut self, since: Option<Since>) -> Self {
+        self.since = since;
         self
     }
 
@@ -108,7 +117,7 @@ impl Inputs {
     /// What is asked about `nodes`.
     pub(crate) fn ask(self, nodes: Vec<NodeId>, settings: CertifySettings) -> Question {
         let Self { graph, model, split } = self;
-        Question { graph, model, split, nodes, shard: None, settings }
+        Question { graph, model, split, nodes, shard: None, settings, since: None }
     }
 }
 

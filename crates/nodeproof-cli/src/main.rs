@@ -13,6 +13,7 @@ mod outcome;
 mod outputs;
 mod progress;
 mod run;
+mod since;
 mod terminal;
 mod values;
 mod words;

@@ -238,10 +238,28 @@ impl Outputs {
     /// If it cannot be written.
     pub(crate) fn line(&mut self, line: &impl Serialize) -> anyhow::Result<()> {
         self.lines.write(|lines| lines.record(line))?;
+        self.flush_now_and_then()
+    }
+
+    fn flush_now_and_then(&mut self) -> anyhow::Result<()> {
         if self.flushed.elapsed() >= FLUSH_INTERVAL {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Adds a line that is given as it was on file, but without its hash.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn plain_line(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        self.lines.write(|lines| lines.plain_record(line))?;
+        self.flush_now_and_then()
+    }
+
+    /// Whether somebody reads a table.
+    pub(crate) fn has_table(&self) -> bool {
+        matches!(self.table, Output::Open(_))
     }
 
     /// Adds a row to the table.

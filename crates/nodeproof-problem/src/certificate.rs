@@ -202,7 +202,34 @@ pub struct Certificate {
     pub time: Option<Duration>,
 }
 
+/// What counts of certificates are made from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Outline {
+    /// The node.
+    pub node: NodeId,
+    /// Its label, if it has one.
+    pub label: Option<ClassId>,
+    /// The class that the model predicts.
+    pub predicted: ClassId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The smallest lower bound over all classes.
+    pub margin: Bound,
+    /// The engine that settled the node, or the last one that tried.
+    pub engine: Engine,
+    /// What kept an undecided node from being decided, if that is known.
+    pub because: Option<Obstacle>,
+}
+
 impl Certificate {
+    /// What counts are made from.
+    pub fn outline(&self) -> Outline {
+        let &Self { node, label, predicted, engine, .. } = self;
+        let (verdict, margin, because) = (self.verdict(), self.margin(), self.undecided_because());
+        Outline { node, label, predicted, verdict, margin, engine, because }
+    }
+
     /// A certificate of these parts; of the margins, one a class, the smallest makes the worst class.
     pub fn new(
         node: NodeId,

@@ -70,4 +70,6 @@ pub use nodeproof_problem::{
     results, settings, sparse, values,
 };
 pub use relax::Slopes;
-pub use run::{Certifier, CertifyError, Event, Finish, Gap, RadiusSearch, Recheck, SearchEvent};
+pub use run::{
+    Before, Certifier, CertifyError, Event, Everything, Finish, Gap, RadiusSearch, Recheck, SearchEvent, Touched,
+};

@@ -7,7 +7,7 @@ use clap::Args;
 use super::choices::ArithmeticChoice;
 use super::{
     BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments, ResultArguments,
-    ShardArguments, ThreadArguments,
+    ShardArguments, SinceArguments, ThreadArguments,
 };
 use crate::values::{self, Limit, Share};
 
@@ -43,6 +43,10 @@ Examples:
   nodeproof merge part-1.jsonl part-2.jsonl part-3.jsonl part-4.jsonl \\
       --out certificates.jsonl
 
+  # after edits of the graph: only what they touch is certified again
+  nodeproof certify --graph new.npz --model m.safetensors --global-budget 12 \\
+      --since old.jsonl --since-graph old.npz --out new.jsonl
+
   # a large graph: the paper's bound only; what it cannot decide is undecided
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --engine fast";
@@ -68,6 +72,8 @@ pub(crate) struct CertifyArguments {
     pub(crate) nodes: NodeArguments,
     #[command(flatten)]
     pub(crate) shard: ShardArguments,
+    #[command(flatten)]
+    pub(crate) since: SinceArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
     /// Margins of robust nodes must exceed this

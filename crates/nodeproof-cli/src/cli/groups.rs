@@ -190,6 +190,32 @@ pub(crate) struct ShardArguments {
     pub(crate) shard: Option<Shard>,
 }
 
+/// An earlier run whose certificates are carried over.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Earlier run")]
+pub(crate) struct SinceArguments {
+    /// Carry over the certificates of an earlier run that an edit of the graph leaves as they are, and certify the other nodes
+    ///
+    /// FILE is what `--out` of the earlier run wrote, with the same settings. A node is certified again if something that its network
+    /// sees is not, bit for bit, what it was. The results are those of a run without --since, and say where they come from.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) since: Option<PathBuf>,
+    /// The graph of the earlier run, if it is not the same; it is read with the same options
+    #[arg(long, value_name = "FILE|bundled", requires = "since")]
+    pub(crate) since_graph: Option<GraphSource>,
+    /// The model of the earlier run, if it is not the same; then every node is certified again
+    #[arg(long, value_name = "FILE", requires = "since")]
+    pub(crate) since_model: Option<PathBuf>,
+}
+
+impl SinceArguments {
+    /// The files that they name.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let graph = self.since_graph.as_ref().and_then(GraphSource::file);
+        [self.since.as_deref(), graph, self.since_model.as_deref()].into_iter().flatten()
+    }
+}
+
 impl ShardArguments {
     /// Keeps of `nodes` those of the shard, if there is one.
     pub(crate) fn keep(&self, nodes: &mut Vec<NodeId>) -> Option<ShardFields> {

@@ -37,7 +37,7 @@ pub(crate) use get::DataGetArguments;
 pub(crate) use groups::{
     BudgetArguments, BudgetListArguments, EngineArguments, FlipArguments, GraphArguments, GraphFlags,
     MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ProofArguments, ResultArguments, ShardArguments,
-    ThreadArguments, TimeLimitArguments,
+    SinceArguments, ThreadArguments, TimeLimitArguments,
 };
 pub(crate) use manual::{CompletionsArguments, ManArguments};
 pub(crate) use merge::MergeArguments;

@@ -17,6 +17,7 @@ use crate::outcome::Outcome;
 use crate::outputs::{Output, Outputs, ResultFiles, Table};
 use crate::progress::Progress;
 use crate::run::{Clock, Time};
+use crate::since::{Carried, CarriedRecord, Since};
 use crate::values::Share;
 use crate::{budget, engine, lists, terminal, words};
 
@@ -52,7 +53,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let CertifyArguments { graph, model, budget, results, .. } = arguments;
     let flips = &budget.flips;
     let mut taken = inputs::files(graph, model, flips);
-    taken.extend(arguments.nodes.nodes.file());
+    taken.extend(arguments.nodes.nodes.file().into_iter().chain(arguments.since.files()));
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
         check::to_be_checked(&files)?;
@@ -67,7 +68,8 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     settings.proofs = arguments.proof.proof;
     (settings.margin, settings.arithmetic) = (arguments.margin, arguments.arithmetic.into());
     settings.check_margin().map_err(words::settings)?;
-    Ok((inputs.ask(nodes, settings).part(&arguments.shard), files))
+    let since = Since::read(&arguments.since, &graph.flags)?;
+    Ok((inputs.ask(nodes, settings).part(&arguments.shard).since(since), files))
 }
 
 /// Who waits for the certificates.
@@ -83,8 +85,12 @@ pub(super) struct Listener {
 pub(super) struct Certified {
     pub(super) header: Header,
     pub(super) summary: Summary,
-    /// Nodes that an earlier run had certified.
+    /// Nodes that an interrupted run had certified.
     resumed: usize,
+    /// Nodes that were certified now.
+    again: usize,
+    /// What was carried over from an earlier run, in words.
+    carried: Option<String>,
     pub(super) time: Time,
 }
 
@@ -98,9 +104,11 @@ pub(super) fn certify(
     files: &ResultFiles,
     listener: Listener,
 ) -> anyhow::Result<Option<Certified>> {
-    let Question { graph, model, split, nodes, shard, settings } = question;
+    let Question { graph, model, split, nodes, shard, settings, since } = question;
     let certifier = question.certifier()?;
     let header = Header::new(graph, model, settings, nodes.len()).shard(*shard).timings(files.timings);
+    let carried = since.as_ref().map(|since| since.carried(question, &certifier, &header)).transpose()?;
+    let header = header.since(carried.as_ref().map(Carried::fields));
     let mut progress = Progress::new(nodes.len(), listener.quiet);
     let interrupt = Interrupt::of(&progress)?;
     let mut summary = Summary::new(split.clone());
@@ -108,15 +116,26 @@ pub(super) fn certify(
     let resumed = summary.all().nodes;
     progress.set_done_before(resumed);
     let clock = Clock::start();
-    let mut sinks =
-        Sinks { outputs: &mut outputs, header: &header, summary: &mut summary, progress: &progress, listener };
-    let certified = certify_each(&certifier, &nodes[resumed..], interrupt, &mut sinks);
+    let mut sinks = Sinks {
+        nodes,
+        done: resumed,
+        carried: carried.as_ref(),
+        outputs: &mut outputs,
+        header: &header,
+        summary: &mut summary,
+        progress: &progress,
+        listener,
+    };
+    let left: Vec<NodeId> =
+        (resumed..nodes.len()).filter(|&turn| sinks.carried_at(turn).is_none()).map(|turn| nodes[turn]).collect();
+    let certified = certify_each(&certifier, &left, interrupt, &mut sinks);
     progress.clear();
-    certified?;
+    let again = certified?;
     if outputs.all_closed() && !listener.to_the_end {
         return Ok(None);
     }
-    let certified = Certified { header, summary, resumed, time: clock.time() };
+    let carried = carried.map(|carried| carried.in_words());
+    let certified = Certified { header, summary, resumed, again, carried, time: clock.time() };
     if !certified.interrupted() {
         outputs.finish()?;
     }
@@ -169,6 +188,10 @@ pub(super) fn check_turn(nodes: &[NodeId], done: usize, node: NodeId) -> Result<
 
 /// All that wants to know of certificates.
 struct Sinks<'a> {
+    /// The nodes that are asked about, and how many of them are done.
+    nodes: &'a [NodeId],
+    done: usize,
+    carried: Option<&'a Carried<'a>>,
     outputs: &'a mut Outputs,
     header: &'a Header,
     summary: &'a mut Summary,
@@ -176,13 +199,37 @@ struct Sinks<'a> {
     listener: Listener,
 }
 
-impl Sinks<'_> {
+impl<'a> Sinks<'a> {
     fn take(&mut self, certificate: &Certificate) -> anyhow::Result<()> {
+        self.carry()?;
         self.outputs.row(certificate)?;
         self.outputs.line(&certificate.line(self.header))?;
         self.summary.add(certificate);
-        self.progress.advance();
+        self.step();
         Ok(())
+    }
+
+    /// Takes what is carried over before the next node that is certified.
+    fn carry(&mut self) -> anyhow::Result<()> {
+        while let Some(record) = self.carried_at(self.done) {
+            if self.outputs.has_table() {
+                self.outputs.row(&record.certificate()?)?;
+            }
+            self.outputs.plain_line(record.bytes())?;
+            self.summary.count(record.outline());
+            self.step();
+        }
+        Ok(())
+    }
+
+    /// What is carried over of the node that comes at this place, if it is.
+    fn carried_at(&self, turn: usize) -> Option<CarriedRecord<'a>> {
+        self.carried.filter(|_| turn < self.nodes.len()).and_then(|carried| carried.at(turn))
+    }
+
+    fn step(&mut self) {
+        self.done += 1;
+        self.progress.advance();
     }
 
     /// Whether nobody wants to know the rest.
@@ -191,19 +238,23 @@ impl Sinks<'_> {
     }
 }
 
-/// Certifies `nodes` until the end or an interrupt, or until nobody listens any more.
+/// Certifies `nodes`, and takes what is carried over between them, until the end or an interrupt, or until nobody listens any more; how
+/// many were certified.
 fn certify_each(
     certifier: &Certifier,
     nodes: &[NodeId],
     interrupt: Interrupt,
     sinks: &mut Sinks,
-) -> anyhow::Result<()> {
-    let mut written = Ok(());
+) -> anyhow::Result<usize> {
+    let (mut written, mut certified) = (Ok(()), 0);
     if !nodes.is_empty() {
         let finish = certifier.certify_each(nodes, |event| {
             match event {
                 Event::Preparing { done, total } => sinks.progress.preparing(done, total),
-                Event::Certified(certificate) => written = sinks.take(&certificate),
+                Event::Certified(certificate) => {
+                    written = sinks.take(&certificate);
+                    certified += 1;
+                }
                 _ => {}
             }
             let stop = written.is_err() || interrupt.asked() || sinks.abandoned();
@@ -212,7 +263,11 @@ fn certify_each(
         let _ = finish.map_err(words::certifying)?;
     }
     written?;
-    sinks.outputs.flush()
+    if certified == nodes.len() {
+        sinks.carry()?;
+    }
+    sinks.outputs.flush()?;
+    Ok(certified)
 }
 
 impl Certified {
@@ -226,27 +281,29 @@ impl Certified {
         struct Json<'a, H: Serialize> {
             interrupted: bool,
             resumed: usize,
+            certified: usize,
             #[serde(flatten)]
             time: Time,
             #[serde(flatten)]
             summary: &'a Summary,
             header: H,
         }
-        let Self { header, summary, resumed, time } = self;
+        let Self { header, summary, resumed, again, time, .. } = self;
         let (interrupted, header) = (self.interrupted(), Certificate::header_line(header));
-        let json = Json { interrupted, resumed: *resumed, time: *time, summary, header };
+        let json = Json { interrupted, resumed: *resumed, certified: *again, time: *time, summary, header };
         Ok(serde_json::to_string_pretty(&json)? + "\n")
     }
 
     fn in_words(&self, question: &Question, files: &ResultFiles) -> String {
-        let Self { summary, resumed, time, .. } = self;
+        let Self { summary, resumed, again, carried, time, .. } = self;
         let settings = &question.settings;
         let mut facts = vec![
             ("budget", question.graph.budget_in_words(&settings.budget) + &settings.asked_in_words()),
             ("engine", summary.settled().in_words(settings.engine)),
         ];
         facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
-        facts.push(("time", time.of_nodes(summary.all().nodes - resumed)));
+        facts.push(("time", time.of_nodes(*again)));
+        facts.extend(carried.clone().map(|carried| ("since", carried)));
         if *resumed > 0 {
             facts.push(("resumed", format!("{} done before", counted(*resumed, "node"))));
         }

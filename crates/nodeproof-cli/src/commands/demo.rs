@@ -224,7 +224,8 @@ impl Demo {
         let mut settings = CertifySettings::new(budget(BUDGET));
         (settings.engine, settings.time_limit) = (Engine::Complete, Some(TIME_LIMIT));
         let (graph, nodes) = (self.graph.clone(), self.graph.node_ids().collect());
-        let question = Question { graph, model, split: Some(self.split.clone()), nodes, shard: None, settings };
+        let question =
+            Question { graph, model, split: Some(self.split.clone()), nodes, shard: None, settings, since: None };
         let listener = Listener { quiet: self.quiet, to_the_end: true };
         let certified = certify::certify(&question, &ResultFiles::only(&certificates), listener)?;
         let Some(certified) = certified.filter(|certified| !certified.interrupted()) else { return Ok(None) };
@@ -289,7 +290,8 @@ impl Demo {
         let mut settings = question.settings.clone();
         settings.budget = budget(MAX_BUDGET);
         let (graph, model) = (self.graph.clone(), question.model.clone());
-        let question = Question { graph, model, split: None, nodes: question.nodes.clone(), shard: None, settings };
+        let question =
+            Question { graph, model, split: None, nodes: question.nodes.clone(), shard: None, settings, since: None };
         match radius::find(&question, false, &ResultFiles::only(out), self.quiet)? {
             Ended::Found(found) => Ok(Some(found.radii)),
             Ended::Interrupted { .. } => Ok(None),

@@ -82,7 +82,7 @@ mod tests {
         let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
         let mut settings = CertifySettings::new(Budget::new(3, 3.into()));
         settings.engine = engine;
-        Question { graph, model, split: None, nodes: vec![NodeId(0)], shard: None, settings }
+        Question { graph, model, split: None, nodes: vec![NodeId(0)], shard: None, settings, since: None }
     }
 
     #[test]

@@ -26,4 +26,5 @@ mod report;
 mod reproduce;
 mod resume;
 mod shards;
+mod since;
 mod train;

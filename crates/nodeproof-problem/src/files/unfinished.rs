@@ -214,6 +214,20 @@ impl Unfinished {
         })
     }
 
+    /// Adds a record that is given as it was on file, but without its hash.
+    ///
+    /// # Errors
+    /// As [`Unfinished::record`].
+    pub fn plain_record(&mut self, record: &[u8]) -> Result<(), FileError> {
+        self.reopen()?;
+        self.attempt(|state| match state {
+            State::Direct(lines) => lines.plain_record(record),
+            State::Journal(journal) => journal.plain_record(record),
+            State::Nowhere | State::Whole(..) => Ok(()),
+            State::Failed => Err(earlier_failure()),
+        })
+    }
+
     /// Makes a journal of a file that was found complete, because there is more to come.
     fn reopen(&mut self) -> Result<(), FileError> {
         let (State::Whole(file, kept), Some(path)) = (&self.state, self.destination.path()) else { return Ok(()) };
@@ -409,6 +423,12 @@ impl Journal {
 
     fn record(&mut self, record: &impl Serialize) -> io::Result<()> {
         self.lines.record(record)?;
+        self.is_empty = false;
+        Ok(())
+    }
+
+    fn plain_record(&mut self, record: &[u8]) -> io::Result<()> {
+        self.lines.plain_record(record)?;
         self.is_empty = false;
         Ok(())
     }

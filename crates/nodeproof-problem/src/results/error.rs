@@ -54,6 +54,16 @@ pub enum ResultsError {
         /// Its version.
         found: String,
     },
+    /// Its records have no hashes, which is what certificates are carried over by.
+    #[error(
+        "{} has version {found} of its format, whose records have no hashes, so that nothing can be carried over from it; certify without it", path.display()
+    )]
+    WithoutHashes {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+    },
     /// A line is not what it should be.
     #[error("{}: line {line} is damaged: {problem}; create the file again", path.display())]
     Damaged {

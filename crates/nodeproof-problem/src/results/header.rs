@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::SinceFields;
 use super::lines::VERSION;
 use crate::attributes::{AttributeKind, binarised_in_words};
 use crate::budget::Budget;
@@ -181,6 +182,8 @@ pub struct Header {
     pub nodes: usize,
     /// Which part of a run they are of, if not of all.
     pub shard: Option<ShardFields>,
+    /// The earlier run that some certificates were carried over from, if there is one.
+    pub since: Option<SinceFields>,
     /// Whether certificates come with proofs.
     pub proofs: bool,
     /// Whether the time of each node is kept.
@@ -201,6 +204,7 @@ impl Header {
             scan: false,
             nodes,
             shard: None,
+            since: None,
             proofs: settings.proofs,
             timings: false,
         }
@@ -222,6 +226,12 @@ impl Header {
     /// The same, of a shard.
     pub fn shard(mut self, shard: Option<ShardFields>) -> Self {
         self.shard = shard;
+        self
+    }
+
+    /// The same, of certificates of which some were carried over from an earlier run.
+    pub fn since(mut self, since: Option<SinceFields>) -> Self {
+        self.since = since;
         self
     }
 
@@ -252,6 +262,8 @@ impl Header {
             nodes: usize,
             #[serde(skip_serializing_if = "Option::is_none")]
             shard: Option<ShardFields>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            since: Option<&'a SinceFields>,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             proofs: bool,
             #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -271,6 +283,7 @@ impl Header {
             budget: BudgetFields::new(&self.budget, self.graph.attributes),
             nodes: self.nodes,
             shard: self.shard,
+            since: self.since.as_ref(),
             proofs: self.proofs,
             timings: self.timings,
         }
@@ -295,6 +308,8 @@ impl Header {
             #[serde(default)]
             shard: Option<ShardFields>,
             #[serde(default)]
+            since: Option<SinceFields>,
+            #[serde(default)]
             proofs: bool,
             #[serde(default)]
             timings: bool,
@@ -309,13 +324,29 @@ impl Header {
             }
         }
         let line: Line = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        let Line { engine, scan, class, margin, arithmetic, graph, model, budget, nodes, shard, proofs, timings } =
-            line;
+        let Line {
+            engine,
+            scan,
+            class,
+            margin,
+            arithmetic,
+            graph,
+            model,
+            budget,
+            nodes,
+            shard,
+            since,
+            proofs,
+            timings,
+        } = line;
         let is_shard = |shard: &ShardFields| {
             ShardFields::new(shard.number, shard.of, shard.nodes).is_some_and(|shard| shard.range().len() == nodes)
         };
         if shard.is_some_and(|shard| !is_shard(&shard)) {
             return Err("its shard is none, or has another number of nodes".to_owned());
+        }
+        if since.as_ref().is_some_and(|since| since.carried > nodes) {
+            return Err("more of its nodes are carried over than there are".to_owned());
         }
         if model.classes > MOST_CLASSES {
             return Err(format!("no model has {} classes", model.classes));
@@ -341,6 +372,7 @@ impl Header {
             scan,
             nodes,
             shard,
+            since,
             proofs,
             timings,
         })

@@ -4,6 +4,7 @@
 //! and of everything before it, so that no line can be changed, left out or moved without notice. Files of version 1 have no
 //! hashes and are read as they are.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -34,12 +35,24 @@ pub struct Chain([u8; HASH_DIGITS / 2]);
 impl Chain {
     /// The hash after one more line.
     fn after(self, line: &[u8]) -> Self {
+        self.after_parts([line])
+    }
+
+    /// The same of a line in parts.
+    fn after_parts<'l>(self, parts: impl IntoIterator<Item = &'l [u8]>) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.0);
-        hash.update(line);
+        parts.into_iter().for_each(|part| hash.update(part));
         let mut next = Self::default();
         next.0.copy_from_slice(&hash.finalize()[..HASH_DIGITS / 2]);
         next
+    }
+}
+
+/// As it is on file.
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -78,6 +91,20 @@ impl<W: Write> LineWriter<W> {
     pub fn record(&mut self, record: &impl Serialize) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, record)?;
+        self.finish_record()
+    }
+
+    /// Writes a record that is given as it was on file, but without its hash ([`LineReader::plain_record`]).
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn plain_record(&mut self, record: &[u8]) -> io::Result<()> {
+        self.line.clear();
+        self.line.extend_from_slice(record);
+        self.finish_record()
+    }
+
+    fn finish_record(&mut self) -> io::Result<()> {
         self.chain = self.chain.after(&self.line);
         // In place of the closing brace.
         self.line.pop_if(|last| *last == b'}').ok_or_else(|| io::Error::other("a record is not an object"))?;
@@ -169,13 +196,36 @@ impl<'a> LineReader<'a> {
     /// # Errors
     /// If the line is not a record, or not the one that was written there.
     pub fn record<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ResultsError> {
-        if !self.next_line()? {
+        if !self.next_record()? {
             return Ok(None);
+        }
+        serde_json::from_slice(&self.line).map(Some).map_err(|error| self.damaged(error))
+    }
+
+    /// Adds the bytes of the next record, without its hash, to `bytes`; `false` at the end. Whether it is JSON is not looked at.
+    ///
+    /// # Errors
+    /// If the line is not the one that was written there.
+    pub fn plain_record(&mut self, bytes: &mut Vec<u8>) -> Result<bool, ResultsError> {
+        if !self.next_record()? {
+            return Ok(false);
+        }
+        match split_hash(&self.line) {
+            Some((record, _)) => record.iter().for_each(|part| bytes.extend_from_slice(part)),
+            None => bytes.extend_from_slice(&self.line),
+        }
+        Ok(true)
+    }
+
+    /// Reads the line of a record and checks its hash; `false` at the end.
+    fn next_record(&mut self) -> Result<bool, ResultsError> {
+        if !self.next_line()? {
+            return Ok(false);
         }
         if let Some(chain) = self.chain {
             let problem = || self.damaged("its hash does not fit: the file was changed after it was written");
             let (record, hash) = split_hash(&self.line).ok_or_else(problem)?;
-            let next = chain.after(&record);
+            let next = chain.after_parts(record);
             if hash != hex(&next.0).as_bytes() {
                 return Err(problem());
             }
@@ -185,7 +235,7 @@ impl<'a> LineReader<'a> {
                 self.damaged("it has a hash, but version 1 has none: the file was changed after it was written")
             );
         }
-        serde_json::from_slice(&self.line).map(Some).map_err(|error| self.damaged(error))
+        Ok(true)
     }
 
     /// The hash so far, if lines have hashes.
@@ -222,14 +272,12 @@ impl<'a> LineReader<'a> {
     }
 }
 
-/// A line as it was before its hash was added, and the digits of the hash.
-fn split_hash(line: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+/// A line as it was before its hash was added, in parts, and the digits of the hash.
+fn split_hash(line: &[u8]) -> Option<([&[u8]; 2], &[u8])> {
     let before_digits = line.len().checked_sub(HASH_DIGITS + 2)?;
     let (start, end) = line.split_at(before_digits);
     let digits = end.strip_suffix(b"\"}")?;
-    let mut record = start.strip_suffix(HASH_FIELD)?.to_vec();
-    record.push(b'}');
-    Some((record, digits))
+    Some(([start.strip_suffix(HASH_FIELD)?, b"}"], digits))
 }
 
 #[cfg(test)]

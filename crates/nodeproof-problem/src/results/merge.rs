@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Header, Record, ShardFields};
+use super::{Header, Record, ShardFields, SinceFields};
 use crate::ids::NodeId;
 
 /// Why files are not the shards of one run.
@@ -59,7 +59,12 @@ fn listed(numbers: &[usize]) -> String {
 /// If the files are not all the shards of one run, each once.
 pub fn merged<R: Record>(files: Vec<(Header, Vec<R>)>) -> Result<(Header, Vec<R>), MergeError> {
     let shard = |file: usize, header: &Header| header.shard.ok_or(MergeError::NotAShard { file });
-    let whole = |header: &Header, of: ShardFields| Header { shard: None, nodes: of.nodes, ..header.clone() };
+    // Each part has a count of its own of what was carried over.
+    let carried = files.iter().filter_map(|(header, _)| header.since.as_ref()).map(|since| since.carried).sum();
+    let whole = |header: &Header, of: ShardFields| {
+        let since = header.since.clone().map(|since| SinceFields { carried, ..since });
+        Header { shard: None, nodes: of.nodes, since, ..header.clone() }
+    };
     let (first, _) = files.first().ok_or(MergeError::None)?;
     let of = shard(0, first)?;
     let header = whole(first, of);

@@ -3,6 +3,8 @@
 //! `docs/formats.md` describes every field.
 
 mod certificates;
+mod differences;
+mod earlier;
 mod error;
 mod header;
 mod lines;
@@ -25,6 +27,8 @@ use crate::ids::NodeId;
 use crate::radius::Radius;
 
 pub use certificates::Certificates;
+pub(crate) use differences::differences;
+pub use earlier::{EarlierCertificates, SinceFields};
 pub use error::ResultsError;
 pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, ShardFields, SplitFields};
 pub use lines::{Chain, LineReader, LineWriter};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use nodeproof_problem::certificate::Outline;
 use nodeproof_problem::provenance::Worth;
 use nodeproof_problem::{Bound, Certificate, Engine, Obstacle, Split, Verdict};
 use serde::{Serialize, Serializer};
@@ -34,20 +35,23 @@ pub struct Tally {
 impl Tally {
     /// Counts one more node.
     pub fn add(&mut self, certificate: &Certificate) {
+        self.count(&certificate.outline());
+    }
+
+    fn count(&mut self, outline: &Outline) {
         self.nodes += 1;
-        match certificate.verdict() {
+        match outline.verdict {
             Verdict::Robust => self.robust += 1,
             Verdict::Nonrobust => self.nonrobust += 1,
             Verdict::Undecided => self.undecided += 1,
         }
-        let margin = certificate.margin();
-        if margin != Bound::Unknown {
-            self.margins += margin.value();
+        if outline.margin != Bound::Unknown {
+            self.margins += outline.margin.value();
             self.known_margins += 1;
         }
-        self.beyond_fast += usize::from(certificate.engine != Engine::Fast);
-        self.labelled += usize::from(certificate.label.is_some());
-        self.correct += usize::from(certificate.label == Some(certificate.predicted));
+        self.beyond_fast += usize::from(outline.engine != Engine::Fast);
+        self.labelled += usize::from(outline.label.is_some());
+        self.correct += usize::from(outline.label == Some(outline.predicted));
     }
 
     /// The mean of the nodes' smallest lower bounds, as far as they are known. `None` where an engine beyond `fast` looked at a node:
@@ -125,8 +129,8 @@ pub struct Settled {
 }
 
 impl Settled {
-    fn add(&mut self, certificate: &Certificate) {
-        let count = match (certificate.verdict(), certificate.engine) {
+    fn count(&mut self, outline: &Outline) {
+        let count = match (outline.verdict, outline.engine) {
             (Verdict::Undecided, _) => return,
             (_, Engine::Fast) => &mut self.fast,
             (_, Engine::Tight) => &mut self.tight,
@@ -164,14 +168,19 @@ impl Summary {
 
     /// Counts one more node.
     pub fn add(&mut self, certificate: &Certificate) {
-        self.all.add(certificate);
-        self.settled.add(certificate);
-        if let Some(obstacle) = certificate.undecided_because() {
+        self.count(&certificate.outline());
+    }
+
+    /// Counts one more node, of whose certificate this is known.
+    pub fn count(&mut self, outline: &Outline) {
+        self.all.count(outline);
+        self.settled.count(outline);
+        if let Some(obstacle) = outline.because {
             *self.obstacles.entry(obstacle).or_default() += 1;
         }
         if let Some(split) = &self.split {
-            let part = if split.is_labelled(certificate.node) { &mut self.labelled } else { &mut self.unlabelled };
-            part.add(certificate);
+            let part = if split.is_labelled(outline.node) { &mut self.labelled } else { &mut self.unlabelled };
+            part.count(outline);
         }
     }
 

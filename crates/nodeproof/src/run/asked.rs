@@ -52,6 +52,15 @@ impl Asked {
         Self { predicted: self.predicted.clone(), classes: self.classes.clone(), margins }
     }
 
+    /// The nodes of which not the same is asked as by another one, or that it does not have.
+    pub(super) fn differences(&self, other: &Self) -> Vec<bool> {
+        let of = |asked: &Self, node: usize| {
+            let margin = asked.margins.get(node).map(|margin| margin.to_bits());
+            (margin, asked.classes.get(node).copied(), asked.predicted.get(node).copied())
+        };
+        (0..self.margins.len()).map(|node| of(self, node) != of(other, node)).collect()
+    }
+
     /// The model whose margins are those that are asked about less what they must exceed.
     ///
     /// # Errors

@@ -62,9 +62,9 @@ pub(super) enum Progress<T> {
 pub struct Certifier<'a> {
     pub(super) network: Network<'a>,
     pub(super) settings: CertifySettings,
-    slopes: Slopes,
+    pub(super) slopes: Slopes,
     /// The classes to certify of all nodes, if they do not follow from the settings.
-    classes: Option<Vec<ClassId>>,
+    pub(super) classes: Option<Vec<ClassId>>,
 }
 
 impl<'a> Certifier<'a> {
@@ -260,7 +260,7 @@ impl<'a> Certifier<'a> {
     }
 
     /// The same for another network on the graph, of which no more is asked than that margins are positive.
-    fn of_network<'m>(&self, model: &'m Model, asked: &Asked) -> Result<Certifier<'m>, CertifyError>
+    pub(super) fn of_network<'m>(&self, model: &'m Model, asked: &Asked) -> Result<Certifier<'m>, CertifyError>
     where
         'a: 'm,
     {

@@ -7,6 +7,7 @@ mod gap;
 mod radius;
 mod recheck;
 mod schedule;
+mod since;
 mod worker;
 
 pub use certifier::{Certifier, Event};
@@ -15,3 +16,4 @@ pub use gap::Gap;
 pub use radius::{RadiusSearch, SearchEvent};
 pub use recheck::Recheck;
 pub use schedule::Finish;
+pub use since::{Before, Everything, Touched};

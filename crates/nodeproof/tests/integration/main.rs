@@ -14,5 +14,6 @@ mod overflow;
 mod proofs;
 mod readme;
 mod rounding;
+mod since;
 mod tampering;
 mod textbook;
