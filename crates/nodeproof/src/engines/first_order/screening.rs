@@ -119,7 +119,11 @@ impl Screening {
 
     /// A bound on the gain of every flip that the slice leaves out.
     fn largest_left_out(&self, target: &Target) -> f64 {
-        self.norm_left_out * target.tables.by_length.longest()
+        if target.slice.is_whole() {
+            return 0.0;
+        }
+        let largest = self.norm_left_out * target.tables.by_length.longest();
+        if largest.is_nan() { f64::INFINITY } else { largest }
     }
 
     /// The lowest threshold above which the slice has every flip; 0 if it leaves nothing out.
