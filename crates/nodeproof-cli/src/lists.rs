@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use nodeproof::{AttributeId, Graph, GraphError, NodeId, Split};
+use nodeproof::{AttributeId, Graph, GraphError, NodeId, Split, nearest};
 
 use crate::values::{self, IdRange, NodeList};
 
@@ -94,7 +94,7 @@ pub(crate) fn node(text: &str, graph: &Graph) -> anyhow::Result<NodeId> {
         Some(id) => Ok(NodeId(id)),
         None if id.is_some() => bail!("--node: {}", no_such_node(name, graph)),
         None if names.is_some() => {
-            let close = names.into_iter().flatten().find(|known| known.to_lowercase() == name.to_lowercase());
+            let close = nearest(name, names.into_iter().flatten().map(String::as_str));
             let hint = close.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
             let last = graph.nodes() - 1;
             bail!("--node: no node is called `{name}`{hint}; give its exact name, or an id from 0 to {last}")
@@ -199,7 +199,11 @@ fn attribute_range(word: &str, graph: &Graph) -> anyhow::Result<IdRange> {
 
 fn no_such_attribute(name: &str, names: Option<&[String]>) -> anyhow::Error {
     match names {
-        Some(_) => anyhow!("no attribute is called `{name}`; give its exact name, or an id such as 3"),
+        Some(names) => {
+            let close = nearest(name, names.iter().map(String::as_str));
+            let hint = close.map(|known| format!(" (did you mean `{known}`?)")).unwrap_or_default();
+            anyhow!("no attribute is called `{name}`{hint}; give its exact name, or an id such as 3")
+        }
         None => anyhow!("`{name}` is not an id, and the graph has no attribute names; give ids such as 3,10-20"),
     }
 }

@@ -42,6 +42,7 @@ pub mod sparse;
 pub mod values;
 
 mod bytes;
+mod nearest;
 mod npz;
 mod tensors;
 
@@ -55,6 +56,7 @@ pub use graph::{
 pub use ids::{AttributeId, ClassId, NodeId};
 pub use matrix::Matrix;
 pub use model::{Activation, Layer, Model, ModelError, Propagation, Source, Term, Weight};
+pub use nearest::{did_you_mean, nearest};
 pub use npz::NpzError;
 pub use proof::{Branch, Proof, Proofs, UnitSlope};
 pub use radius::{Found, Radius};

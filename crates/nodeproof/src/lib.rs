@@ -69,6 +69,7 @@ pub use nodeproof_problem::{
     attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, proof, provenance, radius,
     results, settings, sparse, values,
 };
+pub use nodeproof_problem::{did_you_mean, nearest};
 pub use relax::Slopes;
 pub use run::{
     Before, Certifier, CertifyError, Event, Everything, Finish, Gap, RadiusSearch, Recheck, SearchEvent, Touched,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Graph;
 use crate::ids::NodeId;
+use crate::nearest::did_you_mean;
 use crate::npz::{Archive, NpzError};
 
 /// A part of a [`Split`].
@@ -90,7 +91,10 @@ pub enum SplitError {
         problem: &'static str,
     },
     /// There is no part of this name.
-    #[error("`{0}` is not a part of a split; there are train (or labelled), validation, test and unlabelled")]
+    #[error(
+        "`{0}` is not a part of a split; there are train (or labelled), validation, test and unlabelled{hint}",
+        hint = did_you_mean(.0, Part::NAMES)
+    )]
     Part(String),
     /// The file could not be read or written.
     #[error("cannot access {path}: {source}", path = path.display())]
@@ -114,6 +118,11 @@ pub enum SplitError {
     /// The `.npz` file is unreadable.
     #[error(transparent)]
     Npz(#[from] NpzError),
+}
+
+impl Part {
+    /// The names of all parts; the train part has two.
+    pub const NAMES: [&str; 5] = ["train", "labelled", "validation", "test", "unlabelled"];
 }
 
 impl FromStr for Part {

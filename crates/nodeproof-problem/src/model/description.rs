@@ -138,6 +138,6 @@ fn propagation(
 pub(super) fn named(name: &str) -> Result<Propagation, String> {
     Propagation::named(name).ok_or_else(|| {
         let known = "identity, symmetric-gcn, row-normalised, row-mean, adjacency and custom";
-        format!("its propagation is `{name}`; known ones are {known}")
+        format!("its propagation is `{name}`; known ones are {known}{}", Propagation::did_you_mean(name))
     })
 }

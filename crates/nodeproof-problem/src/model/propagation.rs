@@ -3,6 +3,7 @@
 use super::ModelError;
 use super::layer::four_digits;
 use crate::graph::Graph;
+use crate::nearest::did_you_mean;
 use crate::sparse::{Pattern, SparseMatrix};
 
 /// How a node aggregates others. With A the adjacency matrix and d its row sums, Ã = A + I and d̃ its row sums:
@@ -68,10 +69,17 @@ impl Propagation {
         }
     }
 
+    /// The propagations that need nothing but their name.
+    const NAMED: [Self; 5] = [Self::SymmetricGcn, Self::RowNormalised, Self::RowMean, Self::Adjacency, Self::Identity];
+
     /// The propagation of that name, if it needs nothing else.
     pub fn named(name: &str) -> Option<Self> {
-        let all = [Self::Identity, Self::SymmetricGcn, Self::RowNormalised, Self::RowMean, Self::Adjacency];
-        all.into_iter().find(|propagation| propagation.name() == name)
+        Self::NAMED.into_iter().find(|propagation| propagation.name() == name)
+    }
+
+    /// The one of these names that was probably meant: `; did you mean row-mean?`, or nothing.
+    pub fn did_you_mean(name: &str) -> String {
+        did_you_mean(name, Self::NAMED.iter().map(Self::name))
     }
 
     /// Whether its entries are known not to be negative, on whatever graph.

@@ -134,10 +134,7 @@ impl FromStr for Architecture {
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let found = Self::ALL.into_iter().find(|architecture| architecture.name() == text);
-        found.ok_or_else(|| {
-            let remedy = format!("choose {}", one_of(&Self::ALL.map(Self::name)));
-            SettingsError::value("architecture", text, remedy)
-        })
+        found.ok_or_else(|| SettingsError::unknown("architecture", text, &Self::ALL.map(Self::name)))
     }
 }
 

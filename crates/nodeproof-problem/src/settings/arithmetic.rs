@@ -83,7 +83,7 @@ impl FromStr for Arithmetic {
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let found = Self::ALL.into_iter().find(|arithmetic| arithmetic.name() == text);
-        found.ok_or_else(|| SettingsError::value("arithmetic", text, "choose exact, f64, f32, tf32 or bf16"))
+        found.ok_or_else(|| SettingsError::unknown("arithmetic", text, &Self::ALL.map(Self::name)))
     }
 }
 

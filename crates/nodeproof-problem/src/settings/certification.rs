@@ -51,7 +51,7 @@ impl FromStr for Engine {
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let found = Self::ALL.into_iter().find(|engine| engine.name() == text);
-        found.ok_or_else(|| SettingsError::value("engine", text, "choose fast, tight or complete"))
+        found.ok_or_else(|| SettingsError::unknown("engine", text, &Self::ALL.map(Self::name)))
     }
 }
 
@@ -74,7 +74,7 @@ impl FromStr for TargetClass {
         match text {
             "predicted" => Ok(Self::Predicted),
             "label" => Ok(Self::Label),
-            other => Err(SettingsError::value("target_class", other, "choose predicted or label")),
+            other => Err(SettingsError::unknown("target_class", other, &["predicted", "label"])),
         }
     }
 }

@@ -8,6 +8,7 @@ mod training;
 use crate::budget::BudgetError;
 use crate::ids::{ClassId, NodeId};
 use crate::model::ModelError;
+use crate::nearest::did_you_mean;
 
 pub use architecture::Architecture;
 pub use arithmetic::{Arithmetic, Roundoff};
@@ -31,6 +32,14 @@ pub enum SettingsError {
         value: String,
         /// What to give instead.
         remedy: String,
+    },
+    /// A method of training against an attacker, without a budget for that.
+    #[error("method {method} trains against a budget; give {option}, such as 12, or train by ce")]
+    NoBudget {
+        /// The option.
+        option: &'static str,
+        /// The method.
+        method: Method,
     },
     /// An option that the method of training has no use for.
     #[error("{option}: method {method} has no use for it; leave it out, or choose {used_by}")]
@@ -130,6 +139,12 @@ impl SettingsError {
         Self::Value { option, value: value.to_string(), remedy: remedy.into() }
     }
 
+    /// An option that is to be one of these names, and is another.
+    pub fn unknown(option: &'static str, given: &str, names: &[&'static str]) -> Self {
+        let hint = did_you_mean(given, names.iter().copied());
+        Self::value(option, given, format!("choose {}{hint}", one_of(names)))
+    }
+
     /// The error with options written as `name` writes them.
     ///
     /// ```
@@ -142,7 +157,10 @@ impl SettingsError {
         let text = self.to_string();
         match self {
             // A phrase such as “the weight of every part of the loss” is not the name of an option.
-            Self::Value { option, .. } | Self::Unused { option, .. } | Self::NoPropagation { option, .. }
+            Self::Value { option, .. }
+            | Self::Unused { option, .. }
+            | Self::NoBudget { option, .. }
+            | Self::NoPropagation { option, .. }
                 if !option.contains(' ') =>
             {
                 text.replacen(option, &name(option), 1)
@@ -158,5 +176,36 @@ fn one_of(names: &[&str]) -> String {
         [] => String::new(),
         [name] => (*name).to_owned(),
         [names @ .., last] => format!("{} or {last}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Part;
+    use crate::model::Propagation;
+
+    #[test]
+    fn names_that_are_nearly_right_are_answered_with_the_right_one() {
+        let words = |error: SettingsError| error.to_string();
+        let engine = words("compleet".parse::<Engine>().unwrap_err());
+        assert_eq!(engine, "engine is compleet; choose fast, tight or complete; did you mean complete?");
+        assert_eq!(words("ray".parse::<Engine>().unwrap_err()), "engine is ray; choose fast, tight or complete");
+        assert!(words("RHU".parse::<Method>().unwrap_err()).ends_with("rh or rh-u; did you mean rh-u?"));
+        assert!(words("labels".parse::<TargetClass>().unwrap_err()).ends_with("; did you mean label?"));
+        assert!(words("cosin".parse::<Schedule>().unwrap_err()).ends_with("; did you mean cosine?"));
+        assert!(words("first_ordr".parse::<WorstCase>().unwrap_err()).ends_with("; did you mean first-order?"));
+        assert!(words("F-32".parse::<Arithmetic>().unwrap_err()).ends_with("; did you mean f32?"));
+        assert!(words("GCN2".parse::<Architecture>().unwrap_err()).ends_with("; did you mean gcn?"));
+        assert!("tset".parse::<Part>().unwrap_err().to_string().ends_with("unlabelled; did you mean test?"));
+        assert_eq!(Propagation::did_you_mean("symetric_gcn"), "; did you mean symmetric-gcn?");
+    }
+
+    #[test]
+    fn methods_that_look_at_an_attacker_need_a_budget() {
+        assert!(Method::CrossEntropy.check_budget(false).is_ok() && Method::RobustHinge.check_budget(true).is_ok());
+        let error = Method::RobustHinge.check_budget(false).unwrap_err();
+        let shown = error.in_words(|option| format!("--{}", option.replace('_', "-")));
+        assert_eq!(shown, "method rh trains against a budget; give --global-budget, such as 12, or train by ce");
     }
 }

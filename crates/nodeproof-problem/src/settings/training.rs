@@ -59,6 +59,17 @@ impl Method {
         matches!(self, Self::RobustHinge | Self::RobustHingeUnlabelled)
     }
 
+    /// Checks that a method that looks at an attacker is told what that may do.
+    ///
+    /// # Errors
+    /// If worst-case margins are part of the loss, and no budget was given.
+    pub fn check_budget(self, is_given: bool) -> Result<(), SettingsError> {
+        if is_given || !self.is_robust() {
+            return Ok(());
+        }
+        Err(SettingsError::NoBudget { option: "global_budget", method: self })
+    }
+
     /// Whether unlabelled nodes are part of the loss, after a phase without them.
     pub fn has_two_phases(self) -> bool {
         self == Self::RobustHingeUnlabelled
@@ -76,7 +87,7 @@ impl FromStr for Method {
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        found.ok_or_else(|| SettingsError::value("method", text, "choose ce, rce, rh or rh-u"))
+        found.ok_or_else(|| SettingsError::unknown("method", text, &Self::ALL.map(Self::name)))
     }
 }
 
@@ -109,7 +120,7 @@ impl FromStr for Schedule {
         match text {
             "constant" => Ok(Self::Constant),
             "cosine" => Ok(Self::Cosine),
-            other => Err(SettingsError::value("schedule", other, "choose constant or cosine")),
+            other => Err(SettingsError::unknown("schedule", other, &["constant", "cosine"])),
         }
     }
 }
@@ -150,7 +161,7 @@ impl FromStr for WorstCase {
 
     fn from_str(text: &str) -> Result<Self, SettingsError> {
         let found = Self::ALL.into_iter().find(|worst_case| worst_case.name() == text);
-        found.ok_or_else(|| SettingsError::value("worst_case", text, "choose dual or first-order"))
+        found.ok_or_else(|| SettingsError::unknown("worst_case", text, &Self::ALL.map(Self::name)))
     }
 }
 
