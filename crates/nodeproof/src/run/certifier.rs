@@ -46,6 +46,17 @@ pub(super) enum Progress<T> {
     Done(T),
 }
 
+impl Progress<Certificate> {
+    /// What others hear of it.
+    fn event(self) -> Event {
+        match self {
+            Self::Preparing { done, total } => Event::Preparing { done, total },
+            Self::Working => Event::Working,
+            Self::Done(certificate) => Event::Certified(certificate),
+        }
+    }
+}
+
 /// Certifies nodes of a graph.
 ///
 /// ```no_run
@@ -177,13 +188,7 @@ impl<'a> Certifier<'a> {
         nodes: &[NodeId],
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        let observer = |progress: Progress<Certificate>| {
-            observer(match progress {
-                Progress::Preparing { done, total } => Event::Preparing { done, total },
-                Progress::Working => Event::Working,
-                Progress::Done(certificate) => Event::Certified(certificate),
-            })
-        };
+        let observer = |progress: Progress<Certificate>| observer(progress.event());
         if self.settings.asks_for_more() {
             return self.certify_more(nodes, observer);
         }
@@ -222,6 +227,47 @@ impl<'a> Certifier<'a> {
             }
         }
         Ok(Finish::Complete)
+    }
+
+    /// Certifies `nodes` under one global budget after the other, all else being as in the settings, and calls `observer` with the
+    /// budget and what happens under it. What does not depend on the budget is prepared once; the certificates are those of
+    /// [`Certifier::certify_each`] under each budget. The total time limit is one for all budgets together.
+    ///
+    /// # Errors
+    /// If a node does not exist or the settings do not fit the graph.
+    pub fn certify_budgets(
+        &self,
+        nodes: &[NodeId],
+        budgets: &[u32],
+        mut observer: impl FnMut(u32, Event) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let ready = if self.settings.asks_for_more() { None } else { Some(self.ready(nodes)?) };
+        for &global in budgets {
+            let observer = |progress: Progress<Certificate>| observer(global, progress.event());
+            let finish = match &ready {
+                Some(ready) => {
+                    self.look_at(ready, global, (nodes, nodes), |worker, node| worker.certify(node), observer)?
+                }
+                // Of more than positive margins, even the network that bounds are computed for depends on the budget.
+                None => self.under(global).certify_more(nodes, observer)?,
+            };
+            if finish == Finish::Cancelled {
+                return Ok(finish);
+            }
+        }
+        Ok(Finish::Complete)
+    }
+
+    /// The same certifier with another global budget.
+    fn under(&self, global: u32) -> Certifier<'_> {
+        let mut settings = self.settings.clone();
+        settings.budget = settings.budget.with_global(global);
+        Certifier {
+            network: self.network.clone(),
+            settings,
+            slopes: self.slopes.clone(),
+            classes: self.classes.clone(),
+        }
     }
 
     /// Certifies that margins exceed what the settings ask for: in a network with that taken off, and, where flips are found that only
@@ -384,6 +430,38 @@ pub(super) mod tests {
             found.iter_mut().chain(&mut expected).for_each(|certificate| certificate.time = None);
             assert_eq!(found, expected);
             let stopped = certifier.certify_parts(&nodes, || Some(0..60), |_| ControlFlow::Break(()));
+            assert_eq!(stopped.unwrap(), Finish::Cancelled);
+        }
+    }
+
+    /// In any order, twice the same included, and of margins that are asked for, too.
+    #[test]
+    fn budgets_in_one_pass_are_certified_as_if_alone() {
+        let (graph, model) = ring(60);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        for (margin, engine) in [(0.0, Engine::Fast), (0.0, Engine::Complete), (0.1, Engine::Complete)] {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(Budget::new(7, 2.into())).engine(engine);
+            let certifier = certifier.margin(margin).threads(2);
+            let (budgets, mut found) = ([3, 1, 0, 3], Vec::new());
+            let finish = certifier.certify_budgets(&nodes, &budgets, |global, event| {
+                if let Event::Certified(mut certificate) = event {
+                    certificate.time = None;
+                    found.push((global, certificate));
+                }
+                ControlFlow::Continue(())
+            });
+            assert_eq!(finish.unwrap(), Finish::Complete);
+            let mut expected = Vec::new();
+            for global in budgets {
+                let alone = Certifier::new(&graph, &model).unwrap().budget(Budget::new(global, 2.into()));
+                for mut certificate in alone.engine(engine).margin(margin).threads(1).certify(&nodes).unwrap() {
+                    certificate.time = None;
+                    expected.push((global, certificate));
+                }
+            }
+            assert_eq!(found, expected);
+            assert!(found[..60].iter().any(|(_, found)| !found.is_robust()));
+            let stopped = certifier.certify_budgets(&nodes, &budgets, |_, _| ControlFlow::Break(()));
             assert_eq!(stopped.unwrap(), Finish::Cancelled);
         }
     }
