@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::flat::FlatError;
+use crate::flip::Flip;
 use crate::ids::AttributeId;
 use crate::npz::NpzError;
 
@@ -155,6 +156,14 @@ pub enum GraphError {
         "ranges are for attributes that are real values, and these are {0}; read them as real values, or leave out the ranges"
     )]
     RangesOfBits(&'static str),
+    /// A change of an entry that is none.
+    #[error("attribute {} of node {} cannot become {}: it is {problem}", flip.attribute, flip.node, flip.to)]
+    Flip {
+        /// The change.
+        flip: Flip,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// No graph that is drawn by chance is like that.
     #[error("no such graph can be drawn: {must}")]
     Synthetic {

@@ -4,6 +4,7 @@ mod bundled;
 mod error;
 mod files;
 mod flat;
+mod flipped;
 mod npz;
 mod options;
 mod split;
