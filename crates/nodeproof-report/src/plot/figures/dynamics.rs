@@ -19,8 +19,13 @@ pub struct Run {
 impl Run {
     /// The margins of a training log.
     pub fn of(name: String, log: &TrainingLog) -> Self {
+        Self::of_steps(name, &log.steps)
+    }
+
+    /// The margins of these steps.
+    pub fn of_steps(name: String, steps: &[StepRecord]) -> Self {
         let points = |margin: fn(&StepRecord) -> Option<f64>| -> Vec<Point> {
-            log.steps.iter().filter_map(|step| Some((step.step as f64, margin(step)?))).collect()
+            steps.iter().filter_map(|step| Some((step.step as f64, margin(step)?))).collect()
         };
         let (labelled, unlabelled) = (points(|step| step.labelled_margin), points(|step| step.unlabelled_margin));
         Self { name, labelled, unlabelled }

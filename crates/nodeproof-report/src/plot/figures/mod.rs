@@ -25,7 +25,7 @@ pub use gap::gap;
 pub use neighbourhood::{degree, purity};
 pub use truth::truth;
 
-use nodeproof_problem::results::Radii;
+use nodeproof_problem::results::{Certificates, Radii};
 
 use super::layer::{Area, Fill, Line, Point, Stroke};
 use super::palette::{self, Colour};
@@ -50,6 +50,12 @@ impl Curves {
         let shares = Shares::of(radii);
         let nonrobust = if radii.header.scan { Vec::new() } else { shares.nonrobust_shares() };
         Self { robust: shares.robust_shares(), nonrobust }
+    }
+
+    /// Those that follow from certificates, see [`Shares::of_certificates`]; what does not follow counts as undecided.
+    pub fn of_certificates(under: &[&Certificates]) -> Self {
+        let shares = Shares::of_certificates(under);
+        Self { robust: shares.robust_shares(), nonrobust: shares.nonrobust_shares() }
     }
 }
 
