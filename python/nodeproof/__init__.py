@@ -18,6 +18,7 @@ from __future__ import annotations
 from . import distributed, planetoid
 from ._core import __version__
 from .budget import Budget
+from .by_budget import CertificatesByBudget
 from .certification import certify, radius
 from .errors import (
     FileError,
@@ -26,10 +27,12 @@ from .errors import (
     MissingDependencyError,
     MissingFileError,
     NodeproofError,
+    NotFittedError,
     VerificationError,
 )
 from .estimator import RobustGCN
 from .explanation import Explanation, explain
+from .figure import Figure
 from .graph import Graph
 from .model import Layer, Model, Term
 from .page import Report, report
@@ -43,7 +46,9 @@ __all__ = [
     "Budget",
     "Certificate",
     "Certificates",
+    "CertificatesByBudget",
     "Explanation",
+    "Figure",
     "FileError",
     "Flip",
     "Graph",
@@ -54,6 +59,7 @@ __all__ = [
     "MissingFileError",
     "Model",
     "NodeproofError",
+    "NotFittedError",
     "Radii",
     "Radius",
     "Report",
@@ -75,3 +81,7 @@ __all__ = [
     "to_pyg",
     "train",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -12,7 +12,11 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
     """Refuses what is not an instance of `kind`."""
     if not isinstance(value, kind):
         given = type(value).__name__
-        hint = {"Training": f"; give {name}.model", "Data": "; see from_pyg(module, data)"}.get(given, "")
+        hint = {
+            "Training": f"; give its .{'graph' if name == 'graph' else 'model'}",
+            "Data": "; see from_pyg(module, data)",
+            "Budget": "; give budget=",
+        }.get(given, "")
         hint = "; see from_pyg(module, data)" if hasattr(value, "state_dict") else hint
         raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not a {given}{hint}")
 
@@ -23,6 +27,14 @@ def whole(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
         limit = f"a whole number of at least {least}" if most == 2**63 - 1 else f"a whole number from {least} to {most}"
         raise InputError(f"{name}={value!r} must be {limit}")
     return int(value)
+
+
+def several(name: str, values: Any) -> list[int]:
+    """Whole numbers that fit 32 bits, each once, in the order given; at least one."""
+    found = list(dict.fromkeys(whole(name, value, most=2**32 - 1) for value in listed(name, values, "whole numbers")))
+    if not found:
+        raise InputError(f"{name} is empty; give a number, or several")
+    return found
 
 
 def flag(name: str, value: Any) -> bool:

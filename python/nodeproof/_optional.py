@@ -12,6 +12,7 @@ _PACKAGES = {
     "arrow": "pyarrow",
     "dask": "distributed",
     "pandas": "pandas",
+    "polars": "polars",
     "progress": "tqdm",
     "pyg": "torch torch_geometric",
     "ray": "ray",

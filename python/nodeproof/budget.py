@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from . import _core
 from ._checks import flag, instance, listed, whole
+from ._given import Default, given
 from .errors import InputError
 from .graph import Graph
-from .split import node_ids
+from .nodes import chosen
+from .split import Split
 
 #: The largest number of flips that a budget can hold.
 _MOST = 2**32 - 1
 
+#: Defaults of the parts of a budget, where functions take these as keywords.
+GLOBAL: Any = Default(None)
+MOST: Any = Default(100)
+LOCAL: Any = Default("1%")
+NO: Any = Default(False)
+NONE: Any = Default(())
+NOTHING: Any = Default(None)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Budget:
-    """What an attacker may change; the functions of nodeproof take its parts as keywords of the same names.
+    """What an attacker may change. Functions take it as `budget`, or its parts as keywords of the same names.
 
     Args:
         global_budget: most flips in total, Q.
@@ -25,9 +36,11 @@ class Budget:
             least 1.
         add_only, delete_only: only flips from 0 to 1, or only those from 1 to 0.
         protect_attributes: attributes that cannot be flipped, by id or name.
-        protect_nodes: nodes whose attributes cannot be flipped: ids or a mask.
+        protect_nodes: nodes whose attributes cannot be flipped: ids, names, a mask, or a part of a split, such as "train".
         local_budget_at: nodes with a local budget of their own.
 
+    >>> Budget(12, add_only=True)
+    Budget(12, add_only=True)
     >>> Budget(12).in_words(Graph.bundled())
     'at most 12 flips, 20 at one node (1% of 2048 attributes)'
     """
@@ -37,13 +50,16 @@ class Budget:
     add_only: bool = False
     delete_only: bool = False
     protect_attributes: Iterable[int | str] = ()
-    protect_nodes: Iterable[int] = ()
-    local_budget_at: Mapping[int, int] = field(default_factory=dict, hash=False)
+    protect_nodes: str | Iterable[int | str] = ()
+    local_budget_at: Mapping[int | str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         # Whatever was given can be gone through more than once, and travel to workers.
-        nodes = listed("protect_nodes", self.protect_nodes, "ids")
-        object.__setattr__(self, "protect_nodes", tuple(nodes.tolist() if hasattr(nodes, "tolist") else nodes))
+        nodes: Any = self.protect_nodes
+        if not isinstance(nodes, str):
+            nodes = listed("protect_nodes", nodes, "ids")
+            nodes = tuple(nodes.tolist() if hasattr(nodes, "tolist") else nodes)
+        object.__setattr__(self, "protect_nodes", nodes)
         object.__setattr__(
             self, "protect_attributes", tuple(listed("protect_attributes", self.protect_attributes, "ids or names"))
         )
@@ -51,12 +67,24 @@ class Budget:
             raise InputError(f"local_budget_at={self.local_budget_at!r} must be a mapping of nodes to numbers of flips")
         object.__setattr__(self, "local_budget_at", dict(self.local_budget_at))
 
-    def on(self, graph: Graph, name: str = "global_budget", capped: bool = False) -> _core.Budget:
+    def by_ids(self, graph: Graph, split: Split | None = None) -> Budget:
+        """The same budget with ids in place of names and of parts of `split`."""
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        return replace(
+            self,
+            protect_nodes=chosen(graph, self.protect_nodes, split, "protect_nodes"),
+            protect_attributes=[graph.attribute(attribute) for attribute in self.protect_attributes],
+            local_budget_at={graph.node(node): count for node, count in self.local_budget_at.items()},
+        )
+
+    def on(
+        self, graph: Graph, name: str = "global_budget", capped: bool = False, split: Split | None = None
+    ) -> _core.Budget:
         """The budget, checked against `graph`.
 
         With `capped`, a global budget of more than there is to flip becomes that: for searches up to a largest budget.
         """
-        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        by_ids = self.by_ids(graph, split)
         add_only, delete_only = flag("add_only", self.add_only), flag("delete_only", self.delete_only)
         if add_only and delete_only:
             raise InputError("add_only and delete_only together leave no flips; choose one")
@@ -69,14 +97,67 @@ class Budget:
             str(local),
             "add-only" if add_only else "delete-only" if delete_only else "both",
             {
-                graph.node(node): whole(f"local_budget_at[{node!r}]", count, most=_MOST)
-                for node, count in self.local_budget_at.items()
+                int(node): whole(f"local_budget_at[{node!r}]", count, most=_MOST)
+                for node, count in by_ids.local_budget_at.items()
             },
-            node_ids(self.protect_nodes, graph.nodes).tolist(),
-            [graph.attribute(attribute) for attribute in self.protect_attributes],
+            [int(node) for node in by_ids.protect_nodes],
+            [int(attribute) for attribute in by_ids.protect_attributes],
             capped,
         )
 
-    def in_words(self, graph: Graph) -> str:
-        """The budget as a person would say it."""
-        return self.on(graph).in_words(graph._core)
+    def in_words(self, graph: Graph, split: Split | None = None) -> str:
+        """The budget as a person would say it; `split` is needed where it protects a part of one."""
+        return self.on(graph, split=split).in_words(graph._core)
+
+    def __repr__(self) -> str:
+        parts = [repr(self.global_budget)]
+        for part, default in zip(fields(self)[1:], ("1%", False, False, (), (), {}), strict=True):
+            value = getattr(self, part.name)
+            if value != default:
+                many = isinstance(value, (tuple, dict)) and len(value) > 10
+                parts.append(f"{part.name}={f'<{len(value)}>' if many else repr(value)}")
+        return f"Budget({', '.join(parts)})"
+
+
+def budget_of(budget: Budget | None, parts: dict[str, Any], name: str = "global_budget") -> Budget:
+    """The budget that is meant: `budget`, or the one whose `parts` were given. `name` is that of the global one."""
+    said = given(parts)
+    if budget is not None:
+        if not isinstance(budget, Budget):
+            hint = f"; or give {name}={budget}" if isinstance(budget, int) else ""
+            raise InputError(
+                f"budget must be a nodeproof.Budget, such as Budget(12), not a {type(budget).__name__}{hint}"
+            )
+        if said:
+            raise InputError(
+                f"a budget was given, and so was {next(iter(said))}, which is a part of one; give one or the other: "
+                f"budget={budget!r} has all parts"
+            )
+        return budget
+    if isinstance(parts[name], Default) and parts[name].value is None:
+        raise InputError(f"there is no budget; give {name}, such as {name}=12, or budget=Budget(12)")
+    values = {part: value.value if isinstance(value, Default) else value for part, value in parts.items()}
+    values["local_budget_at"] = values["local_budget_at"] or {}
+    return Budget(values.pop(name), **values)
+
+
+def parts_of(
+    global_budget: Any,
+    local_budget: Any,
+    add_only: Any,
+    delete_only: Any,
+    protect_attributes: Any,
+    protect_nodes: Any,
+    local_budget_at: Any,
+    name: str = "global_budget",
+) -> dict[str, Any]:
+    """The parts of a budget by their names, as `budget_of` takes them."""
+    return {
+        name: global_budget,
+        "local_budget": local_budget,
+        "add_only": add_only,
+        "delete_only": delete_only,
+        "protect_attributes": protect_attributes,
+        "protect_nodes": protect_nodes,
+        "local_budget_at": local_budget_at,
+    }

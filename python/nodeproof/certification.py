@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 import numpy.typing as npt
 
 from . import _core
-from ._checks import finite, flag, instance, number, whole
+from ._checks import finite, flag, instance, number, several, whole
 from ._progress import Progress, observer
-from .budget import Budget
+from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, budget_of, parts_of
+from .by_budget import CertificatesByBudget
 from .graph import Graph
 from .model import Model
 from .nodes import chosen
 from .results import Certificates, Radii
 from .split import Nodes, Split
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: How hard to try: the paper's bound; optimised bounds; branch and bound until a node is decided.
 Engine = Literal["fast", "tight", "complete"]
@@ -63,21 +67,62 @@ class Settings:
         )
 
 
+def _are_several(global_budget: Any) -> bool:
+    return (
+        hasattr(global_budget, "__iter__")
+        and not isinstance(global_budget, str)
+        and getattr(global_budget, "ndim", 1) > 0
+    )
+
+
 def _seconds(name: str, value: float | None) -> float | None:
     return None if value is None else number(name, value)
 
 
+class _Options(TypedDict, total=False):
+    """Options of `certify` that have no part in what it returns."""
+
+    local_budget: int | str
+    add_only: bool
+    delete_only: bool
+    protect_attributes: Iterable[int | str]
+    protect_nodes: str | Iterable[int | str]
+    local_budget_at: Mapping[int | str, int] | None
+    nodes: str | npt.ArrayLike
+    split: Split | None
+    target_class: TargetClass
+    engine: Engine
+    time_limit: float | None
+    total_time_limit: float | None
+    memory_limit: int | str
+    threads: int
+    margin: float
+    arithmetic: Arithmetic
+    proofs: bool
+    timings: bool
+    progress: Progress
+
+
+@overload
+def certify(
+    graph: Graph, model: Model, budget: Budget | None = None, *, global_budget: int = ..., **options: Unpack[_Options]
+) -> Certificates: ...
+@overload
+def certify(
+    graph: Graph, model: Model, *, global_budget: Iterable[int], **options: Unpack[_Options]
+) -> CertificatesByBudget: ...
 def certify(
     graph: Graph,
     model: Model,
+    budget: Budget | None = None,
     *,
-    global_budget: int,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    global_budget: int | Iterable[int] = GLOBAL,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
     nodes: str | npt.ArrayLike = "all",
     split: Split | None = None,
     target_class: TargetClass = "predicted",
@@ -91,13 +136,15 @@ def certify(
     proofs: bool = False,
     timings: bool = False,
     progress: Progress = None,
-) -> Certificates:
+) -> Certificates | CertificatesByBudget:
     """Proves which predictions hold, node by node; options and defaults are those of `nodeproof certify`.
 
     Args:
         graph, model: what is certified.
-        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at: what the
-            attacker may change; see `Budget`.
+        budget: what the attacker may change, a `Budget`; or its parts, which are the next seven keywords.
+        global_budget: most flips in total; of several, such as `[1, 5, 10]`, all are certified in one pass, which comes back
+            as `CertificatesByBudget`.
+        local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at: see `Budget`.
         nodes: "all", ids, a mask, names, or a part of `split` ("train", "validation", "test", "unlabelled"). A node given
             twice counts once.
         target_class: whose margins are certified: the "predicted" class, or the "label".
@@ -123,29 +170,42 @@ def certify(
     >>> model = nodeproof.train(graph, "ce", global_budget=5, steps=30).model
     >>> nodeproof.certify(graph, model, global_budget=2, nodes=["horn", "feather"]).verdicts.shape
     (2,)
+    >>> nodeproof.certify(graph, model, nodeproof.Budget(2, add_only=True), nodes=range(30)).budget_in_words()
+    'at most 2 flips, 20 at one node (1% of 2048 attributes), only additions'
+    >>> certificates = nodeproof.certify(graph, model, global_budget=[1, 2, 4], nodes=range(30))
+    >>> certificates.robust_share(1) >= certificates.robust_share(4)
+    True
     """
     targets = targets_of(graph, model, nodes, split)
-    budget = Budget(
-        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
-    )
+    budgets = several("global_budget", global_budget) if _are_several(global_budget) else None
+    said = parts_of(
+        global_budget if budgets is None else budgets[0],
+        local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at,
+    )  # fmt: skip
+    meant = budget_of(budget, said).by_ids(graph, split)
     limits = (time_limit, total_time_limit, memory_limit)
-    settings = Settings(budget, engine, target_class, *limits, threads, margin, arithmetic, proofs).on(graph)
+    settings = Settings(meant, engine, target_class, *limits, threads, margin, arithmetic, proofs).on(graph)
+    parts = (graph._core, model._core, settings)
+    timings = flag("timings", timings)
     with observer(progress, "certify") as tell:
-        made = _core.certify(graph._core, model._core, settings, targets, flag("timings", timings), tell)
-    return Certificates(made, graph)
+        if budgets is None:
+            return Certificates(_core.certify(*parts, targets, timings, tell), graph)
+        made = _core.certify_budgets(*parts, budgets, targets, timings, tell)
+    return CertificatesByBudget(Certificates(one, graph) for one in made)
 
 
 def radius(
     graph: Graph,
     model: Model,
+    budget: Budget | None = None,
     *,
-    max_budget: int = 100,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    max_budget: int = MOST,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
     nodes: str | npt.ArrayLike = "all",
     split: Split | None = None,
     target_class: TargetClass = "predicted",
@@ -162,7 +222,7 @@ def radius(
 
     Small global budgets are tried first, then bisection up to `max_budget` finds the rest. With `scan`, which needs the
     `fast` engine, all budgets are tried upwards from 1: the paper's measure. All else as in `certify`; `time_limit` is for
-    one node under one budget, and `Radii.check` uses the proofs.
+    one node under one budget, and `Radii.check` uses the proofs. Of a `budget` its global one is the `max_budget`.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -171,12 +231,20 @@ def radius(
     (Flip(node=0, attribute=0, to=0), Flip(node=1, attribute=0, to=0))
     """
     targets = targets_of(graph, model, nodes, split)
-    budget = Budget(
-        max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    said = parts_of(
+        max_budget,
+        local_budget,
+        add_only,
+        delete_only,
+        protect_attributes,
+        protect_nodes,
+        local_budget_at,
+        "max_budget",
     )
     settings = Settings(
-        budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads, proofs=proofs
-    )
+        budget_of(budget, said, "max_budget").by_ids(graph, split), engine, target_class, time_limit,
+        memory_limit=memory_limit, threads=threads, proofs=proofs,
+    )  # fmt: skip
     scan, timings = flag("scan", scan), flag("timings", timings)
     with observer(progress, "radius") as tell:
         made = _core.radius(graph._core, model._core, settings.on(graph, most=True), targets, scan, timings, tell)

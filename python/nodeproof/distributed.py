@@ -35,13 +35,15 @@ from ._checks import flag, whole
 from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Observer, Progress, observer
-from .budget import Budget
+from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .certification import Engine, Settings, TargetClass, targets_of
 from .errors import FileError, InputError, NodeproofError
 from .graph import Graph
 from .model import Model
 from .results import Certificates, Radii
 from .split import Nodes, Split
+
+__all__ = ["certify", "radius"]
 
 Backend = Literal["ray", "dask"]
 #: Told the number of the shard that is whole now, if there is one; says which is next, if there is one.
@@ -58,15 +60,16 @@ _NEWS = 0.5
 def certify(
     graph: Graph,
     model: Model,
+    budget: Budget | None = None,
     *,
     backend: Backend,
-    global_budget: int,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    global_budget: int = GLOBAL,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
     nodes: str | npt.ArrayLike = "all",
     split: Split | None = None,
     target_class: TargetClass = "predicted",
@@ -99,10 +102,11 @@ def certify(
     All else as in `nodeproof.certify`.
     """
     targets = targets_of(graph, model, nodes, split)
-    budget = Budget(
-        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    said = parts_of(
+        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at
     )
-    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit)
+    meant = budget_of(budget, said).by_ids(graph, split)
+    settings = Settings(meant, engine, target_class, time_limit, memory_limit=memory_limit)
     work = _Certify(settings, flag("timings", timings))
     checked = settings.on(graph)
     checked.check(graph._core, model._core, targets, False)
@@ -119,15 +123,16 @@ def certify(
 def radius(
     graph: Graph,
     model: Model,
+    budget: Budget | None = None,
     *,
     backend: Backend,
-    max_budget: int = 100,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    max_budget: int = MOST,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
     nodes: str | npt.ArrayLike = "all",
     split: Split | None = None,
     target_class: TargetClass = "predicted",
@@ -145,10 +150,18 @@ def radius(
 ) -> Radii:
     """Finds radii on a cluster: `nodeproof.radius`, with the same results; `backend`, `shards`, … as in `certify`."""
     targets = targets_of(graph, model, nodes, split)
-    budget = Budget(
-        max_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    said = parts_of(
+        max_budget,
+        local_budget,
+        add_only,
+        delete_only,
+        protect_attributes,
+        protect_nodes,
+        local_budget_at,
+        "max_budget",
     )
-    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit)
+    meant = budget_of(budget, said, "max_budget").by_ids(graph, split)
+    settings = Settings(meant, engine, target_class, time_limit, memory_limit=memory_limit)
     work = _Radius(settings, flag("scan", scan), flag("timings", timings))
     checked = settings.on(graph, most=True)
     checked.check(graph._core, model._core, targets, work.scan)
@@ -586,3 +599,7 @@ def _backend(name: str, client: Any) -> _Backend:
     if name == "dask":
         return _Dask(client)
     raise InputError(f"backend={name!r} is none; there are 'ray' and 'dask' (engine= says how hard to try)")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 __all__ = [
     "FileError",
     "InputError",
@@ -9,6 +11,7 @@ __all__ = [
     "MissingDependencyError",
     "MissingFileError",
     "NodeproofError",
+    "NotFittedError",
     "VerificationError",
 ]
 
@@ -33,9 +36,26 @@ class MissingFileError(FileError, FileNotFoundError):
     """A file is not there: a `FileNotFoundError`."""
 
 
+class NotFittedError(NodeproofError, ValueError, AttributeError):
+    """An estimator is asked for something before `fit`; where scikit-learn is loaded, a `NotFittedError` of it, too."""
+
+
 class MissingDependencyError(NodeproofError, ImportError):
     """An optional package is not installed: an `ImportError`."""
 
 
 class InternalError(NodeproofError, RuntimeError):
     """A mistake of nodeproof's own; please report it."""
+
+
+def not_fitted(message: str) -> NotFittedError:
+    """The error; one that code which knows scikit-learn catches, if that can be."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    if theirs is None:
+        return NotFittedError(message)
+    both: type[NotFittedError] = type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
+    return both(message)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,14 +9,15 @@ import numpy as np
 
 from . import _core, notebook
 from ._checks import flag
-from .budget import Budget
+from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .certification import Engine, Settings, TargetClass, targets_of
 from .graph import Graph
 from .model import Floats, Model
 from .results import Certificate, Certificates, Radii, Radius
+from .split import Split
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
     """The certificate of one node beside its margins on the graph as it is; `print` puts it in words."""
 
@@ -37,6 +38,9 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return f"Explanation({self.certificate!r}; print it for all of it)"
+
     def _repr_html_(self) -> str:
         return notebook.words(self.text)
 
@@ -45,14 +49,16 @@ def explain(
     graph: Graph,
     model: Model,
     node: int | str,
+    budget: Budget | None = None,
     *,
-    global_budget: int,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    global_budget: int = GLOBAL,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
+    split: Split | None = None,
     target_class: TargetClass = "predicted",
     engine: Engine = "complete",
     time_limit: float | None = 10.0,
@@ -65,7 +71,8 @@ def explain(
     Args:
         graph, model: what is certified.
         node: the id or the name of the node.
-        global_budget, …, local_budget_at: what the attacker may change; see `Budget`.
+        budget: what the attacker may change, a `Budget`; or its parts as keywords, `global_budget`, …, `local_budget_at`.
+        split: what the parts are of that `protect_nodes` may name.
         target_class, engine, memory_limit, threads: as in `certify`.
         time_limit: most seconds for the node under one budget, or `None`.
         radius: where several flips change the class, finds out whether fewer do, and shows the smallest witness.
@@ -90,11 +97,13 @@ def explain(
     <BLANKLINE>
     then class 1 wins: the margin over it goes from 1.500 to -0.500
     """
-    (place,) = targets_of(graph, model, [graph.node(node)], None).tolist()
-    budget = Budget(
-        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    targets_of(graph, model, (), split)
+    place = graph.node(node)
+    said = parts_of(
+        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at
     )
-    settings = Settings(budget, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads).on(graph)
+    meant = budget_of(budget, said).by_ids(graph, split)
+    settings = Settings(meant, engine, target_class, time_limit, memory_limit=memory_limit, threads=threads).on(graph)
     certified, searched, logits, text = _core.explain(graph._core, model._core, settings, place, flag("radius", radius))
     certificate = Certificates(certified, graph)[0]
     with np.errstate(invalid="ignore"):  # Logits may have overflowed.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
-from ._checks import flag, listed
+from . import _core, notebook
+from ._checks import flag, listed, number
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
@@ -238,6 +238,21 @@ class Graph:
         """The same graph with other labels, negative for none."""
         return Graph._of(self._core.with_labels(label_ids(labels, self.nodes)))
 
+    def with_flips(self, flips: Iterable[Sequence[Any]]) -> Graph:
+        """The graph under these flips: a `Witness`, or `(node, attribute)` with ids or names, and a new value as third.
+
+        The new value may be left out where attributes are bits. A flip that changes nothing is an error.
+
+        >>> graph = Graph.bundled()
+        >>> tampered = graph.with_flips([("horn", "plant")])
+        >>> tampered.attributes[1].nnz - graph.attributes[1].nnz
+        1
+        """
+        made = [flip_ids(self, flip) for flip in listed("flips", flips, "flips (node, attribute, to)")]
+        graph = Graph._of(self._core.with_flips(made))
+        graph.cleaning = dict(self.cleaning)
+        return graph
+
     @property
     def nodes(self) -> int:
         """Number of nodes, N."""
@@ -368,6 +383,14 @@ class Graph:
             return int(attribute)
         return _find(self.attribute_names, attribute, "attribute")
 
+    def class_(self, class_: int | str) -> int:
+        """The id of a class that is given by its id or its name."""
+        if not isinstance(class_, str):
+            if isinstance(class_, bool) or not isinstance(class_, (int, np.integer)):
+                raise InputError(f"{class_!r} is not a class; give an id or a name")
+            return int(class_)
+        return _find(self.class_names, class_, "class")
+
     def to_pyg(self, split: Any = None) -> Any:
         """A PyTorch Geometric `Data` object: `x`, `edge_index`, `y`, and the masks of `split` if one is given."""
         from .pyg import data_of
@@ -387,8 +410,19 @@ class Graph:
         kind = "" if self.kind == "bits" else f", kind={self.kind!r}"
         return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes}{kind})"
 
+    def _repr_html_(self) -> str:
+        return notebook.graph(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._core.to_bytes(), dict(self.cleaning))
+
+
+def flip_ids(graph: Graph, flip: Sequence[Any]) -> tuple[int, int, float | None]:
+    """Node, attribute and, if it is given, the new value of a flip."""
+    if isinstance(flip, str) or not hasattr(flip, "__len__") or len(flip) not in (2, 3):
+        raise InputError(f"{flip!r} is no flip; give (node, attribute), or (node, attribute, to)")
+    to = flip[2] if len(flip) == 3 else None
+    return graph.node(flip[0]), graph.attribute(flip[1]), None if to is None else number("to", to)
 
 
 def _unpickled(content: bytes, cleaning: Mapping[str, int]) -> Graph:
@@ -471,8 +505,10 @@ def _name(names: list[str] | None, index: int, what: str) -> str:
 def _find(names: list[str] | None, name: str, what: str) -> int:
     found = [place for place, known in enumerate(names or []) if known == name]
     if not found:
-        hint = "" if names else f"; the graph has no names of {what}s, so give an id"
+        plural = {"class": "classes"}.get(what, f"{what}s")
+        hint = _core.did_you_mean(name, names) if names else f"; the graph has no names of {plural}, so give an id"
         raise InputError(f"there is no {what} called {name!r}{hint}")
     if len(found) > 1:
-        raise InputError(f"{len(found)} {what}s are called {name!r}, the first is {found[0]}; give an id")
+        plural = {"class": "classes"}.get(what, f"{what}s")
+        raise InputError(f"{len(found)} {plural} are called {name!r}, the first is {found[0]}; give an id")
     return found[0]

@@ -14,8 +14,9 @@ from ._checks import finite, instance, text, whole
 from ._files import StrPath, existing, path_text
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
-from .graph import Graph
-from .split import node_ids
+from .graph import Graph, flip_ids
+from .nodes import chosen
+from .split import Split
 from .state_dict import layers_of
 from .verification import Verification
 
@@ -36,6 +37,10 @@ class Term(NamedTuple):
     #: W, inputs × units, or a number for so many times the identity.
     weight: Floats | float
 
+    def __repr__(self) -> str:
+        weight = f"<{' × '.join(map(str, np.shape(self.weight)))}>" if np.ndim(self.weight) else f"{self.weight:g}"
+        return f"Term(source={self.source!r}, propagation={self.propagation}, weight={weight})"
+
 
 class Layer(NamedTuple):
     """One layer: `Z = Σ_k P_k h_k W_k + b` over its terms, and an activation."""
@@ -52,6 +57,9 @@ class Layer(NamedTuple):
         if isinstance(self.activation, tuple):
             return self.activation[1]
         return 0.0 if self.activation == "relu" else 1.0
+
+    def __repr__(self) -> str:
+        return f"Layer(terms={self.terms}, bias=<{len(self.bias)}>, activation={self.activation!r})"
 
 
 class Model:
@@ -233,20 +241,32 @@ class Model:
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
         return self._core.logits(graph._core, whole("threads", threads))
 
-    def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[int]]) -> Floats:
-        """The K logits of one node after flips of (node, attribute); what follows in a flip, such as `to`, is not read."""
-        pairs = [(graph.node(flip[0]), graph.attribute(flip[1])) for flip in flips]
-        return self._core.logits_under(graph._core, graph.node(node), pairs)
+    def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[Any]]) -> Floats:
+        """The K logits of one node under flips: a `Witness`, or what `Graph.with_flips` takes."""
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        return self._core.logits_under(graph._core, graph.node(node), [flip_ids(graph, flip) for flip in flips])
 
     def predict(self, graph: Graph) -> npt.NDArray[np.int64]:
         """The predicted class of all nodes: the one with the largest logit, the first of several."""
         classes: npt.NDArray[np.int64] = np.argmax(self.logits(graph), axis=1)
         return classes
 
-    def accuracy(self, graph: Graph, nodes: npt.ArrayLike | None = None) -> float | None:
-        """The share of nodes with a label whose predicted class is their label; `None` if none has a label."""
+    def predict_proba(self, graph: Graph) -> Floats:
+        """The softmax of the logits of all nodes, N × K."""
+        logits = self.logits(graph)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares: Floats = powers / powers.sum(axis=1, keepdims=True)
+        return shares
+
+    def accuracy(
+        self, graph: Graph, nodes: str | npt.ArrayLike | None = None, *, split: Split | None = None
+    ) -> float | None:
+        """The share of nodes with a label whose predicted class is their label; `None` if none has a label.
+
+        `nodes` are given as in `certify`, by default all.
+        """
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
-        of = np.arange(graph.nodes, dtype=np.uint32) if nodes is None else node_ids(nodes, graph.nodes)
+        of = chosen(graph, "all" if nodes is None else nodes, split)
         return _core.accuracy(graph._core, self._core, of)
 
     def to_pyg(self, dtype: Any = None) -> Any:

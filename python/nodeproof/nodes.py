@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
+import numpy as np
+
+from . import _core
 from ._checks import instance
 from ._matrices import plain
 from .errors import InputError
@@ -14,7 +16,7 @@ from .split import Nodes, Split, node_ids
 PARTS = ("train", "labelled", "validation", "test", "unlabelled")
 
 
-def chosen(graph: Graph, nodes: str | npt.ArrayLike, split: Split | None) -> Nodes:
+def chosen(graph: Graph, nodes: Any, split: Split | None, what: str = "nodes") -> Nodes:
     """The nodes that are meant: "all", a part of the split, names, ids, or a mask."""
     if split is not None:
         instance("split", split, Split, "Split.stratified(graph)")
@@ -25,14 +27,17 @@ def chosen(graph: Graph, nodes: str | npt.ArrayLike, split: Split | None) -> Nod
             return np.arange(graph.nodes, dtype=np.uint32)
         if nodes in PARTS:
             if split is None:
-                raise InputError(f"nodes={nodes!r} is a part of a split; give split=, too")
+                raise InputError(f"{what}={nodes!r} is a part of a split; give split=, too")
             return split.part(nodes)
         if not graph.node_names or nodes not in graph.node_names:
+            hint = _core.did_you_mean(nodes, [*PARTS, "all", *(graph.node_names or ())])
             raise InputError(
-                f"there is no node called {nodes!r}, nor a part of a split; parts are {', '.join(PARTS)}, and all"
+                f"there is no node called {nodes!r}, nor a part of a split; parts are {', '.join(PARTS)}, and all{hint}"
             )
         nodes = [nodes]
     array = plain(nodes)
     if array.dtype.kind in "US":
-        array = np.array([graph.node(str(name)) for name in array.ravel()], dtype=np.int64)
+        # A list may have ids beside names, which NumPy makes text of.
+        listed = nodes if isinstance(nodes, (list, tuple)) else array.ravel().tolist()
+        array = np.array([graph.node(node) for node in listed], dtype=np.int64)
     return node_ids(array, graph.nodes)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .results import Certificates, Summary
+
+#: Classes that are shown by name.
+_CLASSES = 12
 #: One colour a verdict, which people who do not see red and green can distinguish.
 COLOURS = {"robust": "#0072b2", "nonrobust": "#d55e00", "undecided": "#999999"}
 _CELL = "text-align:right;padding:2px 10px"
@@ -32,10 +39,11 @@ def _swatch(colour: str) -> str:
     return f' <span style="display:inline-block;width:10px;height:10px;background:{colour}"></span>'
 
 
-def certificates(summary: Mapping[str, float | int | None], caption: str) -> str:
+def certificates(summary: Summary, caption: str) -> str:
     """Counts of verdicts, with a bar; `summary` is that of `Certificates`."""
     total = int(summary["nodes"] or 0)
-    parts = [(word, int(summary[word] or 0)) for word in COLOURS]
+    counts = (summary["robust"], summary["nonrobust"], summary["undecided"])
+    parts = list(zip(COLOURS, counts, strict=True))
     bar = "".join(
         f'<span title="{word}: {count}" style="display:inline-block;height:10px;width:{360 * count / total:.2f}px;'
         f'background:{COLOURS[word]}"></span>'
@@ -71,6 +79,37 @@ def training(method: str, split: str, steps: int, shares: Iterable[tuple[str, fl
     """What a trained network is worth: its shares, where they are known."""
     rows = [(name, f"{100 * share:.1f} %") for name, share in shares if share is not None]
     return _table(f"Trained by {method}", split, [("steps", f"{steps:,}"), *rows])
+
+
+def graph(of: Graph) -> str:
+    """Sizes of a graph, and its classes."""
+    degree = of.adjacency.nnz / of.nodes
+    attributes = of.attributes
+    ones = np.count_nonzero(attributes) if isinstance(attributes, np.ndarray) else attributes.nnz
+    rows = [
+        ("nodes", f"{of.nodes:,}"),
+        ("edges", f"{of.edges:,} ({degree:.1f} at a node)"),
+        ("attributes", f"{of.attribute_count:,} ({ones / of.nodes:.1f} of a node are not 0)"),
+    ]
+    labels = of.labels
+    if labels is not None:
+        counts = np.bincount(labels[labels >= 0], minlength=of.classes)
+        rows += [(of.class_name(place), _share(int(count), of.nodes)) for place, count in enumerate(counts[:_CLASSES])]
+        if len(counts) > _CLASSES:
+            rows.append((f"{len(counts) - _CLASSES} more classes", _share(int(counts[_CLASSES:].sum()), of.nodes)))
+        if (labels < 0).any():
+            rows.append(("no label", _share(int((labels < 0).sum()), of.nodes)))
+    kinds = {"bits": "attributes are 0 and 1", "normalised-rows": "rows of attributes are divided by their sums"}
+    return _table("Graph", kinds.get(of.kind, "attributes are real values"), rows)
+
+
+def by_budget(results: Mapping[int, Certificates], caption: str) -> str:
+    """Shares of verdicts under each budget."""
+    rows = []
+    for budget, found in results.items():
+        shares = (f"{word} {_share(int(getattr(found, word).sum()), len(found))}" for word in COLOURS)
+        rows.append((f"{budget} flips" if budget != 1 else "1 flip", "; ".join(shares)))
+    return _table("Certificates by global budget", caption, rows)
 
 
 def words(text: str) -> str:

@@ -14,6 +14,8 @@ from .errors import InputError
 from .graph import Graph
 from .split import Split
 
+__all__ = ["read"]
+
 #: Nodes after the labelled ones that are for validation.
 _VALIDATION = 500
 _PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph")
@@ -119,3 +121,7 @@ def _part(folder: StrPath, name: str, part: str) -> Any:
         raise InputError(f"{path}: {error}") from None
     except Exception as error:
         raise InputError(f"{path} is not a file of Planetoid ({error})") from error
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

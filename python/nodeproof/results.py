@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,31 @@ import numpy.typing as npt
 from . import _core, notebook
 from ._checks import instance, whole
 from ._files import StrPath, existing, replace
+from ._matrices import plain
 from ._optional import optional
 from ._progress import Progress, observer
 from .errors import InputError
+from .figure import Figure
 from .graph import Graph
 from .model import Model
+from .nodes import chosen
+from .split import Split
 from .witness import Flip, Witness
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 VERDICTS = np.array(["robust", "nonrobust", "undecided"])
 ENGINES = np.array(["fast", "tight", "complete"])
 #: What keeps nodes from being decided; "" stands for nothing, and comes last.
 OBSTACLES = np.array(["engine", "values", "time", "memory", "overflow", "arithmetic", ""])
+
+#: Columns that have to be one of these words.
+_AMONG = {"verdict": VERDICTS.tolist(), "engine": ENGINES.tolist(), "undecided_because": OBSTACLES.tolist()}
+#: Columns with classes.
+_CLASSES = ("label", "predicted", "class", "worst_class")
+#: What `Radii.plot` draws.
+FIGURES = ["certificates", "degree", "purity"]
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,16 +56,32 @@ class _Results(ABC):
     #: Those of them in which -1 stands for nothing.
     _optional: ClassVar[tuple[str, ...]]
 
-    def __init__(self, made: Any, graph: Graph) -> None:
+    def __init__(self, made: Any, graph: Graph | None) -> None:
         self._core = made
-        #: The graph.
-        self.graph = graph
+        self._graph = graph
         self._columns: dict[str, npt.NDArray[Any]] = made.columns()
         self._margins: Floats | None = None
         self._places: dict[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self._core)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph; an error if these results were read without it."""
+        if self._graph is None:
+            name = type(self).__name__
+            raise InputError(
+                f"the {name.lower()} were read without their graph; give it, too: {name}.read(path, graph)"
+            )
+        return self._graph
+
+    @property
+    def _node_names(self) -> list[str] | None:
+        return None if self._graph is None else self._graph.node_names
+
+    def _node_name(self, node: int) -> str:
+        return f"node {node}" if self._graph is None else self._graph.node_name(node)
 
     @property
     def nodes(self) -> Integers:
@@ -84,7 +115,8 @@ class _Results(ABC):
         """The row of a node, given by its id or name."""
         if self._places is None:
             self._places = {int(of): place for place, of in enumerate(self.nodes)}
-        node = self.graph.node(node)
+        if self._graph is not None or isinstance(node, str):
+            node = self.graph.node(node)
         if node not in self._places:
             raise InputError(f"node {node} is not among the {len(self)} nodes of these results")
         return self._places[node]
@@ -110,7 +142,7 @@ class _Results(ABC):
             return None
         class_, margin = self._columns["witness_class"][place], self._columns["witness_margin"][place]
         named = (Flip(node, attribute, int(to) if to in (0, 1) else to) for node, attribute, to in flips)
-        return Witness(tuple(named), int(class_), float(margin))
+        return Witness(tuple(named), int(class_), float(margin), self._graph)
 
     def witness(self, node: int | str) -> Witness | None:
         """Flips that change the class of a node, if they are known."""
@@ -130,8 +162,8 @@ class _Results(ABC):
                 columns[column] = pandas.arrays.IntegerArray(values.copy(), values < 0)
             else:
                 columns[column] = values
-            if column == "node" and self.graph.node_names is not None:
-                columns["name"] = [self.graph.node_names[node] for node in self.nodes]
+            if column == "node" and self._node_names is not None:
+                columns["name"] = self._names()
         return pandas.DataFrame(columns)
 
     def to_arrow(self) -> Any:
@@ -142,9 +174,92 @@ class _Results(ABC):
             values = self._words(column)
             mask = values < 0 if column in self._optional else np.isnan(values) if values.dtype.kind == "f" else None
             columns[column] = pyarrow.array(values.tolist() if values.dtype.kind == "U" else values, mask=mask)
-            if column == "node" and self.graph.node_names is not None:
-                columns["name"] = pyarrow.array([self.graph.node_names[node] for node in self.nodes])
+            if column == "node" and self._node_names is not None:
+                columns["name"] = pyarrow.array(self._names())
         return pyarrow.table(columns)
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame` with the columns of `to_pandas`."""
+        polars = optional("polars", "polars", "to_polars()")
+        columns: dict[str, Any] = {}
+        for column in self._table:
+            values = self._words(column)
+            series = polars.Series(values.tolist() if values.dtype.kind == "U" else values)
+            if values.dtype.kind == "U":
+                series = series.cast(polars.String)
+            elif column in self._optional:
+                series = series.set(polars.Series(values < 0), None)
+            elif values.dtype.kind == "f":
+                series = series.fill_nan(None)
+            columns[column] = series
+            if column == "node" and self._node_names is not None:
+                columns["name"] = polars.Series(self._names(), dtype=polars.String)
+        return polars.DataFrame(columns)
+
+    def _names(self) -> list[str]:
+        """The name of each node, of a graph that has names."""
+        names = self._node_names or []
+        return [names[node] for node in self.nodes]
+
+    def filter(
+        self, mask: npt.ArrayLike | None = None, *, nodes: Any = None, split: Split | None = None, **columns: Any
+    ) -> Self:
+        """The rows that are all of what is asked for, in the same order.
+
+        Args:
+            mask: truth values, one a row, such as `radii.robust_up_to < 3`.
+            nodes: ids, names, a mask of all nodes, or a part of `split`, as in `certify`.
+            columns: of any column of `to_pandas` the value, or a list of values, that rows must have. Classes may be given by
+                their names; `None` stands for nothing.
+
+        >>> import nodeproof
+        >>> graph = nodeproof.Graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 0], [1, 0], [1, 0]])
+        >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
+        >>> certificates = nodeproof.certify(graph, model, global_budget=1, local_budget=1)
+        >>> certificates.filter(verdict="nonrobust").nodes
+        array([2])
+        """
+        kept = np.ones(len(self), dtype=np.bool_)
+        if mask is not None:
+            truths = plain(mask, "the mask")
+            if truths.dtype != np.bool_ or truths.shape != kept.shape:
+                raise InputError(
+                    f"a mask has a truth value for each of the {len(self)} rows; nodes= takes ids and names"
+                )
+            kept &= truths
+        if nodes is not None:
+            kept &= np.isin(self.nodes, chosen(self.graph, nodes, split))
+        for column, value in columns.items():
+            kept &= self._having(column, value)
+        made: Self = type(self)(self._core.take(np.flatnonzero(kept).tolist()), self._graph)
+        return made
+
+    def _having(self, column: str, value: Any) -> Truths:
+        """Which rows have this value, or one of these, in a column of the table, or of `undecided_because`."""
+        column = {"class_": "class"}.get(column, column)
+        known = [*self._table, "name", *(["undecided_because"] if "undecided_because" in self._columns else [])]
+        if column not in known:
+            hint = _core.did_you_mean(column, known)
+            raise InputError(f"there is no column {column!r}; there are {', '.join(known)}{hint}")
+        many = value if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
+        if column == "name":
+            have = np.array([self._node_name(int(node)) for node in self.nodes], dtype=np.str_)
+        else:
+            have = self._words(column)
+        among = _AMONG.get(column)
+        truths = np.zeros(len(self), dtype=np.bool_)
+        for one in many:
+            if among is not None and one is not None and one not in among:
+                names = [name for name in among if name]
+                hint = _core.did_you_mean(str(one), names)
+                raise InputError(f"{column} is never {one!r}; it is {', '.join(names)}{hint}")
+            if isinstance(one, str) and column in _CLASSES:
+                one = self.graph.class_(one)
+            nothing = "" if have.dtype.kind == "U" else -1
+            truths |= (
+                np.isnan(have) if one is None and have.dtype.kind == "f" else have == (nothing if one is None else one)
+            )
+        return truths
 
     def write(self, path: StrPath) -> None:
         """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`), compressed to a `.gz`."""
@@ -170,9 +285,11 @@ class _Results(ABC):
         return rejected
 
     @classmethod
-    def _read(cls, path: str, graph: Graph) -> Any:
+    def _read(cls, path: str, graph: Graph | None) -> Any:
         made = cls._kind.read(path)
-        if made.graph_fingerprint != graph.fingerprint:
+        if graph is not None:
+            instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        if graph is not None and made.graph_fingerprint != graph.fingerprint:
             raise InputError(
                 f"{path} is about another graph, or about this one read with other options (its fingerprint is "
                 f"{made.graph_fingerprint[:12]}…, the graph's {graph.fingerprint[:12]}…)"
@@ -187,14 +304,36 @@ class _Results(ABC):
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (type(self), self._core.lines(), self.graph)
+        return _unpickled, (type(self), self._core.lines(), self._graph)
 
 
-def _unpickled(kind: type[_Results], lines: bytes, graph: Graph) -> _Results:
+def _unpickled(kind: type[_Results], lines: bytes, graph: Graph | None) -> _Results:
     return kind(kind._kind.of_lines(lines), graph)
 
 
-@dataclass(frozen=True, eq=False)
+class Summary(TypedDict):
+    """What certificates come to."""
+
+    nodes: int
+    robust: int
+    nonrobust: int
+    undecided: int
+    robust_share: float | None
+    mean_margin: float | None
+    accuracy: float | None
+
+
+class RadiusSummary(TypedDict):
+    """What radii come to; where they are not exact, the budgets that nodes are proven for count."""
+
+    nodes: int
+    exact: int | None
+    mean: float | None
+    median: float | None
+    largest: int | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """The verdict on one node, with what is needed to check it."""
 
@@ -236,6 +375,23 @@ class Certificate:
     def __hash__(self) -> int:
         return hash((self.node, self.class_, self.verdict, self.witness))
 
+    def __repr__(self) -> str:
+        flips = "" if self.witness is None else f" under {_counted(len(self.witness), 'flip')}"
+        because = "" if self.undecided_because is None else f" because of {self.undecided_because}"
+        verdict = f"{self.verdict}{flips}{because}"
+        return (
+            f"Certificate({_named(self.node, self.name)}: {verdict}, margin={self.margin:.6g}, engine={self.engine!r})"
+        )
+
+
+def _named(node: int, name: str) -> str:
+    """A node as `horn (node 1)`, or `node 1`."""
+    return name if name == f"node {node}" else f"{name} (node {node})"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two values are equal; NaN is equal to NaN here."""
@@ -265,8 +421,11 @@ class Certificates(_Results):
     _optional = ("label", "flips")
 
     @classmethod
-    def read(cls, path: StrPath, graph: Graph) -> Certificates:
-        """Reads certificates of `graph`, of this package or of the command line."""
+    def read(cls, path: StrPath, graph: Graph | None = None) -> Certificates:
+        """Reads certificates of this package or of the command line, and checks that they are about `graph`.
+
+        Without it nodes have no names, only ids.
+        """
         read: Certificates = cls._read(existing(path), graph)
         return read
 
@@ -372,7 +531,21 @@ class Certificates(_Results):
         return self._columns["seconds"]
 
     @property
-    def summary(self) -> dict[str, float | int | None]:
+    def global_budget(self) -> int:
+        """The most flips in total."""
+        return int(self._core.global_budget)
+
+    @property
+    def robust_share(self) -> float:
+        """The share of nodes that are proven robust; NaN without nodes."""
+        return float(self.robust.mean()) if len(self) else float("nan")
+
+    def plot(self, *, title: str | None = None, width: float = 84, height: float = 58) -> Figure:
+        """What these certificates show of all global budgets up to theirs: see `CertificatesByBudget.plot`."""
+        return Figure(_core.plot_certificates([self._core], (title, width, height)))
+
+    @property
+    def summary(self) -> Summary:
         """Counts of verdicts, `robust_share`, `mean_margin` (if `fast` alone looked at the nodes: the other engines stop once a
         verdict is known, and means of what they leave say nothing), and `accuracy` (where there are labels)."""
         labelled = self.labels >= 0
@@ -407,7 +580,7 @@ class Certificates(_Results):
         undecided = column["verdict"] == 2
         return Certificate(
             node=int(column["node"]),
-            name=self.graph.node_name(int(column["node"])),
+            name=self._node_name(int(column["node"])),
             label=int(column["label"]) if column["label"] >= 0 else None,
             predicted=int(column["predicted"]),
             class_=int(column["class"]),
@@ -439,7 +612,7 @@ class Certificates(_Results):
         return notebook.certificates(self.summary, f"{self.budget_in_words()}; engine {self.engine}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Radius:
     """What is known of the radius of one node: the largest global budget that it withstands."""
 
@@ -455,6 +628,11 @@ class Radius:
     #: Flips that change the class under `nonrobust_from`; where `exact`, no smaller set does.
     witness: Witness | None
 
+    def __repr__(self) -> str:
+        up_to = "not robust" if self.robust_up_to is None else f"robust up to {_counted(self.robust_up_to, 'flip')}"
+        beyond = "" if self.nonrobust_from is None else f", nonrobust from {self.nonrobust_from}"
+        return f"Radius({_named(self.node, self.name)}: {up_to}{beyond}, exact={self.exact})"
+
 
 class Radii(_Results):
     """How many flips predictions withstand: one row a node, in the order asked for."""
@@ -466,8 +644,11 @@ class Radii(_Results):
     _optional = ("label", "class", "robust_up_to", "nonrobust_from", "verdicts", "branches")
 
     @classmethod
-    def read(cls, path: StrPath, graph: Graph) -> Radii:
-        """Reads radii of `graph`, of this package or of the command line."""
+    def read(cls, path: StrPath, graph: Graph | None = None) -> Radii:
+        """Reads radii of this package or of the command line, and checks that they are about `graph`.
+
+        Without it nodes have no names, only ids.
+        """
         read: Radii = cls._read(existing(path), graph)
         return read
 
@@ -505,9 +686,65 @@ class Radii(_Results):
         """What the attacker may change at most."""
         return str(self._core.budget_in_words())
 
+    @property
+    def summary(self) -> RadiusSummary:
+        """Number of nodes, how many radii are `exact` (`None` for a scan), and their `mean`, `median` and `largest`."""
+        found: dict[str, Any] = json.loads(self._core.summary()) or {"nodes": 0, "exact": 0}
+        return RadiusSummary(
+            nodes=found["nodes"],
+            exact=found.get("exact"),
+            mean=found.get("mean"),
+            median=found.get("median"),
+            largest=found.get("largest"),
+        )
+
+    @property
+    def mean(self) -> float:
+        """The mean radius, a node that is not robust even without flips counting as 0; NaN without nodes."""
+        mean = self.summary["mean"]
+        return float("nan") if mean is None else mean
+
+    def plot(
+        self,
+        what: str = "certificates",
+        *,
+        against: Radii | None = None,
+        names: tuple[str, str] | None = None,
+        title: str | None = None,
+        width: float = 84,
+        height: float = 58,
+    ) -> Figure:
+        """A figure, as `nodeproof plot` makes it.
+
+        Args:
+            what: "certificates", the share of nodes that is robust (from below) and nonrobust (from above) by global budget;
+                "degree" or "purity", the radii against the degree of nodes, or the share of their neighbourhood that is
+                predicted to be of their class.
+            against: radii of another model, dashed over certificates.
+            names: what the legend calls the two.
+            title: a title.
+            width, height: in millimetres.
+        """
+        look = (title, width, height)
+        if what not in FIGURES:
+            hint = _core.did_you_mean(str(what), FIGURES)
+            raise InputError(f"there is no figure of {what!r}; there are {', '.join(FIGURES)}{hint}")
+        if what != "certificates":
+            if against is not None or names is not None:
+                raise InputError(f"against and names are for certificates; leave them out for {what}")
+            draw = _core.plot_degree if what == "degree" else _core.plot_purity
+            return Figure(draw(self.graph._core, self._core, look))
+        if against is None:
+            if names is not None:
+                raise InputError("names are those of these radii and of others; give against=, too")
+            return Figure(_core.plot_radii((None, self._core), None, look))
+        instance("against", against, Radii, "radius(graph, other)")
+        own, other = ("these", "the others") if names is None else names
+        return Figure(_core.plot_radii((str(own), self._core), (str(other), against._core), look))
+
     def robust_share(self, global_budget: int) -> float:
         """The share of nodes that are proven robust under a global budget."""
-        if not 0 <= global_budget <= self.max_budget:
+        if not 0 <= whole("global_budget", global_budget) <= self.max_budget:
             raise InputError(f"global_budget={global_budget} was not tried; the largest that was is {self.max_budget}")
         return float((self.robust_up_to >= global_budget).mean()) if len(self) else float("nan")
 
@@ -530,7 +767,7 @@ class Radii(_Results):
         node = int(self.nodes[place])
         return Radius(
             node=node,
-            name=self.graph.node_name(node),
+            name=self._node_name(node),
             label=known("label"),
             robust_up_to=known("robust_up_to"),
             nonrobust_from=known("nonrobust_from"),
@@ -545,8 +782,7 @@ class Radii(_Results):
         return self._columns[column]
 
     def __repr__(self) -> str:
-        mean = f"{self.robust_up_to.clip(0).mean():.2f}" if len(self) else "nan"
-        return f"Radii(nodes={len(self)}, exact={int(self.exact.sum())}, mean={mean}, max_budget={self.max_budget})"
+        return f"Radii(nodes={len(self)}, exact={int(self.exact.sum())}, mean={self.mean:.2f}, max_budget={self.max_budget})"
 
     def _repr_html_(self) -> str:
         caption = f"flips that predictions withstand, tried up to {self.max_budget}; engine {self.engine}"

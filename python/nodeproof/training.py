@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from . import _core, notebook
 from ._checks import flag, instance, listed, number, whole
 from ._files import StrPath, path_text
+from ._given import given
 from ._optional import optional
 from ._progress import Progress, observer
-from .budget import Budget
+from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .certification import certify
 from .errors import InputError
+from .figure import Figure
 from .graph import Graph
 from .model import Model, given_propagation
 from .results import Certificates
@@ -41,7 +43,17 @@ class _Default:
 DEFAULT: Any = _Default()
 
 
-@dataclass(frozen=True)
+class TrainingSummary(TypedDict):
+    """How a network was trained, and what it is worth."""
+
+    method: str
+    steps: int
+    accuracy_labelled: float | None
+    accuracy_unlabelled: float | None
+    robust_share: float | None
+
+
+@dataclass(frozen=True, repr=False)
 class Training:
     """What training came to: the model, how it got there, and what it is worth."""
 
@@ -60,13 +72,46 @@ class Training:
 
     @property
     def robust_share(self) -> float | None:
-        """The share of all nodes that are proven robust."""
-        return None if self.certificates is None else float(self.certificates.robust.mean())
+        """The share of all nodes that are proven robust; `None` without `evaluate`, or without a budget."""
+        return None if self.certificates is None else self.certificates.robust_share
+
+    @property
+    def summary(self) -> TrainingSummary:
+        """How it was trained, and what it is worth; `None` where that was not looked at."""
+        return TrainingSummary(
+            method=self.method,
+            steps=self.steps,
+            accuracy_labelled=self.accuracy_labelled,
+            accuracy_unlabelled=self.accuracy_unlabelled,
+            robust_share=self.robust_share,
+        )
+
+    def plot(self, *, title: str | None = None, width: float = 84, height: float = 58) -> Figure:
+        """The mean worst-case margins of labelled and unlabelled nodes by step, as `nodeproof plot dynamics` draws them.
+
+        Methods that look at no margins, such as "ce", need `log_margins`. Width and height are in millimetres.
+        """
+        options = json.loads(self.model.metadata["options"])
+        aims = (options["labelled_margin"], options["unlabelled_margin"]) if self.method in ("rh", "rh-u") else None
+        lines = [json.dumps(step) for step in self.log]
+        return Figure(_core.plot_training(self.method, lines, aims, (title, width, height)))
 
     def to_pandas(self) -> Any:
         """The log as a `pandas.DataFrame`, a row a step."""
         table = optional("pandas", "pandas", "to_pandas()").DataFrame(self.log)
         return table[["step", *(column for column in table.columns if column != "step")]] if len(table) else table
+
+    def to_polars(self) -> Any:
+        """The log as a `polars.DataFrame`, a row a step."""
+        polars = optional("polars", "polars", "to_polars()")
+        table = polars.DataFrame(self.log, infer_schema_length=None)
+        return table.select("step", polars.exclude("step")) if len(table) else table
+
+    def to_arrow(self) -> Any:
+        """The log as a `pyarrow.Table`, a row a step."""
+        pyarrow = optional("pyarrow", "arrow", "to_arrow()")
+        table = pyarrow.Table.from_pylist(self.log)
+        return table.select(["step", *(name for name in table.column_names if name != "step")]) if len(table) else table
 
     def __repr__(self) -> str:
         facts = [f"method={self.method!r}", f"steps={self.steps}"]
@@ -87,14 +132,15 @@ class Training:
 def train(
     graph: Graph,
     method: Method,
+    budget: Budget | None = None,
     *,
-    global_budget: int,
-    local_budget: int | str = "1%",
-    add_only: bool = False,
-    delete_only: bool = False,
-    protect_attributes: Iterable[int | str] = (),
-    protect_nodes: Iterable[int] = (),
-    local_budget_at: Mapping[int, int] | None = None,
+    global_budget: int = GLOBAL,
+    local_budget: int | str = LOCAL,
+    add_only: bool = NO,
+    delete_only: bool = NO,
+    protect_attributes: Iterable[int | str] = NONE,
+    protect_nodes: str | Iterable[int | str] = NONE,
+    local_budget_at: Mapping[int | str, int] | None = NOTHING,
     split: Split | None = None,
     train: Share = "10%",
     train_per_class: int | None = None,
@@ -122,6 +168,7 @@ def train(
     clip: float | None = DEFAULT,
     patience: int | None = DEFAULT,
     propagation: Any = DEFAULT,
+    log_margins: int = 0,
     checkpoint: StrPath | None = None,
     checkpoint_every: int = 50,
     resume: bool = False,
@@ -134,7 +181,8 @@ def train(
     Args:
         graph: the graph, with labels.
         method: "ce" is standard training, "rce", "rh" and "rh-u" are the paper's robust losses.
-        global_budget, …, local_budget_at: what the network is to withstand; see `Budget`.
+        budget: what the network is to withstand, a `Budget`; or its parts as keywords, `global_budget`, …, `local_budget_at`.
+            "ce" can do without: then nothing is certified at the end. `protect_nodes` may name parts of the split.
         split: which nodes are labelled. Without it one is drawn: `train` (a share of each class) or `train_per_class` (a
             number), `validation`, and `split_seed`, which is `seed` if it is not given.
         seed: seed of initialisation, dropout and batches. The same input gives the same bits.
@@ -154,6 +202,8 @@ def train(
         clip: longest gradient, or `None`, the default.
         patience: steps without a better loss that end a phase, or `None`: ce 50, others `None`.
         propagation: what a node takes from its neighbours, see `Model`: "symmetric-gcn". sage, gin and mlp have their own.
+        log_margins: certifies so many labelled and unlabelled nodes before each step, and logs their mean margins where the
+            method has none, so that there is something to plot.
         checkpoint, checkpoint_every, resume: keeps there what is needed to continue after an interrupt, and continues.
         evaluate: certifies all nodes at the end, with the `fast` engine; with `tight` from two hidden layers
             on, and on other attributes than plain bits. Without it nothing looks at all nodes, and accuracies are `None`, too.
@@ -166,12 +216,15 @@ def train(
     >>> training.model, training.steps
     (Model(layers=[2048, 32, 6], propagation='symmetric-gcn'), 40)
     """
+    if isinstance(method, Budget):
+        raise InputError('a budget comes after the method: train(graph, "rh-u", budget)')
     method = str(method).lower()  # type: ignore[assignment]
-    budget = Budget(
-        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at or {}
+    instance("graph", graph, Graph, "Graph.bundled()")
+    said = parts_of(
+        global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at
     )
-    on_graph = budget.on(graph)
-    given: dict[str, Any] = {
+    meant = None if budget is None and not given(said) else budget_of(budget, said)
+    options_given: dict[str, Any] = {
         "hidden": hidden, "steps": steps, "labelled_steps": labelled_steps, "batch": batch,
         "labelled_batch": labelled_batch,
         "learning_rate": learning_rate, "schedule": schedule, "weight_decay": weight_decay, "dropout": dropout,
@@ -180,12 +233,13 @@ def train(
         "labelled_margin": labelled_margin, "unlabelled_margin": unlabelled_margin, "saturation": saturation,
         "clip": clip, "patience": patience,
     }  # fmt: skip
-    options = {name: _checked(name, value) for name, value in given.items() if value is not DEFAULT}
+    options = {name: _checked(name, value) for name, value in options_given.items() if value is not DEFAULT}
     options |= {"seed": whole("seed", seed), "architecture": str(architecture).lower()}
     if propagation is not DEFAULT:
         options["propagation"] = given_propagation(propagation)
     threads = whole("threads", threads)
     checkpoint_every = whole("checkpoint_every", checkpoint_every, least=1)
+    log_margins = whole("log_margins", log_margins, most=2**32 - 1)
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume=True needs a checkpoint to go on from; give checkpoint=")
     if split is not None:
@@ -200,19 +254,22 @@ def train(
             validation=validation,
             seed=seed if split_seed is None else split_seed,
         )
+    meant = None if meant is None else meant.by_ids(graph, split)
+    on_graph = None if meant is None else meant.on(graph)
     kept: Any = (
         None if checkpoint is None else {"path": path_text(checkpoint), "every": checkpoint_every, "resume": resume}
     )
     with observer(progress, "train") as tell:
         made, lines, metadata, taken = _core.train(
-            graph._core, split._core, method, on_graph, options, threads, kept, tell
+            graph._core, split._core, method, on_graph, options, log_margins, threads, kept, tell
         )
     model = Model._of(made, metadata)
     labelled = unlabelled = certificates = None
     if flag("evaluate", evaluate):
         labelled, unlabelled = model.accuracy(graph, split.train), model.accuracy(graph, split.unlabelled)
+    if evaluate and meant is not None:
         certificates = certify(
-            graph, model, engine=made.first_engine, time_limit=None, threads=threads, progress=progress, **vars(budget)
+            graph, model, meant, engine=made.first_engine, time_limit=None, threads=threads, progress=progress
         )
     result = Training(
         graph, model, method, split, [json.loads(line) for line in lines], taken, certificates, labelled, unlabelled
@@ -238,6 +295,6 @@ def _worth(result: Training) -> dict[str, str]:
     worth = {}
     for name in ("accuracy_labelled", "accuracy_unlabelled", "robust_share"):
         value = getattr(result, name)
-        if value is not None and result.certificates is not None:
+        if value is not None:
             worth[name] = repr(int(value)) if value == int(value) else repr(value)
     return worth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """How an imported model was held against its module."""
 
@@ -23,3 +23,13 @@ class Verification:
     disagreements: tuple[int, ...]
     #: Nodes whose class differs because values other than 0 and 1 were counted as 1 (`binarise`).
     binarised: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        facts = [f"largest_difference={self.largest_difference:.1e}", f"tolerance={self.tolerance:.1e}"]
+        facts += [f"inputs={self.inputs}", f"disagreements={_shown(self.disagreements)}"]
+        facts += [f"binarised={_shown(self.binarised)}"] if self.binarised else []
+        return f"Verification({', '.join(facts)})"
+
+
+def _shown(nodes: tuple[int, ...]) -> str:
+    return repr(nodes) if len(nodes) <= 10 else f"<{len(nodes)} nodes>"

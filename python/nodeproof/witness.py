@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, overload
 
 from . import _core
+from .errors import InputError
 from .graph import Graph
+
+#: Flips that a witness shows before it only counts the others.
+_SHOWN = 12
 
 
 class Flip(NamedTuple):
@@ -22,17 +26,65 @@ class Flip(NamedTuple):
         return _core.flip_in_words(graph._core, self, target)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Witness:
     """Flips that change a prediction, the class that overtakes, and the margin over it.
 
     The margin is `logit − logit of class_` under the flips, rounded up, so that a negative one is negative in exact
     arithmetic; 0 stands for a tie, and for what is too close to 0 for a double.
+
+    >>> import nodeproof
+    >>> names = {"node_names": ["horn", "hoof"], "attribute_names": ["animal", "plant"]}
+    >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]], **names)
+    >>> model = nodeproof.Model([[[1.0, 0.0], [0.0, 1.5]]], [[0.0, 0.0]])
+    >>> witness = nodeproof.certify(graph, model, global_budget=2, local_budget=1).witness("horn")
+    >>> witness
+    Witness(class_=1, margin=-0.5: add “plant” to horn (node 0); add “plant” to hoof (node 1))
+    >>> tampered = witness.apply(graph)
+    >>> model.predict(graph), model.predict(tampered)
+    (array([0, 0]), array([1, 1]))
     """
 
     flips: tuple[Flip, ...]
     class_: int
     margin: float
+    #: What the flips are of, where that is known.
+    _graph: Graph | None = field(default=None, repr=False, compare=False)
+
+    @overload
+    def apply(self, to: Graph) -> Graph: ...
+    @overload
+    def apply(self, to: Any) -> Any: ...
+    def apply(self, to: Any) -> Any:
+        """What was certified, tampered with: a `Graph` for a `Graph`, a `Data` object for one of PyTorch Geometric.
+
+        `to` stays as it is. Of a `Data` object `x` is what the module really reads: where its rows are divided by the number
+        of their ones (`NormalizeFeatures`), those that are flipped at are divided anew.
+        """
+        if isinstance(to, Graph):
+            return to.with_flips(self.flips)
+        if not hasattr(to, "x"):
+            given = type(to).__name__
+            raise InputError(
+                f"a witness applies to a Graph, or to a Data object of PyTorch Geometric, not to a {given}"
+            )
+        from .pyg.tampered import tampered
+
+        return tampered(to, self.flips, self._graph)
+
+    def in_words(self, target: int | None = None) -> list[str]:
+        """Each flip as a sentence with names, as far as they are known; see `Flip.in_words`."""
+        if self._graph is not None:
+            return [flip.in_words(self._graph, target) for flip in self.flips]
+        return [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]
+
+    def __repr__(self) -> str:
+        shown = Witness(self.flips[:_SHOWN], self.class_, self.margin, self._graph).in_words()
+        more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
+        flips = "; ".join([*shown, *more]) or "no flips"
+        names = None if self._graph is None else self._graph.class_names
+        name = f" ({names[self.class_]})" if names and names[self.class_] else ""
+        return f"Witness(class_={self.class_}{name}, margin={self.margin:.6g}: {flips})"
 
     def __len__(self) -> int:
         return len(self.flips)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -189,3 +191,100 @@ class TestRobustGCN:
         base = pytest.importorskip("sklearn.base")
         cloned = base.clone(RobustGCN("ce", global_budget=3, hidden=(8,)))
         assert cloned.get_params()["hidden"] == (8,)
+
+    def test_its_budget_may_be_an_object(self, papers) -> None:
+        graph, _ = papers
+        options = {"train": "30%", "options": {"steps": 20}}
+        budget = nodeproof.Budget(4, local_budget=2, protect_nodes="train")
+        network = RobustGCN("rh", budget=budget, **options).fit(graph)
+        assert (
+            network.model_
+            == RobustGCN("rh", global_budget=4, local_budget=2, protect_nodes="train", **options).fit(graph).model_
+        )
+        whole = nodeproof.certify(graph, network.model_, budget, split=network.split_)
+        assert network.certify() == whole and network.certify(graph) == whole
+        assert network.certify(budget=nodeproof.Budget(2)) == nodeproof.certify(graph, network.model_, global_budget=2)
+        smaller = nodeproof.certify(
+            graph, network.model_, global_budget=2, local_budget=2, protect_nodes=network.split_.train
+        )
+        assert network.certify(global_budget=2) == smaller
+        assert network.certify(global_budget=[1, 2])[2] == smaller
+        assert network.radius(max_budget=3).max_budget == 3
+        with pytest.raises(ValueError, match="RobustGCN has a budget, and global_budget, which is a part of one"):
+            RobustGCN("rh", budget=budget, global_budget=3).fit(graph)
+        with pytest.raises(ValueError, match="budget must be a nodeproof.Budget"):
+            RobustGCN("rh", budget=3).fit(graph)
+
+    def test_nodes_are_parts_of_its_own_split(self, papers) -> None:
+        graph, _ = papers
+        network = RobustGCN("ce", global_budget=2, train="30%", options={"steps": 20}).fit(graph)
+        split = network.split_
+        assert network.certify(nodes="test").nodes.tolist() == split.test.tolist()
+        assert network.radius(nodes="train", max_budget=2).nodes.tolist() == split.train.tolist()
+        assert network.score() == network.score(nodes="unlabelled") == network.model_.accuracy(graph, split.unlabelled)
+        assert network.score(nodes="train") == network.model_.accuracy(graph, split.train)
+        other = graph.with_flips([(0, 0)])
+        with pytest.raises(ValueError, match="give split="):
+            network.certify(other, nodes="test")
+        assert len(network.certify(other, nodes="test", split=split)) == len(split.test)
+        shares = network.predict_proba()
+        assert (shares.argmax(axis=1) == network.predict()).all() and np.allclose(shares.sum(axis=1), 1)
+
+    def test_pickles(self, papers) -> None:
+        graph, _ = papers
+        network = RobustGCN("ce", global_budget=2, train="30%", options={"steps": 20}).fit(graph)
+        again = pickle.loads(pickle.dumps(network))
+        assert again.get_params() == network.get_params() and repr(again) == repr(network)
+        assert (again.predict() == network.predict()).all() and again.certify() == network.certify()
+        assert pickle.loads(pickle.dumps(RobustGCN(seed=3))).seed == 3
+
+
+class TestScikitLearn:
+    """Its own checks, as far as they do not ask for an estimator of rows of a matrix, which a network on a graph is not."""
+
+    CHECKS = (
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_estimator_tags_renamed",
+        "check_valid_tag_types",
+        "check_no_attributes_set_in_init",
+        "check_do_not_raise_errors_in_init_or_set_param",
+        "check_parameters_default_constructible",
+        "check_get_params_invariance",
+        "check_set_params",
+        "check_estimators_unfitted",
+    )
+
+    @pytest.mark.parametrize("name", CHECKS)
+    def test_its_check_passes(self, name: str) -> None:
+        checks = pytest.importorskip("sklearn.utils.estimator_checks")
+        if not hasattr(checks, name):
+            pytest.skip("this version of scikit-learn has no such check")
+        getattr(checks, name)("RobustGCN", RobustGCN())
+
+    def test_it_is_a_classifier_that_is_fitted_or_not(self, papers) -> None:
+        base, validation = pytest.importorskip("sklearn.base"), pytest.importorskip("sklearn.utils.validation")
+        exceptions = pytest.importorskip("sklearn.exceptions")
+        network = RobustGCN("ce", global_budget=2, train="30%", options={"steps": 5})
+        assert base.is_classifier(network)
+        with pytest.raises(exceptions.NotFittedError):
+            validation.check_is_fitted(network)
+        with pytest.raises(exceptions.NotFittedError) as error:
+            network.predict()
+        assert isinstance(error.value, nodeproof.NotFittedError)
+        before = {name: repr(value) for name, value in network.get_params().items()}
+        validation.check_is_fitted(network.fit(papers[0]))
+        assert {name: repr(value) for name, value in network.get_params().items()} == before
+        assert not hasattr(base.clone(network), "model_")
+        assert network.n_features_in_ == papers[0].attribute_count
+
+    def test_without_it_the_error_is_our_own(self) -> None:
+        program = """
+import nodeproof
+try:
+    nodeproof.RobustGCN().predict()
+except nodeproof.NotFittedError as error:
+    print(error)
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert "not trained yet; call fit first" in done.stdout

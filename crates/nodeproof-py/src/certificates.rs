@@ -11,7 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::check;
-use crate::errors::Raised;
+use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::lines;
 use crate::model::PyModel;
@@ -102,6 +102,15 @@ impl PyCertificates {
         self.0.records.get(place).and_then(Certificate::witness).map(flips)
     }
 
+    /// Those at these places.
+    fn take(&self, py: Python<'_>, places: Vec<usize>) -> PyResult<Self> {
+        let records = taken(&self.0.records, &places).raised(py)?;
+        let mut results = Certificates::new(self.0.header.clone().shard(None).since(None));
+        results.header.nodes = records.len();
+        results.records = records;
+        Ok(Self(results))
+    }
+
     /// The nodes whose records the checker rejects, and why.
     fn check(
         &self,
@@ -169,6 +178,16 @@ impl PyCertificates {
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Certificates::read(path)).map(Self).raised(py)
     }
+}
+
+/// The records at these places.
+///
+/// # Errors
+/// If there is none at one.
+pub(crate) fn taken<R: Clone>(records: &[R], places: &[usize]) -> Result<Vec<R>, Failure> {
+    let record = |&place: &usize| records.get(place).cloned();
+    let taken: Option<Vec<R>> = places.iter().map(record).collect();
+    taken.ok_or_else(|| Failure::input(format!("there are no more than {} rows", records.len())))
 }
 
 /// What the smallest margin of an undecided node is not below.

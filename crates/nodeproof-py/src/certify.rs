@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
-use nodeproof::{Certifier, Event, Finish};
+use nodeproof::{Certifier, CertifySettings, Event, Finish};
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -42,6 +42,45 @@ pub(crate) fn certify(
         if finish == Finish::Complete { Ok(results) } else { Err(Failure::Stopped) }
     })?;
     Ok(PyCertificates(results))
+}
+
+/// Certifies nodes under one global budget after the other; what they share is prepared once.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option")]
+pub(crate) fn certify_budgets(
+    py: Python<'_>,
+    graph: &PyGraph,
+    model: &PyModel,
+    settings: &PySettings,
+    budgets: Vec<u32>,
+    nodes: arrays::Array1<'_, u32>,
+    timings: bool,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Vec<PyCertificates>> {
+    let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
+    let nodes = arrays::nodes(&nodes);
+    let under = |global: u32| {
+        let mut settings = settings.clone();
+        settings.budget = settings.budget.with_global(global);
+        settings
+    };
+    let all: Vec<CertifySettings> = budgets.iter().map(|&global| under(global)).collect();
+    all.iter().try_for_each(|settings| settings.validate(&graph, &nodes)).raised(py)?;
+    let results = work::run(py, progress.as_ref(), move |watch| {
+        let header = |settings| Header::new(&graph, &model, settings, nodes.len()).timings(timings);
+        let mut results: Vec<Certificates> = all.iter().map(|settings| Certificates::new(header(settings))).collect();
+        let (mut done, total) = (0, nodes.len() * budgets.len());
+        let certifier = Certifier::new(&graph, &model)?.settings(settings);
+        let finish = certifier.certify_budgets(&nodes, &budgets, |_, event| {
+            if let Event::Certified(certificate) = event {
+                results[done / nodes.len()].records.push(certificate);
+                done += 1;
+            }
+            go_on(watch.tell(done, total))
+        })?;
+        if finish == Finish::Complete { Ok(results) } else { Err(Failure::Stopped) }
+    })?;
+    Ok(results.into_iter().map(PyCertificates).collect())
 }
 
 /// Finds the radii of nodes up to the budget's global one.

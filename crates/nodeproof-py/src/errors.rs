@@ -7,6 +7,7 @@ use nodeproof::results::ResultsError;
 use nodeproof::train::{CheckpointError, TrainError};
 use nodeproof::{BudgetError, CertifyError, GraphError, ModelError, SettingsError, SplitError};
 use nodeproof_report::page::PageError;
+use nodeproof_report::plot::PlotError;
 use pyo3::prelude::*;
 
 /// Why something cannot be done; becomes an exception once Python is at hand.
@@ -142,6 +143,15 @@ impl From<BudgetError> for Failure {
 impl From<PageError> for Failure {
     fn from(error: PageError) -> Self {
         Self::input(error)
+    }
+}
+
+impl From<PlotError> for Failure {
+    fn from(error: PlotError) -> Self {
+        match error {
+            PlotError::Render(_) => Self::Internal(error.to_string()),
+            error => Self::input(error),
+        }
     }
 }
 

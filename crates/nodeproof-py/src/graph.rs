@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nodeproof::{AttributeKind, ClassId, Cleaning, Graph, GraphError, GraphOptions, Matrix, Names, values};
+use nodeproof::{
+    AttributeId, AttributeKind, ClassId, Cleaning, Flip, Graph, GraphError, GraphOptions, Matrix, Names, NodeId, values,
+};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -18,6 +20,9 @@ pub(crate) struct PyGraph(pub(crate) Arc<Graph>);
 
 /// Lists of names: of nodes, attributes and classes.
 type NameLists = (Option<Vec<String>>, Option<Vec<String>>, Option<Vec<String>>);
+
+/// Node, attribute and, if it is given, the new value.
+pub(crate) type GivenFlip = (u32, u32, Option<f64>);
 
 /// The lowest and the highest value of each attribute.
 type Ranges<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -139,6 +144,12 @@ impl PyGraph {
         Ok(Self(Arc::new((*self.0).clone().with_ranges(ranges).raised(py)?)))
     }
 
+    /// The same graph with these entries changed; a flip without a value is one of a bit.
+    fn with_flips(&self, py: Python<'_>, flips: Vec<GivenFlip>) -> PyResult<Self> {
+        let flips = given_flips(&self.0, &flips).raised(py)?;
+        Ok(Self(Arc::new(py.detach(|| self.0.with_flips(&flips)).raised(py)?)))
+    }
+
     /// Its largest connected component.
     fn largest_component(&self) -> Self {
         Self(Arc::new(self.0.largest_component()))
@@ -246,6 +257,30 @@ impl PyGraph {
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.0.write(path)).raised(py)
     }
+}
+
+/// Flips of `graph`.
+///
+/// # Errors
+/// If an entry does not exist, or cannot have its new value.
+pub(crate) fn given_flips(graph: &Graph, given: &[GivenFlip]) -> Result<Vec<Flip>, Failure> {
+    let flip = |&(node, attribute, to): &GivenFlip| {
+        let (node, attribute) = (NodeId(node), AttributeId(attribute));
+        let exists = node.index() < graph.nodes() && attribute.index() < graph.attribute_count();
+        let flip = match to {
+            Some(to) => Flip { node, attribute, to },
+            None if exists && graph.kind().is_values() => {
+                return Err(Failure::input(format!(
+                    "attribute {attribute} of node {node} is a real value; say what it becomes: (node, attribute, to)"
+                )));
+            }
+            None if exists => Flip::of(graph, node, attribute),
+            None => Flip { node, attribute, to: 1.0 },
+        };
+        graph.check_flip(flip)?;
+        Ok(flip)
+    };
+    given.iter().map(flip).collect()
 }
 
 fn classes(labels: &arrays::Array1<'_, i64>) -> Vec<Option<ClassId>> {

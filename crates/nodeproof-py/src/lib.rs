@@ -7,10 +7,12 @@ mod certificates;
 mod certify;
 mod check;
 mod errors;
+mod figure;
 mod files;
 mod graph;
 mod lines;
 mod model;
+mod names;
 mod radii;
 mod report;
 mod settings;
@@ -33,7 +35,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<settings::PySettings>()?;
     module.add_class::<certificates::PyCertificates>()?;
     module.add_class::<radii::PyRadii>()?;
+    module.add_class::<figure::PyFigure>()?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
+    module.add_function(wrap_pyfunction!(certify::certify_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
     module.add_function(wrap_pyfunction!(shards::certify_shards, module)?)?;
     module.add_function(wrap_pyfunction!(shards::radius_shards, module)?)?;
@@ -42,6 +46,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     module.add_function(wrap_pyfunction!(train::accuracy, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_radii, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_degree, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_purity, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_training, module)?)?;
+    module.add_function(wrap_pyfunction!(names::did_you_mean, module)?)?;
     module.add_function(wrap_pyfunction!(files::write_file, module)?)?;
     Ok(())
 }

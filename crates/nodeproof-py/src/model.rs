@@ -5,16 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nodeproof::model::{Activation, Source, Term, Weight};
-use nodeproof::{
-    AttributeId, AttributeKind, Engine, Flip, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix,
-};
+use nodeproof::{AttributeKind, Engine, Layer, Matrix, Model, Network, NodeId, Propagation, SparseMatrix};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::arrays::{self, Csr, Ids, Values};
 use crate::errors::{Failure, Raised};
-use crate::graph::PyGraph;
+use crate::graph::{GivenFlip, PyGraph, given_flips};
 use crate::work;
 
 /// A network of layers of terms.
@@ -50,7 +48,8 @@ impl GivenPropagation<'_> {
             Self::Name(name) => Propagation::named(&name).ok_or_else(|| {
                 Failure::input(format!(
                     "`{name}` is not a propagation; give symmetric-gcn, row-normalised, row-mean, adjacency, identity or a \
-                     sparse matrix, nodes × nodes"
+                     sparse matrix, nodes × nodes{}",
+                    Propagation::did_you_mean(&name)
                 ))
             }),
             Self::Polynomial(GivenPolynomial { polynomial, of }) => {
@@ -279,19 +278,15 @@ impl PyModel {
         py: Python<'py>,
         graph: &PyGraph,
         node: u32,
-        flips: Vec<(u32, u32)>,
+        flips: Vec<GivenFlip>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let (theirs, model) = (Arc::clone(&graph.0), Arc::clone(&self.0));
-        let inside = |node: u32, attribute: u32| {
-            (node as usize) < theirs.nodes() && (attribute as usize) < theirs.attribute_count()
-        };
-        if !inside(node, 0) || !flips.iter().all(|&(node, attribute)| inside(node, attribute)) {
-            return Err(Failure::input("a node or an attribute does not exist in the graph").raise(py));
+        if node as usize >= theirs.nodes() {
+            return Err(Failure::input(format!("node {node} does not exist in the graph")).raise(py));
         }
-        let flip = |(node, attribute)| Flip::of(&theirs, NodeId(node), AttributeId(attribute));
-        let mut flips: Vec<Flip> = flips.into_iter().map(flip).collect();
+        let mut flips = given_flips(&theirs, &flips).raised(py)?;
         flips.sort_unstable();
-        if flips.windows(2).any(|pair| pair[0] == pair[1]) {
+        if flips.windows(2).any(|pair| (pair[0].node, pair[0].attribute) == (pair[1].node, pair[1].attribute)) {
             return Err(Failure::input("a flip is given twice").raise(py));
         }
         let logits = work::run(py, None, move |_| {

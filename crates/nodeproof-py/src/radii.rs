@@ -5,14 +5,15 @@ use std::path::PathBuf;
 
 use nodeproof::results::{Header, Radii};
 use nodeproof::{Found, Radius};
+use nodeproof_report::tally::RadiusFigures;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::certificates::{Flips, class, flips};
+use crate::certificates::{Flips, class, flips, taken};
 use crate::check;
-use crate::errors::Raised;
+use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::lines;
 use crate::model::PyModel;
@@ -81,6 +82,21 @@ impl PyRadii {
     /// The flips of the witness at `place`, if there is one.
     fn witness(&self, place: usize) -> Option<Flips> {
         self.0.records.get(place).and_then(Radius::witness).map(flips)
+    }
+
+    /// Those at these places.
+    fn take(&self, py: Python<'_>, places: Vec<usize>) -> PyResult<Self> {
+        let records = taken(&self.0.records, &places).raised(py)?;
+        let mut results = Radii::new(self.0.header.clone().shard(None).since(None));
+        results.header.nodes = records.len();
+        results.records = records;
+        Ok(Self(results))
+    }
+
+    /// What they come to, as JSON, as in the summary of the command line; `null` without nodes.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        let figures = RadiusFigures::new(self.0.records.iter(), self.0.header.scan);
+        serde_json::to_string(&figures).map_err(Failure::from).raised(py)
     }
 
     /// The nodes whose records the checker rejects, and why.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nodeproof::provenance::{Provenance, Worth};
 use nodeproof::results::SplitFields;
-use nodeproof::train::Trainer;
+use nodeproof::train::{Sample, Trainer};
 use nodeproof::{Method, TrainSettings};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,15 +41,23 @@ pub(crate) fn train(
     graph: &PyGraph,
     split: &PySplit,
     method: &str,
-    budget: &PyBudget,
+    budget: Option<&PyBudget>,
     options: &Bound<'_, PyDict>,
+    log_margins: usize,
     threads: usize,
     checkpoint: Option<Checkpoint>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Trained> {
     let method: Method = method.parse().raised(py)?;
     let mut settings = TrainSettings::new(method);
-    settings.budget = budget.0.clone();
+    method.check_budget(budget.is_some()).raised(py)?;
+    if log_margins > 0 && budget.is_none() {
+        return Err(Failure::input("log_margins are margins under a budget; give global_budget, such as 12").raise(py));
+    }
+    let is_given = budget.is_some();
+    if let Some(budget) = budget {
+        settings.budget = budget.0.clone();
+    }
     set_all(&mut settings, options)?;
     let (graph, split) = (Arc::clone(&graph.0), split.0.clone());
     let (model, log, metadata, steps) = work::run(py, progress.as_ref(), move |watch| {
@@ -60,8 +68,15 @@ pub(crate) fn train(
                 trainer.resume(&checkpoint.path)?;
             }
             let all = trainer.settings().all_steps();
+            let budget = trainer.settings().budget.clone();
+            let sample = Sample::of_each(&graph, &split, &budget, log_margins).threads(threads);
             let mut log = Vec::new();
-            while let Some(step) = trainer.step()? {
+            while !trainer.is_finished() {
+                let before = (log_margins > 0).then(|| trainer.current().clone());
+                let Some(mut step) = trainer.step()? else { break };
+                if let Some(before) = before {
+                    sample.complete(&mut step, &before)?;
+                }
                 log.push(serde_json::to_string(&step)?);
                 let stop = watch.tell(step.step, all);
                 let due = |kept: &&Checkpoint| stop || step.step.is_multiple_of(kept.every.max(1));
@@ -77,11 +92,25 @@ pub(crate) fn train(
             }
             let (settings, fields, steps) = (trainer.settings(), SplitFields::new(&split, None), trainer.steps_done());
             let provenance = Provenance { graph: &graph, settings, split: &fields, steps, worth: Worth::default() };
-            let metadata = provenance.metadata();
+            let metadata = if is_given { provenance.metadata() } else { without_budget(provenance.metadata())? };
             Ok((trainer.into_model(), log, metadata, steps))
         })
     })?;
     Ok((PyModel(Arc::new(model)), log, metadata, steps))
+}
+
+/// What the file of a model says that was trained without a budget.
+///
+/// # Errors
+/// If the options are not JSON.
+fn without_budget(mut metadata: BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Failure> {
+    metadata.remove("budget");
+    if let Some(options) = metadata.get_mut("options") {
+        let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(options)?;
+        fields.remove("budget");
+        *options = serde_json::to_string(&fields)?;
+    }
+    Ok(metadata)
 }
 
 /// The share of nodes with a label whose predicted class is their label.

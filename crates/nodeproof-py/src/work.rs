@@ -26,15 +26,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Says how far the work has come; whether to stop is the answer.
+    /// Says how far the work has come, unless there is none, as behind the last round of a search; whether to stop is the answer.
     pub(crate) fn tell(&self, done: usize, total: usize) -> bool {
-        self.done.store(done, Ordering::Relaxed);
-        self.total.store(total, Ordering::Relaxed);
+        if total > 0 {
+            self.done.store(done, Ordering::Relaxed);
+            self.total.store(total, Ordering::Relaxed);
+        }
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// Does `job` without Python's lock. Meanwhile `progress(done, total)` is called every now and then, and signals such as
+/// Does `job` without Python's lock. Meanwhile `progress(done, total)` is called every now and then, at the end with all steps done, and signals such as
 /// Ctrl-C are seen to within about a second: the work ends by itself, at the next [`Watch::tell`].
 ///
 /// # Errors
@@ -59,7 +61,15 @@ pub(crate) fn run<T: Send + 'static>(
         let received;
         (received, receiver) = py.detach(move || (receiver.recv_timeout(LOOK), receiver));
         match received {
-            Ok(result) => return result.map_err(|failure| failure.raise(py)),
+            Ok(result) => {
+                let result = result.map_err(|failure| failure.raise(py))?;
+                // Work may be done early, or between two looks.
+                let total = watch.total.load(Ordering::Relaxed);
+                if let Some(progress) = progress.filter(|_| total > 0 && told != (total, total)) {
+                    progress.call1((total, total))?;
+                }
+                return Ok(result);
+            }
             Err(RecvTimeoutError::Disconnected) => return Err(Failure::Internal(INTERNAL.to_owned()).raise(py)),
             Err(RecvTimeoutError::Timeout) => {}
         }

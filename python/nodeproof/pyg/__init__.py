@@ -10,3 +10,7 @@ from .convert import data_of, graph_of, module_of, split_of, to_pyg
 from .verify import from_pyg
 
 __all__ = ["Verification", "data_of", "from_pyg", "graph_of", "module_of", "split_of", "to_pyg"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
