@@ -83,13 +83,12 @@ def training(method: str, split: str, steps: int, shares: Iterable[tuple[str, fl
 
 def graph(of: Graph) -> str:
     """Sizes of a graph, and its classes."""
-    degree = of.adjacency.nnz / of.nodes
-    attributes = of.attributes
-    ones = np.count_nonzero(attributes) if isinstance(attributes, np.ndarray) else attributes.nnz
+    # Real values may be many, and are not looked at.
+    ones = "" if of.kind == "real-values" else f" ({len(of._core.attributes()[1]) / of.nodes:.1f} at a node)"
     rows = [
         ("nodes", f"{of.nodes:,}"),
-        ("edges", f"{of.edges:,} ({degree:.1f} at a node)"),
-        ("attributes", f"{of.attribute_count:,} ({ones / of.nodes:.1f} of a node are not 0)"),
+        ("edges", f"{of.edges:,}"),
+        ("attributes", f"{of.attribute_count:,}{ones}"),
     ]
     labels = of.labels
     if labels is not None:

@@ -8,6 +8,7 @@ from html import escape
 from . import _core
 from ._checks import instance
 from ._files import StrPath, replace
+from .by_budget import CertificatesByBudget
 from .errors import InputError
 from .results import Certificates, Radii, _Results
 from .split import Split
@@ -60,6 +61,8 @@ def report(
     True
     """
     named = results if isinstance(results, Mapping) else {"model": results}
+    if any(isinstance(given, CertificatesByBudget) for given in (results, *named.values())):
+        raise InputError("a report shows one budget of a model; give the certificates of one, such as certificates[12]")
     if split is not None:
         instance("split", split, Split, "Split.stratified(graph)")
     models: list[tuple[str, _core.Certificates | None, _core.Radii | None]] = []

@@ -241,7 +241,7 @@ class _Results(ABC):
         if column not in known:
             hint = _core.did_you_mean(column, known)
             raise InputError(f"there is no column {column!r}; there are {', '.join(known)}{hint}")
-        many = value if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) else [value]
+        many = list(value) if hasattr(value, "__iter__") and not isinstance(value, str) else [value]
         if column == "name":
             have = np.array([self._node_name(int(node)) for node in self.nodes], dtype=np.str_)
         else:

@@ -107,8 +107,14 @@ class TestSeveralBudgets:
         ):
             with pytest.raises(InputError, match=words):
                 nodeproof.certify(*papers, global_budget=budgets)
+        several = nodeproof.certify(*papers, global_budget=[1, 2])
         with pytest.raises(InputError, match="global_budget=7 is not among 1, 2"):
-            nodeproof.certify(*papers, global_budget=[1, 2]).robust_share(7)
+            several.robust_share(7)
+        with pytest.raises(KeyError, match="global_budget=7 is not among 1, 2"):
+            several[7]
+        for report in (several, {"a": several}):
+            with pytest.raises(InputError, match="one budget of a model; give the certificates of one"):
+                nodeproof.report(report)
 
     def test_tables_have_the_budget_first(self, papers) -> None:
         pytest.importorskip("polars")
@@ -142,6 +148,11 @@ class TestTables:
         assert len(certificates.filter(verdict="robust", flips=3)) == 0
         assert certificates.filter(flips=None) == certificates.filter(verdict=["robust", "undecided"])
         assert certificates.filter() == certificates
+        assert (
+            certificates.filter(flips=range(5))
+            == certificates.filter(flips=np.arange(5))
+            == certificates.filter(flips={4})
+        )
 
     def test_what_is_filtered_can_be_written_and_read(self, certificates, radii, papers, tmp_path) -> None:
         for kind, results in ((Certificates, certificates), (Radii, radii)):

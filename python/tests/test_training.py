@@ -248,7 +248,7 @@ class TestScikitLearn:
         "check_estimator_tags_renamed",
         "check_valid_tag_types",
         "check_no_attributes_set_in_init",
-        "check_do_not_raise_errors_in_init_or_set_param",
+        "check_do_not_raise_errors_in_init_or_set_params",
         "check_parameters_default_constructible",
         "check_get_params_invariance",
         "check_set_params",
