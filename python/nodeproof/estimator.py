@@ -131,7 +131,7 @@ class RobustGCN:
         if self.budget is not None:
             defaults = inspect.signature(type(self).__init__).parameters
             for name, value in parts.items():
-                if value is not defaults[name].default and value != defaults[name].default:
+                if repr(value) != repr(defaults[name].default):
                     raise InputError(
                         f"RobustGCN has a budget, and {name}, which is a part of one; give one or the other"
                     )

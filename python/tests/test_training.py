@@ -212,6 +212,8 @@ class TestRobustGCN:
         assert network.radius(max_budget=3).max_budget == 3
         with pytest.raises(ValueError, match="RobustGCN has a budget, and global_budget, which is a part of one"):
             RobustGCN("rh", budget=budget, global_budget=3).fit(graph)
+        with pytest.raises(ValueError, match="RobustGCN has a budget, and protect_nodes"):
+            RobustGCN("rh", budget=budget, protect_nodes=np.zeros(24, bool)).fit(graph)
         with pytest.raises(ValueError, match="budget must be a nodeproof.Budget"):
             RobustGCN("rh", budget=3).fit(graph)
 
