@@ -178,6 +178,18 @@ impl<'a> Network<'a> {
         self.outputs(&region, &self.attribute_sums(region.level(0).nodes()))
     }
 
+    /// The logits of `nodes`, a row for each in this order, computed on the part of the graph that they see. They equal the rows of
+    /// [`Network::logits`] to the last bit.
+    ///
+    /// # Panics
+    /// If a node does not exist.
+    pub fn logits_of(&self, nodes: &[NodeId]) -> Matrix {
+        let region = self.region(nodes);
+        let found = self.outputs(&region, &self.attribute_sums(region.level(0).nodes()));
+        let rows = nodes.iter().flat_map(|node| found.row(region.targets().place(node.0)));
+        Matrix::from_values(nodes.len(), found.columns(), rows.copied().collect())
+    }
+
     /// The logits of `node` after `flips`, computed on the part of the graph that the node sees. Without flips they
     /// equal its row of [`Network::logits`] to the last bit.
     ///
@@ -420,6 +432,10 @@ mod tests {
                 if flip.adds() { tampered.push(pair) } else { tampered.retain(|&other| other != pair) }
             }
             let tampered = Graph::new(20, 9, &edges, &tampered).unwrap().with_kind(kind);
+            let some = [7, 19, 0, 7].map(NodeId);
+            for (row, node) in some.iter().enumerate() {
+                assert_eq!(network.logits_of(&some).row(row), whole.row(node.index()), "to the last bit");
+            }
             let expected = Network::new(&tampered, &model).unwrap().logits();
             for node in graph.node_ids() {
                 assert_eq!(network.logits_under(node, &[]), whole.row(node.index()), "to the last bit");

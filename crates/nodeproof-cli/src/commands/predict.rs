@@ -58,12 +58,12 @@ impl Prediction {
 }
 
 fn predictions(network: &Network, nodes: &[NodeId]) -> Vec<Prediction> {
-    let all = network.logits();
-    let prediction = |&node: &NodeId| {
-        let logits = all.row(node.index()).to_vec();
+    let found = network.logits_of(nodes);
+    let prediction = |(row, &node): (usize, &NodeId)| {
+        let logits = found.row(row).to_vec();
         Prediction { node, label: network.graph().label(node), predicted: Network::predicted(&logits), logits }
     };
-    nodes.iter().map(prediction).collect()
+    nodes.iter().enumerate().map(prediction).collect()
 }
 
 /// Writes a table of all of them.
