@@ -145,6 +145,23 @@ impl Pattern {
         Self { columns: rows.len(), offsets, indices }
     }
 
+    /// The same with 1 in each place of the diagonal of a square matrix.
+    #[must_use]
+    pub fn with_diagonal(&self) -> Self {
+        let mut offsets = Vec::with_capacity(self.rows() + 1);
+        offsets.push(0);
+        let mut indices = Vec::with_capacity(self.entries() + self.rows());
+        for row in 0..self.rows() {
+            let (columns, own) = (self.row(row), row as u32);
+            let (before, after) = columns.split_at(columns.partition_point(|&column| column < own));
+            indices.extend_from_slice(before);
+            indices.push(own);
+            indices.extend_from_slice(after.strip_prefix(&[own]).unwrap_or(after));
+            offsets.push(indices.len());
+        }
+        Self { columns: self.columns, offsets, indices }
+    }
+
     /// Some of the rows, in this order.
     pub fn of_rows(&self, rows: &[u32]) -> Self {
         let mut offsets = Vec::with_capacity(rows.len() + 1);
@@ -370,6 +387,13 @@ mod tests {
         assert_eq!(pattern.row(2), [1]);
         assert_eq!(pattern.entries(), 3);
         assert!(pattern.contains(0, 3) && !pattern.contains(1, 3));
+    }
+
+    #[test]
+    fn a_diagonal_is_added_where_there_is_none() {
+        let pairs = [(0, 2), (1, 1), (1, 0), (2, 0), (2, 2), (2, 3), (3, 3)];
+        let diagonal: Vec<_> = pairs.into_iter().chain((0..5).map(|place| (place, place))).collect();
+        assert_eq!(Pattern::from_pairs(5, 5, &pairs).with_diagonal(), Pattern::from_pairs(5, 5, &diagonal));
     }
 
     /// Every `step`-th entry of a square matrix, and all of row 0.

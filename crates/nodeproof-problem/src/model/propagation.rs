@@ -182,13 +182,9 @@ fn identity(nodes: usize, factor: f64) -> SparseMatrix {
 
 /// A matrix on the pattern of Ã, from `value(Ã_mn, m, n)`.
 fn with_self_loops(graph: &Graph, value: impl Fn(f64, u32, u32) -> f64) -> SparseMatrix {
-    let (nodes, adjacency) = (graph.nodes(), graph.adjacency());
-    let diagonal = (0..nodes as u32).map(|node| (node, node));
-    let pairs: Vec<_> = adjacency.iter().chain(diagonal).collect();
+    let adjacency = graph.adjacency();
     let loop_weight = |node: u32| 1.0 + f64::from(u8::from(adjacency.contains(node as usize, node)));
-    SparseMatrix::from_pattern(Pattern::from_pairs(nodes, nodes, &pairs), |m, n| {
-        value(if m == n { loop_weight(m) } else { 1.0 }, m, n)
-    })
+    SparseMatrix::from_pattern(adjacency.with_diagonal(), |m, n| value(if m == n { loop_weight(m) } else { 1.0 }, m, n))
 }
 
 /// `Σ_i c_i Pⁱ` by Horner's rule.
