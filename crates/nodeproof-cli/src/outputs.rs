@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use nodeproof::Graph;
 use nodeproof::files::{self, AtomicFile, Destination, FileError, Lock, Unfinished};
-use nodeproof::results::{Record, TableWriter};
+use nodeproof::results::{PlainRecord, Record, TableWriter};
 use serde::Serialize;
 
 use crate::cli::ResultArguments;
@@ -248,12 +248,12 @@ impl Outputs {
         Ok(())
     }
 
-    /// Adds a line that is given as it was on file, but without its hash.
+    /// Adds a line of a record that was on file.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn plain_line(&mut self, line: &[u8]) -> anyhow::Result<()> {
-        self.lines.write(|lines| lines.plain_record(line))?;
+    pub(crate) fn plain_line(&mut self, record: PlainRecord) -> anyhow::Result<()> {
+        self.lines.write(|lines| lines.plain_record(record))?;
         self.flush_now_and_then()
     }
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::bail;
-use nodeproof::results::{EarlierCertificates, GraphHeader, Header, ModelHeader, SinceFields};
-use nodeproof::{Before, Certificate, Certifier, Graph, Model, NodeId, Touched};
+use anyhow::anyhow;
+use nodeproof::results::{EarlierCertificates, Header, Mismatch, PlainRecord, SinceFields};
+use nodeproof::{Before, Certificate, Certifier, Graph, Model, Touched};
 use nodeproof_report::text::counted;
 
 use crate::cli::{GraphFlags, SinceArguments};
@@ -58,8 +58,7 @@ impl Since {
         self.check(header.clone())?;
         let before = Before { graph, model, budget: self.certificates.budget() };
         let touched = certifier.touched_since(before).map_err(words::certifying)?;
-        let place = |&node: &NodeId| self.certificates.find(node).filter(|_| !touched.contains(node));
-        let places: Vec<_> = question.nodes.iter().map(place).collect();
+        let places = touched.places(&self.certificates, &question.nodes);
         let count = places.iter().flatten().count();
         let because = match touched {
             Touched::All(everything) => format!(", because {}", everything.in_words()),
@@ -69,24 +68,17 @@ impl Since {
     }
 
     /// Checks that it was asked what this run is asked, about the graph and the model that are said to be its own.
-    fn check(&self, mut header: Header) -> anyhow::Result<()> {
-        if let Some(graph) = &self.graph {
-            header.graph = GraphHeader::new(graph);
-        }
-        if let Some(model) = &self.model {
-            header.model = ModelHeader::new(model);
-        }
-        let differences = self.certificates.differences(&header);
-        if differences.is_empty() {
-            return Ok(());
-        }
-        let is_about = |what: &str| differences.iter().any(|difference| difference.starts_with(what));
-        let remedy = match (is_about("graph."), is_about("model.")) {
-            (true, _) => "give the graph that it is about as --since-graph, read with the same options",
-            (_, true) => "give the model that it is about as --since-model",
-            _ => "certify with its settings, or without --since",
-        };
-        bail!("--since: {} was asked something else: {}; {remedy}", terminal::shown(&self.path), differences.join("; "))
+    fn check(&self, header: Header) -> anyhow::Result<()> {
+        let checked = self.certificates.check(header, self.graph.as_ref(), self.model.as_ref());
+        checked.map_err(|error| {
+            let remedy = match error.of {
+                Mismatch::Graph => "give the graph that it is about as --since-graph, read with the same options",
+                Mismatch::Model => "give the model that it is about as --since-model",
+                _ => "certify with its settings, or without --since",
+            };
+            let differences = error.differences.join("; ");
+            anyhow!("--since: {} was asked something else: {differences}; {remedy}", terminal::shown(&self.path))
+        })
     }
 }
 
@@ -126,9 +118,9 @@ pub(crate) struct CarriedRecord<'s> {
 }
 
 impl<'s> CarriedRecord<'s> {
-    /// Its bytes, without its hash.
-    pub(crate) fn bytes(&self) -> &'s [u8] {
-        self.since.certificates.bytes(self.place)
+    /// Its bytes.
+    pub(crate) fn record(&self) -> PlainRecord<'s> {
+        self.since.certificates.record(self.place)
     }
 
     /// What counts are made from.
@@ -144,7 +136,7 @@ impl<'s> CarriedRecord<'s> {
         let (path, node) = (terminal::shown(&self.since.path), self.outline().node);
         let certificate = self.since.certificates.certificate(self.place);
         certificate.map_err(|problem| {
-            anyhow::anyhow!("{path}: the record of node {node} is damaged: {problem}; certify without --since")
+            anyhow!("{path}: the record of node {node} is damaged: {problem}; certify without --since")
         })
     }
 }

@@ -46,6 +46,10 @@ mod nearest;
 mod npz;
 mod tensors;
 
+#[cfg(test)]
+#[path = "../../nodeproof/tests/integration/common/seed.rs"]
+mod seed;
+
 pub use attributes::AttributeKind;
 pub use budget::{Budget, BudgetError, Direction, Limits, LocalBudget, Percent};
 pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};

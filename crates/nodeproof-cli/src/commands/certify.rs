@@ -215,7 +215,7 @@ impl<'a> Sinks<'a> {
             if self.outputs.has_table() {
                 self.outputs.row(&record.certificate()?)?;
             }
-            self.outputs.plain_line(record.bytes())?;
+            self.outputs.plain_line(record.record())?;
             self.summary.count(record.outline());
             self.step();
         }

@@ -15,7 +15,10 @@ use super::gzip;
 use super::lock::open_locked;
 use super::paths::{follow_links, is_at, keep_permissions, remove, rename, sync, unfinished_beside};
 use super::resume::{Keep, Kept, Scanned, scan};
-use crate::results::{Chain, LineWriter};
+use crate::results::{Chain, LineWriter, PlainRecord};
+
+/// Bytes of records that are handed to the system at once.
+const BUFFER: usize = 1 << 16;
 
 /// Results of a run that is not finished, one record a line.
 ///
@@ -214,11 +217,11 @@ impl Unfinished {
         })
     }
 
-    /// Adds a record that is given as it was on file, but without its hash.
+    /// Adds a record that was on file.
     ///
     /// # Errors
     /// As [`Unfinished::record`].
-    pub fn plain_record(&mut self, record: &[u8]) -> Result<(), FileError> {
+    pub fn plain_record(&mut self, record: PlainRecord) -> Result<(), FileError> {
         self.reopen()?;
         self.attempt(|state| match state {
             State::Direct(lines) => lines.plain_record(record),
@@ -389,7 +392,7 @@ impl OpenJournal {
     }
 
     fn lines(self, chain: Chain, is_empty: bool) -> Journal {
-        let lines = LineWriter::resume(BufWriter::new(self.file), chain);
+        let lines = LineWriter::resume(BufWriter::with_capacity(BUFFER, self.file), chain);
         Journal { target: self.target, path: self.path, lines, is_empty }
     }
 
@@ -427,7 +430,7 @@ impl Journal {
         Ok(())
     }
 
-    fn plain_record(&mut self, record: &[u8]) -> io::Result<()> {
+    fn plain_record(&mut self, record: PlainRecord) -> io::Result<()> {
         self.lines.plain_record(record)?;
         self.is_empty = false;
         Ok(())

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::lines::LineWriter;
+use super::lines::{LineWriter, PlainRecord};
 use super::proofs::ProofFields;
+use super::scan::scanned;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness, smallest};
 use crate::flip::Flip;
@@ -62,31 +63,31 @@ impl Certificates {
 }
 
 /// A certificate as it is on file, in the order of its fields.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct CertificateLine {
-    node: NodeId,
+    pub(super) node: NodeId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    label: Option<ClassId>,
-    predicted: ClassId,
-    class: ClassId,
-    verdict: Verdict,
-    margins: Vec<Bound>,
-    worst_class: ClassId,
+    pub(super) label: Option<ClassId>,
+    pub(super) predicted: ClassId,
+    pub(super) class: ClassId,
+    pub(super) verdict: Verdict,
+    pub(super) margins: Vec<Bound>,
+    pub(super) worst_class: ClassId,
     #[serde(flatten)]
-    proofs: ProofFields,
+    pub(super) proofs: ProofFields,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    lower: Option<Bound>,
+    pub(super) lower: Option<Bound>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    upper: Option<f64>,
+    pub(super) upper: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    because: Option<Obstacle>,
+    pub(super) because: Option<Obstacle>,
     #[serde(flatten)]
-    witness: WitnessFields,
-    engine: Engine,
+    pub(super) witness: WitnessFields,
+    pub(super) engine: Engine,
     #[serde(default, skip_serializing_if = "is_zero")]
-    branches: u64,
+    pub(super) branches: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    seconds: Option<f64>,
+    pub(super) seconds: Option<f64>,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -135,6 +136,10 @@ impl Record for Certificate {
             branches: self.branches,
             seconds: self.time.filter(|_| header.timings).map(|time| time.as_secs_f64()),
         }
+    }
+
+    fn parse(line: &[u8]) -> serde_json::Result<CertificateLine> {
+        PlainRecord::of_line(line).and_then(scanned).map_or_else(|| serde_json::from_slice(line), Ok)
     }
 
     fn of_line(line: CertificateLine, header: &Header) -> Result<Self, String> {
@@ -216,7 +221,7 @@ pub(super) fn duration(seconds: f64) -> Result<Duration, String> {
 }
 
 /// A witness as it is on file, among the fields of a record.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct WitnessFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     witness: Option<Vec<Flip>>,
@@ -229,7 +234,17 @@ pub(super) struct WitnessFields {
 impl WitnessFields {
     pub(super) fn new(witness: Option<&Witness>) -> Self {
         let Some(Witness { flips, class, margin }) = witness else { return Self::default() };
-        Self { witness: Some(flips.clone()), witness_class: Some(*class), witness_margin: Some(*margin) }
+        Self::of_parts(flips.clone(), *class, *margin)
+    }
+
+    /// Those of a witness of these parts.
+    pub(super) fn of_parts(flips: Vec<Flip>, class: ClassId, margin: f64) -> Self {
+        Self { witness: Some(flips), witness_class: Some(class), witness_margin: Some(margin) }
+    }
+
+    /// Whether there are flips.
+    pub(super) fn is_there(&self) -> bool {
+        self.witness.is_some()
     }
 
     pub(super) fn witness(self) -> Result<Option<Witness>, String> {
@@ -254,6 +269,17 @@ impl Serialize for Bound {
     }
 }
 
+impl Bound {
+    /// What a number on file says. Version 1 wrote the smallest positive one and the smallest of all for what is not known.
+    pub(super) fn of_number(bound: f64) -> Self {
+        match bound {
+            bound if bound == f64::from_bits(1) => Self::Positive,
+            bound if bound <= f64::MIN => Self::Unknown,
+            bound => Self::AtLeast(bound),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Bound {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct BoundVisitor;
@@ -265,13 +291,8 @@ impl<'de> Deserialize<'de> for Bound {
                 write!(f, "a number, \"{POSITIVE}\" or null")
             }
 
-            // Version 1 wrote the smallest positive number and the smallest of all for what is not known.
             fn visit_f64<E: de::Error>(self, bound: f64) -> Result<Bound, E> {
-                Ok(match bound {
-                    bound if bound == f64::from_bits(1) => Bound::Positive,
-                    bound if bound <= f64::MIN => Bound::Unknown,
-                    bound => Bound::AtLeast(bound),
-                })
+                Ok(Bound::of_number(bound))
             }
 
             fn visit_i64<E: de::Error>(self, bound: i64) -> Result<Bound, E> {

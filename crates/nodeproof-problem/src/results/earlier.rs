@@ -1,19 +1,23 @@
 //! Certificates of an earlier run, kept as the bytes that they are on file.
 
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::certificates::Certificates;
-use super::lines::Chain;
-use super::{Header, LineReader, Record, ResultsError};
+use super::lines::{Chain, PlainRecord};
+use super::outline::OutlineLine;
+use super::{GraphHeader, Header, LineReader, ModelHeader, Record, ResultsError};
 use crate::budget::Budget;
-use crate::certificate::{Bound, Certificate, Obstacle, Outline, Verdict, smallest};
-use crate::ids::{ClassId, NodeId};
-use crate::settings::Engine;
+use crate::certificate::{Certificate, Outline};
+use crate::files::gzip;
+use crate::graph::Graph;
+use crate::ids::NodeId;
+use crate::model::Model;
 
 /// Where certificates come from that were carried over from an earlier run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +40,7 @@ pub struct EarlierCertificates {
     /// The header as it is on file.
     line: Value,
     chain: Chain,
-    /// All records without their hashes, one after the other.
+    /// The file.
     bytes: Vec<u8>,
     /// By ascending nodes.
     records: Vec<EarlierRecord>,
@@ -46,30 +50,33 @@ pub struct EarlierCertificates {
 #[derive(Debug)]
 struct EarlierRecord {
     outline: Outline,
+    /// Its bytes, up to its hash.
     bytes: Range<usize>,
     /// Whether a limit of time or memory may have kept it from saying more.
     cut_short: bool,
 }
 
-/// Of the fields of a certificate those that an [`Outline`] is made of.
-#[derive(Deserialize)]
-struct OutlineLine {
-    node: NodeId,
-    label: Option<ClassId>,
-    predicted: ClassId,
-    class: ClassId,
-    verdict: Verdict,
-    margins: Vec<Bound>,
-    #[serde(default, deserialize_with = "is_null")]
-    proofs: bool,
-    because: Option<Obstacle>,
-    witness: Option<IgnoredAny>,
-    engine: Engine,
+/// In what an earlier run differs from one that is to go on from it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("it was asked something else: {}", differences.join("; "))]
+#[non_exhaustive]
+pub struct AskedOtherwise {
+    /// The fields of the headers, and what they have.
+    pub differences: Vec<String>,
+    /// What is to be given in place of something else, or with other options.
+    pub of: Mismatch,
 }
 
-/// Whether a field that is there has no value.
-fn is_null<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Option::<IgnoredAny>::deserialize(deserializer).map(|value| value.is_none())
+/// What an earlier run does not have in common with one that is to go on from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// The graph, and perhaps more.
+    Graph,
+    /// The model, and perhaps settings.
+    Model,
+    /// Only settings.
+    Settings,
 }
 
 impl EarlierCertificates {
@@ -79,46 +86,56 @@ impl EarlierCertificates {
     /// # Errors
     /// If it cannot be read, has something else, is damaged, not finished, or of a version without hashes.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
-        match Self::read_lines(LineReader::open(path.as_ref())?) {
+        let path = path.as_ref();
+        match Self::of_bytes(bytes(path)?, path) {
             // What else it is says more than that it is something else.
             Err(error @ ResultsError::NotResults { .. }) => Err(Certificates::read(path).err().unwrap_or(error)),
             read => read,
         }
     }
 
-    fn read_lines(mut reader: LineReader) -> Result<Self, ResultsError> {
+    /// The certificates whose file has these bytes; errors call it `path`.
+    ///
+    /// # Errors
+    /// As [`EarlierCertificates::read`].
+    pub fn of_bytes(bytes: Vec<u8>, path: &Path) -> Result<Self, ResultsError> {
+        let mut reader = LineReader::new(&bytes[..], path);
         let Some(line) = reader.header(&[Certificate::FORMAT])? else {
-            return Err(ResultsError::NotResults { path: reader.path().to_owned() });
+            return Err(ResultsError::NotResults { path: path.to_owned() });
         };
         let Some(mut chain) = reader.chain() else {
-            let (path, found) = (reader.path().to_owned(), line["version"].to_string());
-            return Err(ResultsError::WithoutHashes { path, found });
+            return Err(ResultsError::WithoutHashes { path: path.to_owned(), found: line["version"].to_string() });
         };
         let header = Header::read(line.clone()).map_err(|problem| reader.damaged(problem))?;
-        let (mut bytes, mut records) = (Vec::new(), Vec::new());
+        let mut records = Vec::new();
         loop {
-            let start = bytes.len();
-            if !reader.plain_record(&mut bytes)? {
+            let start = reader.bytes() as usize;
+            if !reader.verify_record()? {
                 break;
             }
             chain = reader.chain().unwrap_or(chain);
-            let record = EarlierRecord::new(&bytes, start..bytes.len(), &header);
-            records.push(record.map_err(|problem| reader.damaged(problem))?);
-            if records.len() > header.nodes {
+            let record = PlainRecord::of_line(reader.line()).ok_or_else(|| reader.damaged("it has no hash"))?;
+            let outline = OutlineLine::read(record).and_then(|line| line.outline(&header));
+            let (outline, cut_short) = outline.map_err(|problem| reader.damaged(problem))?;
+            if records.len() == header.nodes {
                 return Err(reader.damaged(format!("the file is to have {} nodes, and this is one more", header.nodes)));
             }
+            records.push(EarlierRecord { outline, bytes: start..start + record.0.len(), cut_short });
         }
         if records.len() < header.nodes {
-            let (path, found, nodes) = (reader.path().to_owned(), records.len(), header.nodes);
+            let (path, found, nodes) = (path.to_owned(), records.len(), header.nodes);
             return Err(ResultsError::Unfinished { path, found, nodes });
         }
         if !reader.line().is_empty() {
             return Err(reader.damaged("the file has all of its nodes, and goes on"));
         }
-        records.sort_by_key(|record| record.outline.node);
+        if !records.is_sorted_by_key(|record| record.outline.node) {
+            records.sort_by_key(|record| record.outline.node);
+        }
         if let Some(twice) = records.windows(2).find(|pair| pair[0].outline.node == pair[1].outline.node) {
             return Err(reader.damaged(format!("node {} comes up twice", twice[0].outline.node)));
         }
+        drop(reader);
         Ok(Self { header, line, chain, bytes, records })
     }
 
@@ -132,9 +149,32 @@ impl EarlierCertificates {
         &self.header.budget
     }
 
-    /// In what they differ from a run with header `now`, if not in nodes, and local budgets and protection of single ones; nothing if in nothing
-    /// else.
-    pub fn differences(&self, now: &Header) -> Vec<String> {
+    /// Checks that they were asked what a run with header `now` is asked, about that graph and that model of theirs, if they are about others:
+    /// nothing may differ but the nodes, and local budgets and protection of single ones.
+    ///
+    /// # Errors
+    /// If something else does.
+    pub fn check(&self, mut now: Header, graph: Option<&Graph>, model: Option<&Model>) -> Result<(), AskedOtherwise> {
+        if let Some(graph) = graph {
+            now.graph = GraphHeader::new(graph);
+        }
+        if let Some(model) = model {
+            now.model = ModelHeader::new(model);
+        }
+        let differences = self.differences(&now);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let is_about = |what: &str| differences.iter().any(|difference| difference.starts_with(what));
+        let of = match (is_about("graph."), is_about("model.")) {
+            (true, _) => Mismatch::Graph,
+            (_, true) => Mismatch::Model,
+            _ => Mismatch::Settings,
+        };
+        Err(AskedOtherwise { differences, of })
+    }
+
+    fn differences(&self, now: &Header) -> Vec<String> {
         let plain = |mut line: Value| {
             let remove = |value: &mut Value, fields: &[&str]| {
                 if let Some(object) = value.as_object_mut() {
@@ -167,9 +207,9 @@ impl EarlierCertificates {
         &self.records[place].outline
     }
 
-    /// The bytes of a record, without its hash.
-    pub fn bytes(&self, place: usize) -> &[u8] {
-        &self.bytes[self.records[place].bytes.clone()]
+    /// A record, to be written to another file.
+    pub fn record(&self, place: usize) -> PlainRecord<'_> {
+        PlainRecord(&self.bytes[self.records[place].bytes.clone()])
     }
 
     /// The certificate of a record.
@@ -177,45 +217,33 @@ impl EarlierCertificates {
     /// # Errors
     /// If it cannot be one.
     pub fn certificate(&self, place: usize) -> Result<Certificate, String> {
-        let line = serde_json::from_slice(self.bytes(place)).map_err(|error| error.to_string())?;
+        let line = self.record(place).parse().map_err(|error| error.to_string())?;
         Certificate::of_line(line, &self.header)
     }
 }
 
-impl EarlierRecord {
-    fn new(all: &[u8], bytes: Range<usize>, header: &Header) -> Result<Self, String> {
-        let line: OutlineLine = serde_json::from_slice(&all[bytes.clone()]).map_err(|error| error.to_string())?;
-        let OutlineLine { node, label, predicted, class, verdict, because, engine, .. } = line;
-        header.check_node(node)?;
-        [predicted, class].into_iter().chain(label).try_for_each(|class| header.check_class(class))?;
-        if line.margins.len() != header.model.classes {
-            return Err(format!("{} margins for {} classes", line.margins.len(), header.model.classes));
-        }
-        let other = |(k, margin): (u32, Bound)| (ClassId(k) != class).then_some(margin);
-        let margins: Vec<Option<Bound>> = (0..).zip(line.margins).map(other).collect();
-        let margin = smallest(&margins).1;
-        if verdict == Verdict::Robust && !margin.exceeds(header.margin) {
-            return Err(format!("it is called robust, but its margins do not exceed {}", header.margin));
-        }
-        if line.witness.is_some() != (verdict == Verdict::Nonrobust) {
-            return Err("a witness belongs to the verdict nonrobust, and to no other".to_owned());
-        }
-        let unclear = matches!(because, None | Some(Obstacle::Time | Obstacle::Memory));
-        let cut_short = line.proofs || (verdict == Verdict::Undecided && unclear);
-        let because = because.filter(|_| verdict == Verdict::Undecided);
-        let outline = Outline { node, label, predicted, verdict, margin, engine, because };
-        Ok(Self { outline, bytes, cut_short })
-    }
+/// What the file at `path` has, decompressed if it is compressed.
+fn bytes(path: &Path) -> Result<Vec<u8>, ResultsError> {
+    let read = || {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1))?;
+        gzip::reader(BufReader::new(file))?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(|source| ResultsError::Io { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::{Evidence, Witness};
+    use crate::certificate::{Bound, Evidence, Obstacle, Witness};
     use crate::flip::Flip;
-    use crate::ids::AttributeId;
+    use crate::ids::{AttributeId, ClassId};
     use crate::results::tests::header;
     use crate::results::{LineWriter, MergeError, merged};
+    use crate::settings::Engine;
 
     fn certificate(node: u32, evidence: Evidence, margin: Bound) -> Certificate {
         let mut certificate =
@@ -238,8 +266,7 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<EarlierCertificates, String> {
-        let lines = LineReader::new(bytes, Path::new("old.jsonl"));
-        EarlierCertificates::read_lines(lines).map_err(|error| error.to_string())
+        EarlierCertificates::of_bytes(bytes.to_vec(), Path::new("old.jsonl")).map_err(|error| error.to_string())
     }
 
     fn written(certificates: &Certificates) -> Vec<u8> {
@@ -251,7 +278,9 @@ mod tests {
     /// The file of these records, each with its hash.
     fn of_records(records: &[&str]) -> Vec<u8> {
         let mut lines = LineWriter::begin(Vec::new(), &Certificate::header_line(&header())).unwrap();
-        records.iter().for_each(|record| lines.plain_record(record.as_bytes()).unwrap());
+        for record in records {
+            lines.plain_record(PlainRecord(record.strip_suffix('}').unwrap().as_bytes())).unwrap();
+        }
         lines.into_inner()
     }
 
@@ -266,9 +295,11 @@ mod tests {
             assert_eq!(earlier.certificate(place).as_ref(), Ok(certificate));
         }
         assert_eq!(earlier.find(NodeId(2)), None);
-        let again: Vec<&str> =
-            [1, 0].map(|node| str::from_utf8(earlier.bytes(earlier.find(NodeId(node)).unwrap())).unwrap()).to_vec();
-        assert_eq!(of_records(&again), bytes);
+        let mut again = LineWriter::begin(Vec::new(), &Certificate::header_line(&header())).unwrap();
+        for node in [1, 0] {
+            again.plain_record(earlier.record(earlier.find(NodeId(node)).unwrap())).unwrap();
+        }
+        assert_eq!(again.into_inner(), bytes);
         let since = earlier.since(2);
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.ends_with(&format!(",\"hash\":\"{}\"}}\n", since.hash)), "{since:?}");

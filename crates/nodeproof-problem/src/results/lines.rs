@@ -4,7 +4,7 @@
 //! and of everything before it, so that no line can be changed, left out or moved without notice. Files of version 1 have no
 //! hashes and are read as they are.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,6 @@ use sha2::{Digest, Sha256};
 
 use super::ResultsError;
 use crate::files::gzip;
-use crate::fingerprint::hex;
 
 /// The version that is written.
 pub(super) const VERSION: u64 = 2;
@@ -52,7 +51,48 @@ impl Chain {
 /// As it is on file.
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        self.digits().iter().try_for_each(|&digit| f.write_char(char::from(digit)))
+    }
+}
+
+impl Chain {
+    /// Its digits on file.
+    fn digits(self) -> [u8; HASH_DIGITS] {
+        let number = u64::from_be_bytes(self.0);
+        std::array::from_fn(|place| {
+            let digit = number >> (4 * (HASH_DIGITS - 1 - place)) & 15;
+            b"0123456789abcdef"[digit as usize]
+        })
+    }
+}
+
+/// Bytes from the last field of a record to the end of its line.
+const END: usize = HASH_FIELD.len() + HASH_DIGITS + 3;
+
+/// What follows the other fields of a record on its line, whose hash this is.
+fn end_of_record(hash: Chain) -> [u8; END] {
+    let mut end = [0; END];
+    let (field, rest) = end.split_at_mut(HASH_FIELD.len());
+    let (digits, close) = rest.split_at_mut(HASH_DIGITS);
+    field.copy_from_slice(HASH_FIELD);
+    digits.copy_from_slice(&hash.digits());
+    close.copy_from_slice(b"\"}\n");
+    end
+}
+
+/// A record as it is on file, without its hash and what follows that.
+#[derive(Debug, Clone, Copy)]
+pub struct PlainRecord<'r>(pub(super) &'r [u8]);
+
+impl<'r> PlainRecord<'r> {
+    /// That of a line of a file with hashes, given without its end; `None` if it has none.
+    pub(super) fn of_line(line: &'r [u8]) -> Option<Self> {
+        split_hash(line).map(|([record, _], _)| Self(record))
+    }
+
+    /// What it says.
+    pub(super) fn parse<T: DeserializeOwned>(self) -> serde_json::Result<T> {
+        serde_json::from_slice(&[self.0, b"}"].concat())
     }
 }
 
@@ -94,23 +134,21 @@ impl<W: Write> LineWriter<W> {
         self.finish_record()
     }
 
-    /// Writes a record that is given as it was on file, but without its hash ([`LineReader::plain_record`]).
+    /// Writes a record that was on file, with the hash that it gets here in place of the one that it had.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn plain_record(&mut self, record: &[u8]) -> io::Result<()> {
-        self.line.clear();
-        self.line.extend_from_slice(record);
-        self.finish_record()
+    pub fn plain_record(&mut self, record: PlainRecord) -> io::Result<()> {
+        self.chain = self.chain.after_parts([record.0, b"}"]);
+        self.out.write_all(record.0)?;
+        self.out.write_all(&end_of_record(self.chain))
     }
 
     fn finish_record(&mut self) -> io::Result<()> {
         self.chain = self.chain.after(&self.line);
         // In place of the closing brace.
         self.line.pop_if(|last| *last == b'}').ok_or_else(|| io::Error::other("a record is not an object"))?;
-        self.line.extend_from_slice(HASH_FIELD);
-        self.line.extend_from_slice(hex(&self.chain.0).as_bytes());
-        self.line.extend_from_slice(b"\"}\n");
+        self.line.extend_from_slice(&end_of_record(self.chain));
         self.out.write_all(&self.line)
     }
 
@@ -202,19 +240,12 @@ impl<'a> LineReader<'a> {
         serde_json::from_slice(&self.line).map(Some).map_err(|error| self.damaged(error))
     }
 
-    /// Adds the bytes of the next record, without its hash, to `bytes`; `false` at the end. Whether it is JSON is not looked at.
+    /// Reads a line and checks its hash, whatever the record is; `false` at the end.
     ///
     /// # Errors
-    /// If the line is not the one that was written there.
-    pub fn plain_record(&mut self, bytes: &mut Vec<u8>) -> Result<bool, ResultsError> {
-        if !self.next_record()? {
-            return Ok(false);
-        }
-        match split_hash(&self.line) {
-            Some((record, _)) => record.iter().for_each(|part| bytes.extend_from_slice(part)),
-            None => bytes.extend_from_slice(&self.line),
-        }
-        Ok(true)
+    /// If it is not the one that was written there.
+    pub(super) fn verify_record(&mut self) -> Result<bool, ResultsError> {
+        self.next_record()
     }
 
     /// Reads the line of a record and checks its hash; `false` at the end.
@@ -226,7 +257,7 @@ impl<'a> LineReader<'a> {
             let problem = || self.damaged("its hash does not fit: the file was changed after it was written");
             let (record, hash) = split_hash(&self.line).ok_or_else(problem)?;
             let next = chain.after_parts(record);
-            if hash != hex(&next.0).as_bytes() {
+            if *hash != next.digits() {
                 return Err(problem());
             }
             self.chain = Some(next);

@@ -9,8 +9,10 @@ mod error;
 mod header;
 mod lines;
 mod merge;
+mod outline;
 mod proofs;
 mod radii;
+mod scan;
 mod table;
 mod training_log;
 mod trial;
@@ -28,10 +30,10 @@ use crate::radius::Radius;
 
 pub use certificates::Certificates;
 pub(crate) use differences::differences;
-pub use earlier::{EarlierCertificates, SinceFields};
+pub use earlier::{AskedOtherwise, EarlierCertificates, Mismatch, SinceFields};
 pub use error::ResultsError;
 pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, ShardFields, SplitFields};
-pub use lines::{Chain, LineReader, LineWriter};
+pub use lines::{Chain, LineReader, LineWriter, PlainRecord};
 pub use merge::{MergeError, merged};
 pub use radii::Radii;
 pub use table::TableWriter;
@@ -52,6 +54,14 @@ pub trait Record: Sized {
 
     /// The record as it is on file.
     fn line(&self, header: &Header) -> Self::Line;
+
+    /// The record of a line on file, with its hash or without.
+    ///
+    /// # Errors
+    /// If it is none.
+    fn parse(line: &[u8]) -> serde_json::Result<Self::Line> {
+        serde_json::from_slice(line)
+    }
 
     /// The record of a line on file, checked against the header.
     ///
@@ -131,7 +141,8 @@ impl Results {
 /// All records of a file, one for each node that its header promises.
 fn records<R: Record>(reader: &mut LineReader, header: &Header) -> Result<Vec<R>, ResultsError> {
     let (mut records, mut seen) = (Vec::new(), HashSet::new());
-    while let Some(line) = reader.record()? {
+    while reader.verify_record()? {
+        let line = R::parse(reader.line()).map_err(|error| reader.damaged(error))?;
         let record = R::of_line(line, header).map_err(|problem| reader.damaged(problem))?;
         if !seen.insert(record.node()) {
             return Err(reader.damaged(format!("node {} comes up twice", record.node())));

@@ -7,14 +7,14 @@ use crate::ids::ClassId;
 use crate::proof::{Branch, Proof, Proofs, UnitSlope};
 
 /// The proofs of a record: left out if no class needs one, `null` if there are none.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ProofFields {
     #[serde(default = "no_proofs", skip_serializing_if = "are_no_proofs")]
     proofs: Option<Vec<ProofLine>>,
 }
 
 /// The proof of one class.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProofLine {
     class: ClassId,
@@ -22,6 +22,13 @@ struct ProofLine {
     branches: Vec<Branch>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     slopes: Vec<UnitSlope>,
+}
+
+/// Left out.
+impl Default for ProofFields {
+    fn default() -> Self {
+        Self { proofs: no_proofs() }
+    }
 }
 
 fn no_proofs() -> Option<Vec<ProofLine>> {
@@ -36,7 +43,7 @@ impl ProofFields {
     /// Proofs as they are on file, where the file has any and something is claimed.
     pub(super) fn new(proofs: Option<&Proofs>, is_robust: bool, header: &Header) -> Self {
         if !(header.proofs && is_robust) {
-            return Self { proofs: no_proofs() };
+            return Self::default();
         }
         let line = |(&class, proof): (&ClassId, &Proof)| {
             let Proof { branches, slopes } = proof.clone();

@@ -12,6 +12,7 @@ use crate::ids::NodeId;
 use crate::model::Model;
 use crate::network::Network;
 use crate::relax::Slopes;
+use crate::results::EarlierCertificates;
 use crate::rounding::{cannot_overflow, floor_through_layers};
 use crate::slice::level_of;
 use crate::sparse::SparseMatrix;
@@ -69,6 +70,12 @@ impl Touched {
             Self::All(_) => true,
             Self::Nodes(marked) => marked.get(node.index()).copied().unwrap_or(true),
         }
+    }
+
+    /// For each of `nodes` the place of its earlier certificate, if it has one and that is still the same.
+    pub fn places(&self, earlier: &EarlierCertificates, nodes: &[NodeId]) -> Vec<Option<usize>> {
+        let place = |&node: &NodeId| if self.contains(node) { None } else { earlier.find(node) };
+        nodes.iter().map(place).collect()
     }
 
     /// Those of either.
