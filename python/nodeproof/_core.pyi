@@ -11,6 +11,7 @@ __version__: str
 __all__ = [
     "Budget",
     "Certificates",
+    "Earlier",
     "Figure",
     "Graph",
     "Model",
@@ -220,6 +221,8 @@ class Certificates:
     @property
     def binarised(self) -> int: ...
     @property
+    def carried(self) -> int: ...
+    @property
     def model_fingerprint(self) -> str: ...
     @property
     def global_budget(self) -> int: ...
@@ -229,6 +232,13 @@ class Certificates:
     def of_lines(lines: bytes) -> Certificates: ...
     @staticmethod
     def read(path: _Path) -> Certificates: ...
+
+@final
+class Earlier:
+    @staticmethod
+    def read(path: _Path, graph: Graph) -> Earlier: ...
+    @staticmethod
+    def of(certificates: Certificates, graph: Graph) -> Earlier: ...
 
 @final
 class Radii:
@@ -277,6 +287,7 @@ def certify(
     settings: Settings,
     nodes: npt.NDArray[np.uint32],
     timings: bool,
+    since: Earlier | None,
     progress: _Observer,
 ) -> Certificates: ...
 def certify_budgets(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
@@ -10,9 +11,11 @@ import numpy.typing as npt
 
 from . import _core
 from ._checks import finite, flag, instance, number, several, whole
+from ._files import StrPath, existing
 from ._progress import Progress, observer
 from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .by_budget import CertificatesByBudget
+from .errors import InputError
 from .graph import Graph
 from .model import Model
 from .nodes import chosen
@@ -100,6 +103,8 @@ class _Options(TypedDict, total=False):
     arithmetic: Arithmetic
     proofs: bool
     timings: bool
+    since: Certificates | StrPath | None
+    since_graph: Graph | None
     progress: Progress
 
 
@@ -135,6 +140,8 @@ def certify(
     arithmetic: Arithmetic = "exact",
     proofs: bool = False,
     timings: bool = False,
+    since: Certificates | StrPath | None = None,
+    since_graph: Graph | None = None,
     progress: Progress = None,
 ) -> Certificates | CertificatesByBudget:
     """Proves which predictions hold, node by node; options and defaults are those of `nodeproof certify`.
@@ -158,6 +165,9 @@ def certify(
         arithmetic: robust is what no evaluation of the network in this arithmetic changes, in whatever order it adds up.
         proofs: keeps what `Certificates.check` needs to see for itself that robust nodes are robust.
         timings: keeps the seconds spent on each node.
+        since: certificates of an earlier run with the same model and settings, or their file: nodes that see nothing that has
+            changed keep theirs, and the others are certified again. Nodes must keep their ids; new ones come at the end.
+        since_graph: the graph that the file `since` is about; by default `graph`. Certificates know theirs.
         progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
             a function is called with nodes done and nodes in total.
 
@@ -186,12 +196,37 @@ def certify(
     limits = (time_limit, total_time_limit, memory_limit)
     settings = Settings(meant, engine, target_class, *limits, threads, margin, arithmetic, proofs).on(graph)
     parts = (graph._core, model._core, settings)
-    timings = flag("timings", timings)
+    timings, earlier = flag("timings", timings), _earlier(since, since_graph, graph)
+    if earlier is not None and budgets is not None:
+        raise InputError(
+            "since has certificates under one budget; give that as global_budget, or certify without since"
+        )
     with observer(progress, "certify") as tell:
         if budgets is None:
-            return Certificates(_core.certify(*parts, targets, timings, tell), graph)
+            return Certificates(_core.certify(*parts, targets, timings, earlier, tell), graph)
         made = _core.certify_budgets(*parts, budgets, targets, timings, tell)
     return CertificatesByBudget(Certificates(one, graph) for one in made)
+
+
+def _earlier(since: Certificates | StrPath | None, since_graph: Graph | None, graph: Graph) -> _core.Earlier | None:
+    """The earlier run, with the graph that it is about."""
+    if since_graph is not None:
+        instance("since_graph", since_graph, Graph, "the graph before it was edited")
+    if since is None:
+        if since_graph is not None:
+            raise InputError("since_graph is the graph of an earlier run; give the certificates of that run as since")
+        return None
+    if isinstance(since, Certificates):
+        if since_graph is not None and since_graph.fingerprint != since.graph.fingerprint:
+            raise InputError(
+                "since_graph is another graph than that of the certificates since; they know it, so leave it out"
+            )
+        return _core.Earlier.of(since._core, since.graph._core)
+    if not isinstance(since, (str, os.PathLike)):
+        raise InputError(
+            f"since must be nodeproof.Certificates, or the path of their file, not a {type(since).__name__}"
+        )
+    return _core.Earlier.read(existing(since), (since_graph or graph)._core)
 
 
 def radius(

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,7 @@ from .split import Nodes, Split
 __all__ = ["certify", "radius"]
 
 Backend = Literal["ray", "dask"]
+_Found = TypeVar("_Found", Certificates, Radii)
 #: Told the number of the shard that is whole now, if there is one; says which is next, if there is one.
 Next = Callable[[int | None], int | None]
 
@@ -113,11 +114,11 @@ def certify(
     where = _backend(backend, client)
     plan = _Plan.of(shards, out, threads, retries, len(targets), where)
     if not len(targets):
-        return Certificates(_core.certify(graph._core, model._core, checked, targets, work.timings, None), graph)
+        return Certificates(_core.certify(graph._core, model._core, checked, targets, work.timings, None, None), graph)
     with observer(progress, "certify") as tell:
         files = _files(where, plan, work, graph, model, targets, tell)
     made = _core.Certificates.of_shards(graph._core, model._core, checked, len(targets), work.timings, files)
-    return Certificates(_checked(made, targets), graph)
+    return _checked(Certificates(made, graph), targets)
 
 
 def radius(
@@ -172,12 +173,12 @@ def radius(
     with observer(progress, "radius") as tell:
         files = _files(where, plan, work, graph, model, targets, tell)
     made = _core.Radii.of_shards(graph._core, model._core, checked, len(targets), work.scan, work.timings, files)
-    return Radii(_checked(made, targets), graph)
+    return _checked(Radii(made, graph), targets)
 
 
-def _checked(results: Any, targets: Nodes) -> Any:
+def _checked(results: _Found, targets: Nodes) -> _Found:
     """The results, if they are about the nodes asked for, each once and in order."""
-    if not np.array_equal(results.columns()["node"], targets):
+    if not np.array_equal(results.nodes, targets):
         raise NodeproofError("the cluster returned results of other nodes than were asked for")
     return results
 

@@ -430,6 +430,11 @@ class Certificates(_Results):
         return read
 
     @property
+    def carried(self) -> int:
+        """How many were carried over from an earlier run (`nodeproof.certify(since=…)`)."""
+        return int(self._core.carried)
+
+    @property
     def predicted(self) -> Integers:
         """The class that the model predicts for each node on the graph as it is."""
         return self._columns["predicted"]

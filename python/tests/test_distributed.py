@@ -186,7 +186,7 @@ class TestRay:
         assert set(Path(tempfile.gettempdir()).glob("nodeproof-*")) <= before
 
     def test_a_worker_that_returns_other_nodes_is_an_error(self, papers) -> None:
-        found = nodeproof.certify(*papers, global_budget=1, nodes=[1, 2])._core
+        found = nodeproof.certify(*papers, global_budget=1, nodes=[1, 2])
         with pytest.raises(nodeproof.NodeproofError, match="other nodes"):
             distributed._checked(found, nodeproof.nodes.chosen(papers[0], [2, 1], None))
 

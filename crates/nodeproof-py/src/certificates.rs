@@ -147,6 +147,12 @@ impl PyCertificates {
         self.0.header.graph.binarised
     }
 
+    /// How many of them were carried over from an earlier run.
+    #[getter]
+    fn carried(&self) -> usize {
+        self.0.header.since.as_ref().map_or(0, |since| since.carried)
+    }
+
     #[getter]
     fn model_fingerprint(&self) -> &str {
         &self.0.header.model.fingerprint

@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
-use nodeproof::{Certifier, CertifySettings, Event, Finish};
+use nodeproof::{Certificate, Certifier, CertifySettings, Event, Finish};
 use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::certificates::PyCertificates;
+use crate::earlier::PyEarlier;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::model::PyModel;
@@ -16,8 +17,9 @@ use crate::radii::PyRadii;
 use crate::settings::PySettings;
 use crate::work;
 
-/// Certifies nodes.
+/// Certifies nodes, but for those whose certificates are among earlier ones and still hold.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "one for each option")]
 pub(crate) fn certify(
     py: Python<'_>,
     graph: &PyGraph,
@@ -25,23 +27,43 @@ pub(crate) fn certify(
     settings: &PySettings,
     nodes: arrays::Array1<'_, u32>,
     timings: bool,
+    since: Option<&PyEarlier>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyCertificates> {
     let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
     let nodes = arrays::nodes(&nodes);
     settings.validate(&graph, &nodes).raised(py)?;
+    let since = since.map(|since| Arc::clone(&since.0));
     let results = work::run(py, progress.as_ref(), move |watch| {
         let header = Header::new(&graph, &model, &settings, nodes.len()).timings(timings);
-        let mut results = Certificates::new(header);
-        let finish = Certifier::new(&graph, &model)?.settings(settings).certify_each(&nodes, |event| {
-            if let Event::Certified(certificate) = event {
-                results.records.push(certificate);
-            }
-            go_on(watch.tell(results.records.len(), nodes.len()))
-        })?;
+        let certifier = Certifier::new(&graph, &model)?.settings(settings);
+        let (mut results, mut carried) = match since {
+            Some(since) => since.carried(&certifier, header, &nodes)?,
+            None => (Certificates::new(header), vec![None; nodes.len()]),
+        };
+        let left: Vec<_> =
+            nodes.iter().zip(&carried).filter(|(_, carried)| carried.is_none()).map(|(&node, _)| node).collect();
+        let mut finish = Finish::Complete;
+        if !left.is_empty() || nodes.is_empty() {
+            finish = certifier.certify_each(&left, |event| {
+                if let Event::Certified(certificate) = event {
+                    take_carried(&mut carried, &mut results);
+                    results.records.push(certificate);
+                }
+                go_on(watch.tell(results.records.len(), nodes.len()))
+            })?;
+        }
+        take_carried(&mut carried, &mut results);
         if finish == Finish::Complete { Ok(results) } else { Err(Failure::Stopped) }
     })?;
     Ok(PyCertificates(results))
+}
+
+/// Takes what is carried over of the nodes that come next.
+fn take_carried(carried: &mut [Option<Certificate>], results: &mut Certificates) {
+    while let Some(certificate) = carried.get_mut(results.records.len()).and_then(Option::take) {
+        results.records.push(certificate);
+    }
 }
 
 /// Certifies nodes under one global budget after the other; what they share is prepared once.

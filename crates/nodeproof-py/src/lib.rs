@@ -6,6 +6,7 @@ mod budget;
 mod certificates;
 mod certify;
 mod check;
+mod earlier;
 mod errors;
 mod figure;
 mod files;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<budget::PyBudget>()?;
     module.add_class::<settings::PySettings>()?;
     module.add_class::<certificates::PyCertificates>()?;
+    module.add_class::<earlier::PyEarlier>()?;
     module.add_class::<radii::PyRadii>()?;
     module.add_class::<figure::PyFigure>()?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;

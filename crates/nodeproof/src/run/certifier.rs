@@ -89,6 +89,11 @@ impl<'a> Certifier<'a> {
         Ok(Self { network, settings: CertifySettings::default(), slopes: Slopes::default(), classes: None })
     }
 
+    /// The model whose predictions are certified.
+    pub fn model(&self) -> &'a Model {
+        self.network.model()
+    }
+
     /// Sets everything but the slopes.
     pub fn settings(mut self, settings: CertifySettings) -> Self {
         self.settings = settings;
