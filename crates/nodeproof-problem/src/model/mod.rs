@@ -251,6 +251,61 @@ impl Model {
         })
     }
 
+    /// Puts other numbers in place of all weights and biases, tensor by tensor in the order of [`Model::tensors`], matrices row by
+    /// row.
+    ///
+    /// # Errors
+    /// If there is a tensor too few or too many, one has another number of entries, or a number is not finite. The model is then
+    /// as it was.
+    ///
+    /// # Example
+    /// ```
+    /// use nodeproof_problem::{Matrix, Model, Propagation};
+    /// let mut model = Model::gcn(vec![(Matrix::zeros(1, 2), vec![0.0, 0.0])], Propagation::SymmetricGcn)?;
+    /// model.set_tensors(&[[0.5, -0.5], [1.0, 2.0]])?;
+    /// assert_eq!(model.layers()[0].bias(), [1.0, 2.0]);
+    /// let error = model.set_tensors(&[vec![0.5], vec![1.0, 2.0]]).unwrap_err().to_string();
+    /// assert_eq!(error, "W0 has shape 1, but it must have 2 entries, 1 × 2 (inputs × outputs)");
+    /// # Ok::<(), nodeproof_problem::ModelError>(())
+    /// ```
+    pub fn set_tensors(&mut self, tensors: &[impl AsRef<[f64]>]) -> Result<(), ModelError> {
+        let shapes = self.tensor_shapes();
+        let shape = |tensor: String, found: usize, expected| {
+            Err(ModelError::Shape { tensor, found: found.to_string(), expected })
+        };
+        if tensors.len() != shapes.len() {
+            let names: Vec<&str> = shapes.iter().map(|(name, _)| name.as_str()).collect();
+            let expected = format!("the model has {}: {}", shapes.len(), names.join(", "));
+            return shape("the list of tensors".to_owned(), tensors.len(), expected);
+        }
+        for (tensor, (name, sizes)) in tensors.iter().zip(shapes) {
+            let (found, entries) = (tensor.as_ref().len(), sizes.iter().product::<usize>());
+            if found != entries {
+                let sizes = match sizes[..] {
+                    [inputs, outputs] => format!(", {inputs} × {outputs} (inputs × outputs)"),
+                    _ => String::new(),
+                };
+                return shape(name, found, format!("it must have {entries} entries{sizes}"));
+            }
+            check_finite(name, tensor.as_ref())?;
+        }
+        for (values, tensor) in self.tensors_mut().zip(tensors) {
+            values.copy_from_slice(tensor.as_ref());
+        }
+        Ok(())
+    }
+
+    /// What messages and files call each of [`Model::tensors`], and its sizes: inputs and outputs of a weight, units of a bias.
+    pub fn tensor_shapes(&self) -> Vec<(String, Vec<usize>)> {
+        let of_layer = |(i, layer): (usize, &Layer)| {
+            let weights = layer.terms.iter().enumerate().filter_map(move |(k, term)| Some((k, term.weight.dense()?)));
+            let weight =
+                |(k, weight): (usize, &Matrix)| (self.weight_name(i, k), vec![weight.rows(), weight.columns()]);
+            weights.map(weight).chain([(format!("b{i}"), vec![layer.units()])]).collect::<Vec<_>>()
+        };
+        self.layers.iter().enumerate().flat_map(of_layer).collect()
+    }
+
     /// Number of layers with an activation behind them.
     pub fn hidden_layers(&self) -> usize {
         self.layers.iter().filter(|layer| layer.is_hidden()).count()

@@ -15,7 +15,7 @@ pub use arithmetic::{Arithmetic, Roundoff};
 pub use certification::{
     CertifySettings, Engine, TargetClass, asked_in_words, check_threads, memory_limit, time_limit,
 };
-pub use training::{Method, Schedule, TrainSettings, WorstCase};
+pub use training::{Method, Schedule, TrainSettings, WorstCase, check_hinge};
 
 /// What can be wrong with settings.
 ///

@@ -141,6 +141,11 @@ impl WorstCase {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Dual, Self::FirstOrder];
 
+    /// What suits a network of so many layers with an activation: the dual up to one of them, otherwise first order.
+    pub fn suited_to(hidden_layers: usize) -> Self {
+        if hidden_layers < DEEP { Self::Dual } else { Self::FirstOrder }
+    }
+
     /// Its name: `dual` or `first-order`.
     pub fn name(self) -> &'static str {
         match self {
@@ -298,8 +303,7 @@ impl TrainSettings {
         let few = (FEW_LABELLED / labelled.max(1) as f64).min(1.0);
         let cells = (graph.nodes() * graph.attribute_count()).max(1);
         let density = graph.node_ids().map(|node| graph.row_length(node)).sum::<usize>() as f64 / cells as f64;
-        let suited = if self.hidden_layers() < DEEP { WorstCase::Dual } else { WorstCase::FirstOrder };
-        let worst_case = *self.worst_case.get_or_insert(suited);
+        let worst_case = *self.worst_case.get_or_insert(WorstCase::suited_to(self.hidden_layers()));
         let (mut weight_decay, robust_weight, attribute_dropout) = match (self.method, worst_case) {
             (Method::CrossEntropy, _) => (0.01, 1.0, 0.0),
             (Method::RobustCrossEntropy, _) => (0.01 * few, 1.0, 0.35 * few),
@@ -387,16 +391,8 @@ impl TrainSettings {
         if weights.0 == 0.0 && (weights.1 == 0.0 || !self.method.is_robust()) {
             return fail("the weight of every part of the loss", 0.0, "give at least one part a weight");
         }
-        for (option, margin) in
-            [("labelled_margin", self.labelled_margin), ("unlabelled_margin", self.unlabelled_margin)]
-        {
-            if !not_negative(margin) {
-                return fail(option, margin, "give 0 or a positive number such as 2.2");
-            }
-        }
-        if let Some(saturation) = self.saturation.filter(|&saturation| !(saturation.is_finite() && saturation > 0.0)) {
-            return fail("saturation", saturation, "give a positive number such as 1, or none");
-        }
+        check_hinge("labelled_margin", self.labelled_margin, None)?;
+        check_hinge("unlabelled_margin", self.unlabelled_margin, self.saturation)?;
         if let Some(clip) = self.clip.filter(|&clip| clip.is_nan() || clip <= 0.0) {
             return fail("clip", clip, "give a positive number such as 5, or none");
         }
@@ -428,6 +424,22 @@ impl TrainSettings {
         let shape: Vec<String> = sizes.iter().map(ToString::to_string).collect();
         let what = format!("training a network of {} weights", shape.join(" × "));
         Err(SettingsError::TooLarge { what, gigabytes, remedy: "use fewer attributes or smaller hidden layers" })
+    }
+}
+
+/// Checks the margin that a hinge loss asks for, and where its pull on a node is halved.
+///
+/// # Errors
+/// If the margin is negative, the saturation is not positive, or one of them is not a number.
+pub fn check_hinge(option: &'static str, margin: f64, saturation: Option<f64>) -> Result<(), SettingsError> {
+    if !(margin >= 0.0 && margin.is_finite()) {
+        return Err(SettingsError::value(option, margin, "give 0 or a positive number such as 2.2"));
+    }
+    match saturation.filter(|&saturation| !(saturation.is_finite() && saturation > 0.0)) {
+        Some(saturation) => {
+            Err(SettingsError::value("saturation", saturation, "give a positive number such as 1, or none"))
+        }
+        None => Ok(()),
     }
 }
 

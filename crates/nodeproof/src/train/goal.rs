@@ -1,6 +1,24 @@
 //! What a robust loss asks of the worst-case margins of one node.
 
-/// The loss of one node as a function of its duals `g_k ≤ min (logit_y − logit_k)`.
+/// The loss of one node as a function of its duals `g_k ≤ min (logit_y − logit_k)`, one for each other class.
+pub(super) trait NodeLoss: Copy + Send + Sync {
+    /// The loss; its derivative by each dual replaces that dual.
+    fn evaluate(self, duals: &mut [f64]) -> f64;
+}
+
+/// `Σ_k w_k g_k`, for the derivative of whatever is made of the duals elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Weighted<'w>(pub(super) &'w [f64]);
+
+impl NodeLoss for Weighted<'_> {
+    fn evaluate(self, duals: &mut [f64]) -> f64 {
+        let sum = duals.iter().zip(self.0).map(|(dual, weight)| dual * weight).sum();
+        duals.copy_from_slice(self.0);
+        sum
+    }
+}
+
+/// What training asks of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Goal {
     /// Cross entropy of the worst-case logits, `log(1 + Σ_k exp(−g_k))` (the paper's robust cross entropy).
@@ -15,9 +33,8 @@ pub(super) enum Goal {
     },
 }
 
-impl Goal {
-    /// The loss; its derivative by each dual replaces that dual.
-    pub(super) fn evaluate(self, duals: &mut [f64]) -> f64 {
+impl NodeLoss for Goal {
+    fn evaluate(self, duals: &mut [f64]) -> f64 {
         match self {
             Self::CrossEntropy => {
                 // Shifted by the largest exponent, so that nothing overflows.
@@ -48,8 +65,8 @@ impl Goal {
 mod tests {
     use super::*;
 
-    fn evaluate(goal: Goal, mut duals: Vec<f64>) -> (f64, Vec<f64>) {
-        (goal.evaluate(&mut duals), duals)
+    fn evaluate(loss: impl NodeLoss, mut duals: Vec<f64>) -> (f64, Vec<f64>) {
+        (loss.evaluate(&mut duals), duals)
     }
 
     #[test]
@@ -64,6 +81,7 @@ mod tests {
         let (loss, derivatives) = evaluate(Goal::CrossEntropy, vec![0.0, 0.0]);
         assert!((loss - 3f64.ln()).abs() < 1e-15);
         assert!(derivatives.iter().all(|derivative| (derivative + 1.0 / 3.0).abs() < 1e-15));
+        assert_eq!(evaluate(Weighted(&[2.0, -1.0]), vec![3.0, 1.5]), (4.5, vec![2.0, -1.0]));
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! Everything is a function of graph, split, settings and seed: the same input gives the same bits, whatever the number of
 //! threads. [`train`] does it in one call; a [`Trainer`] takes one step at a time, can be stopped, written to a file and
-//! continued.
+//! continued. Who has a training loop of their own takes worst-case margins, losses and gradients from a [`RobustLoss`].
 
 mod adam;
 mod architecture;
@@ -19,6 +19,7 @@ mod dropout;
 mod goal;
 mod neighbourhood;
 mod robust;
+mod robust_loss;
 mod sample;
 mod state;
 mod trainer;
@@ -36,6 +37,7 @@ use crate::settings::SettingsError;
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 pub use nodeproof_problem::results::{Phase, StepRecord};
 pub use nodeproof_problem::settings::{Architecture, Method, Schedule, TrainSettings, WorstCase};
+pub use robust_loss::{Margins, RobustLoss, RobustValue};
 pub use sample::{Sample, Sampled, spread};
 pub use trainer::{StepTimes, Trainer};
 
@@ -43,7 +45,7 @@ pub use trainer::{StepTimes, Trainer};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The settings make no sense for the graph and its split.
+    /// The settings make no sense for the graph, its split or its nodes.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// A number became infinite or NaN.
@@ -52,10 +54,16 @@ pub enum TrainError {
         /// The step.
         step: usize,
     },
+    /// The weights are so large that worst-case margins, losses or derivatives overflow, or may have done so on the way.
+    #[error("{what}: numbers overflow; make the weights smaller, for instance with a smaller learning rate")]
+    Overflow {
+        /// Where it shows.
+        what: String,
+    },
     /// The budget names what the graph does not have.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// The propagation does not fit the graph.
+    /// The model, or its propagation, does not fit the graph.
     #[error(transparent)]
     Model(#[from] ModelError),
 }

@@ -1,6 +1,9 @@
 //! What a batch of nodes sees, as a graph of its own: a step costs what its batch sees, however large the graph is.
 
+use std::ops::Deref;
+
 use super::dropout::Dropout;
+use super::robust::Target;
 use crate::budget::Limits;
 use crate::graph::Graph;
 use crate::ids::NodeId;
@@ -39,18 +42,23 @@ impl Neighbourhood {
 
 /// Finds neighbourhoods in one graph.
 #[derive(Debug)]
-pub(super) struct Surroundings<'a> {
-    graph: &'a Graph,
+pub(super) struct Surroundings<G> {
+    graph: G,
     matrices: Vec<SparseMatrix>,
     limits: Limits,
     /// Where nodes of the last neighbourhood are in it; of others, whatever was there before.
     places: Vec<u32>,
 }
 
-impl<'a> Surroundings<'a> {
+impl<G: Deref<Target = Graph>> Surroundings<G> {
     /// A graph with the propagations of the models to come.
-    pub(super) fn new(graph: &'a Graph, matrices: Vec<SparseMatrix>, limits: Limits) -> Self {
-        Self { graph, matrices, limits, places: vec![0; graph.nodes()] }
+    pub(super) fn new(graph: G, matrices: Vec<SparseMatrix>, limits: Limits) -> Self {
+        Self { places: vec![0; graph.nodes()], graph, matrices, limits }
+    }
+
+    /// The graph.
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graph
     }
 
     /// The propagations on the whole graph.
@@ -72,6 +80,17 @@ impl<'a> Surroundings<'a> {
             limits: self.limits.of_nodes(&nodes),
             nodes,
         }
+    }
+
+    /// What `targets` see of `model`, and they themselves as they are numbered there.
+    pub(super) fn of_targets<L>(
+        &mut self,
+        model: &Model,
+        mut targets: Vec<Target<L>>,
+    ) -> (Neighbourhood, Vec<Target<L>>) {
+        let seen = self.of(model, targets.iter().map(|target| target.node));
+        targets.iter_mut().for_each(|target| target.node = seen.place(target.node));
+        (seen, targets)
     }
 
     /// All nodes that `targets` see, and the rows of each propagation that they read, ascending. Columns of terms of the constant 1 are

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::goal::Goal;
+use super::goal::{Goal, NodeLoss};
 use crate::bounds::{Bounds, Clean, DifferentiableBounds};
 use crate::budget::Limits;
+use crate::dense::Matrix;
 use crate::engines::derivative::{Derivative, TargetDerivative, Term};
 use crate::engines::fast::Dual;
 use crate::engines::first_order::{CleanTarget, Margins};
@@ -35,11 +36,11 @@ const BLOCK: usize = 256;
 
 /// A node whose worst-case margins are part of the loss.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target {
+pub(super) struct Target<L = Goal> {
     pub(super) node: NodeId,
     /// The class that is to be kept, or `None` for the predicted one.
     pub(super) class: Option<ClassId>,
-    pub(super) goal: Goal,
+    pub(super) goal: L,
 }
 
 /// The graph and what may be changed in it.
@@ -55,10 +56,16 @@ pub(super) struct RobustTerm<'a> {
 /// What a batch came to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Value {
-    /// The mean of the targets' losses.
+    /// The mean of the targets' losses, or another multiple of their sum that was asked for.
     pub(super) loss: f64,
+    /// The class of each target that is to be kept.
+    pub(super) classes: Vec<ClassId>,
     /// The worst-case margin of each target, the smallest over all classes.
     pub(super) margins: Vec<f64>,
+    /// The worst-case margins of each target (rows) over each class (columns), 0 over its own.
+    pub(super) margins_over: Matrix,
+    /// Whether numbers may have overflowed on the way, so that none of these means anything.
+    pub(super) may_overflow: bool,
     /// Time spent on what all targets share, on their margins and derivatives, and on the way back to weights.
     pub(super) bounds_time: Duration,
     pub(super) dual_time: Duration,
@@ -68,6 +75,17 @@ pub(super) struct Value {
 impl RobustTerm<'_> {
     /// The mean loss of `targets`; a multiple of its gradient is added to a sum, where these are given.
     pub(super) fn evaluate(&self, model: &Model, targets: &[Target], gradient: Option<(f64, &mut Gradient)>) -> Value {
+        self.evaluate_sum(model, targets, 1.0 / targets.len().max(1) as f64, gradient)
+    }
+
+    /// `share` times the sum of the losses of `targets`; a multiple of the gradient of that is added to a sum, where these are given.
+    pub(super) fn evaluate_sum<L: NodeLoss>(
+        &self,
+        model: &Model,
+        targets: &[Target<L>],
+        share: f64,
+        gradient: Option<(f64, &mut Gradient)>,
+    ) -> Value {
         let start = Instant::now();
         let nodes: Vec<NodeId> = targets.iter().map(|target| target.node).collect();
         let region = Arc::new(Region::around(model, self.matrices, &nodes));
@@ -81,15 +99,16 @@ impl RobustTerm<'_> {
         };
         let tables = AttributeTables::new(&network, attained.is_some() && network.has_one_hidden_layer());
         let shard = Shard::new(&network, self.limits, Arc::clone(&region), bounds, &tables, &Slopes::Default);
-        let mut value = Value { bounds_time: start.elapsed(), ..Value::default() };
+        let mut value =
+            Value { may_overflow: !shard.overflow_error.is_finite(), bounds_time: start.elapsed(), ..Value::default() };
 
         let mut unused = Gradient::default();
-        let share = 1.0 / targets.len().max(1) as f64;
         let (scale, gradient) = match gradient {
             Some((weight, gradient)) => (Some(weight * share), gradient),
             None => (None, &mut unused),
         };
         let mut sum = Derivative::zeros(&network, &region);
+        let mut margins_over = Vec::with_capacity(targets.len() * model.classes());
         let start = Instant::now();
         for block in targets.chunks(BLOCK) {
             let found: Vec<Vec<TargetValue>> = block
@@ -101,12 +120,15 @@ impl RobustTerm<'_> {
                 .collect();
             for target in found.into_iter().flatten() {
                 value.loss += share * target.loss;
+                value.classes.push(target.class);
                 value.margins.push(target.margin);
+                margins_over.extend(target.margins_over);
                 if let Some(derivative) = target.derivative {
                     sum.add(&derivative, gradient);
                 }
             }
         }
+        value.margins_over = Matrix::from_values(targets.len(), model.classes(), margins_over);
         value.dual_time = start.elapsed();
         let start = Instant::now();
         if scale.is_some() {
@@ -127,7 +149,11 @@ impl RobustTerm<'_> {
 /// What one target came to.
 struct TargetValue {
     loss: f64,
+    class: ClassId,
+    /// The smallest of the margins.
     margin: f64,
+    /// The margins over each class, 0 over its own.
+    margins_over: Vec<f64>,
     /// `None` if the loss is flat.
     derivative: Option<TargetDerivative>,
 }
@@ -156,7 +182,7 @@ impl<'a> Worker<'a> {
         Self { shared, slicer: shared.network.slicer(), bound, scale }
     }
 
-    fn evaluate(&mut self, target: Target) -> TargetValue {
+    fn evaluate<L: NodeLoss>(&mut self, target: Target<L>) -> TargetValue {
         let logits = self.shared.logits(target.node);
         let class = target.class.unwrap_or_else(|| largest(logits));
         let others = (0..logits.len() as u32).map(ClassId).filter(|&other| other != class);
@@ -169,7 +195,7 @@ impl<'a> Worker<'a> {
                     (value, dual.selection().best().iter().map(|&(_, flip)| flip).collect())
                 };
                 let bounds = others.map(|other| (other, bound(other))).collect();
-                value(target.goal, self.scale, bounds, |terms| dual.derivative(slice, class, terms))
+                value((class, target.goal), self.scale, bounds, |terms| dual.derivative(slice, class, terms))
             }
             Bounding::FirstOrder(margins) => {
                 let clean = CleanTarget::new(self.shared, slice, class);
@@ -179,7 +205,7 @@ impl<'a> Worker<'a> {
                     (value, margins.selected().to_vec())
                 };
                 let bounds = others.map(|other| (other, bound(other))).collect();
-                value(target.goal, self.scale, bounds, |terms| margins.derivative(&clean, terms))
+                value((class, target.goal), self.scale, bounds, |terms| margins.derivative(&clean, terms))
             }
         }
     }
@@ -187,20 +213,21 @@ impl<'a> Worker<'a> {
 
 /// What bounds of the margins over each other class, and the flips that they charge, come to.
 fn value(
-    goal: Goal,
+    (class, goal): (ClassId, impl NodeLoss),
     scale: Option<f64>,
     bounds: Vec<(ClassId, (f64, Vec<SlicedFlip>))>,
     derivative: impl FnOnce(&[Term]) -> TargetDerivative,
 ) -> TargetValue {
     let mut duals: Vec<f64> = bounds.iter().map(|(_, (value, _))| *value).collect();
     let margin = duals.iter().copied().fold(f64::INFINITY, f64::min);
+    let mut margins_over = duals.clone();
+    margins_over.insert(class.index(), 0.0);
     let loss = goal.evaluate(&mut duals);
-    let Some(scale) = scale else {
-        return TargetValue { loss, margin, derivative: None };
-    };
+    let value = TargetValue { loss, class, margin, margins_over, derivative: None };
+    let Some(scale) = scale else { return value };
     let term = |((other, (_, flips)), derivative)| Term { other, weight: scale * derivative, flips };
     let mut terms: Vec<Term> = bounds.into_iter().zip(duals).map(term).collect();
     terms.retain(|term| term.weight != 0.0);
     let derivative = (!terms.is_empty()).then(|| derivative(&terms));
-    TargetValue { loss, margin, derivative }
+    TargetValue { derivative, ..value }
 }

@@ -21,6 +21,7 @@ use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Layer, Model, ModelError, Term, Weight};
 use crate::settings::{Method, TrainSettings, WorstCase};
+use crate::sparse::SparseMatrix;
 
 /// Steps of a robust method between two looks at the validation part, whose margins cost as much as a batch of its size.
 const ROBUST_VALIDATION_EVERY: usize = 10;
@@ -83,7 +84,7 @@ pub struct Trainer<'a> {
     graph: &'a Graph,
     split: &'a Split,
     settings: TrainSettings,
-    surroundings: Surroundings<'a>,
+    surroundings: Surroundings<&'a Graph>,
     cross_entropy: LabelledLoss,
     validation: Option<Validation>,
     labelled_batches: Batches<NodeId>,
@@ -105,9 +106,9 @@ enum LabelledLoss {
 }
 
 impl LabelledLoss {
-    fn new(graph: &Graph, model: &Model, surroundings: &Surroundings, batches: Batches<(NodeId, ClassId)>) -> Self {
+    fn new(graph: &Graph, model: &Model, matrices: &[SparseMatrix], batches: Batches<(NodeId, ClassId)>) -> Self {
         if batches.are_whole() {
-            Self::All(CrossEntropy::new(graph, model, surroundings.matrices(), batches.nodes()))
+            Self::All(CrossEntropy::new(graph, model, matrices, batches.nodes()))
         } else {
             Self::Batches(batches)
         }
@@ -142,7 +143,7 @@ impl<'a> Trainer<'a> {
             cross_entropy: CrossEntropy::new(graph, &model, surroundings.matrices(), &held_back),
             worst_case: settings.method.is_robust().then(|| {
                 let targets = held_back.iter().map(|&(node, _)| target(graph, &settings, node, true)).collect();
-                seen_by(&mut surroundings, &model, targets)
+                surroundings.of_targets(&model, targets)
             }),
         });
         let nodes: Vec<NodeId> = train.iter().map(|&(node, _)| node).collect();
@@ -151,7 +152,7 @@ impl<'a> Trainer<'a> {
         let phase = if straight_to_all { Phase::All } else { Phase::Labelled };
         Ok(Self {
             key: run_key(graph, split, &settings, &model),
-            cross_entropy: LabelledLoss::new(graph, &model, &surroundings, labelled_batches),
+            cross_entropy: LabelledLoss::new(graph, &model, surroundings.matrices(), labelled_batches),
             surroundings,
             validation,
             labelled_batches: Batches::new(nodes, settings.batch, settings.seed, Stream::WorstCase),
@@ -368,7 +369,7 @@ impl<'a> Trainer<'a> {
             .map(|node| target(self.graph, &self.settings, node, self.split.is_labelled(node)))
             .collect();
         let start = Instant::now();
-        let (mut seen, targets_there) = seen_by(&mut self.surroundings, &self.state.model, targets.clone());
+        let (mut seen, targets_there) = self.surroundings.of_targets(&self.state.model, targets.clone());
         if let Some(dropout) = self.dropout(self.settings.attribute_dropout.unwrap_or(0.0)) {
             seen = seen.thinned(dropout);
         }
@@ -490,13 +491,6 @@ fn target(graph: &Graph, settings: &TrainSettings, node: NodeId, labelled: bool)
         _ => Goal::Hinge { margin: settings.unlabelled_margin, saturation: settings.saturation },
     };
     Target { node, class, goal }
-}
-
-/// What `targets` see, and they themselves as they are numbered there.
-fn seen_by(surroundings: &mut Surroundings, model: &Model, mut targets: Vec<Target>) -> (Neighbourhood, Vec<Target>) {
-    let seen = surroundings.of(model, targets.iter().map(|target| target.node));
-    targets.iter_mut().for_each(|target| target.node = seen.place(target.node));
-    (seen, targets)
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {

@@ -35,6 +35,9 @@ macro_rules! changed {
     (@ $settings:ident, $field:ident, $value:expr) => { $settings.$field = $value };
 }
 
+// It uses the macro.
+mod robust_loss;
+
 /// Two groups of nodes with words and neighbours of their own, an isolated node and one without attributes.
 fn graph(seed: u64) -> Graph {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
