@@ -16,6 +16,7 @@ __all__ = [
     "Graph",
     "Model",
     "Radii",
+    "RobustLoss",
     "Settings",
     "Split",
     "__version__",
@@ -55,6 +56,10 @@ _Propagation = str | dict[str, Any] | _Triple
 _Term = tuple[str | int, int, float | npt.NDArray[np.float64]]
 #: Terms, bias and activation of a layer.
 _Layer = tuple[list[_Term], npt.NDArray[np.float64], str | tuple[str, float]]
+#: Weights and biases in the order of a model's layers, without scalars: the weights of a layer's terms, then its bias.
+_Tensors = Sequence[npt.NDArray[np.float64]]
+#: The loss, the smallest margin of each node, and the gradient in the shapes of the model's tensors.
+_RobustValue = tuple[float, npt.NDArray[np.float64], list[npt.NDArray[np.float64]] | None]
 
 @final
 class Graph:
@@ -275,6 +280,41 @@ class Radii:
 class Figure:
     def svg(self) -> str: ...
     def png(self, dots_per_inch: float) -> bytes: ...
+
+@final
+class RobustLoss:
+    def __new__(
+        cls, graph: Graph, model: Model, budget: Budget, worst_case: str | None, threads: int
+    ) -> RobustLoss: ...
+    @property
+    def worst_case(self) -> Literal["dual", "first-order"]: ...
+    def model(self, tensors: _Tensors) -> Model: ...
+    def hinge(
+        self,
+        tensors: _Tensors,
+        nodes: npt.NDArray[np.uint32],
+        classes: npt.NDArray[np.uint32] | None,
+        margin: float,
+        saturation: float | None,
+        with_gradient: bool,
+    ) -> _RobustValue: ...
+    def cross_entropy(
+        self,
+        tensors: _Tensors,
+        nodes: npt.NDArray[np.uint32],
+        classes: npt.NDArray[np.uint32] | None,
+        with_gradient: bool,
+    ) -> _RobustValue: ...
+    def margins(
+        self, tensors: _Tensors, nodes: npt.NDArray[np.uint32], classes: npt.NDArray[np.uint32] | None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32]]: ...
+    def margins_gradient(
+        self,
+        tensors: _Tensors,
+        nodes: npt.NDArray[np.uint32],
+        classes: npt.NDArray[np.uint32],
+        weights: npt.NDArray[np.float64],
+    ) -> list[npt.NDArray[np.float64]]: ...
 
 class _Checkpoint(TypedDict):
     path: _Path

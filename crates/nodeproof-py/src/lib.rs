@@ -16,6 +16,7 @@ mod model;
 mod names;
 mod radii;
 mod report;
+mod robust_loss;
 mod settings;
 mod shards;
 mod split;
@@ -38,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<earlier::PyEarlier>()?;
     module.add_class::<radii::PyRadii>()?;
     module.add_class::<figure::PyFigure>()?;
+    module.add_class::<robust_loss::PyRobustLoss>()?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
