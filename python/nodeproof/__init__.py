@@ -10,12 +10,14 @@ Give nodeproof a graph, a trained network and a budget of attribute flips, and e
 >>> len(certificates)
 20
 
-From PyTorch Geometric: `graph, model = nodeproof.from_pyg(module, data)`. On a cluster: `nodeproof.distributed`.
+From PyTorch Geometric: `graph, model = nodeproof.from_pyg(module, data)`. In a training loop of your own: `nodeproof.torch`.
+    On a
+cluster: `nodeproof.distributed`.
 """
 
 from __future__ import annotations
 
-from . import distributed, planetoid
+from . import distributed, planetoid, torch
 from ._core import __version__
 from .budget import Budget
 from .by_budget import CertificatesByBudget
@@ -79,6 +81,7 @@ __all__ = [
     "radius",
     "report",
     "to_pyg",
+    "torch",
     "train",
 ]
 

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
+from .learned import is_learned, product, same_recipe, scaled_columns
+
 Floats = npt.NDArray[np.float64]
 #: Matrices with more entries are not made: more than a certificate could use.
 LARGEST = 50_000_000
@@ -187,7 +189,7 @@ class Expression:
                 raise UnfitError("takes so many nodes together that the matrix does not fit into memory")
             terms = [Term(t.source, rows @ t.left, t.right) for t in self.terms]
         else:
-            terms = [Term(t.source, t.left, _times(t.right, matrix.T)) for t in self.terms]
+            terms = [Term(t.source, t.left, product(t.right, matrix.T)) for t in self.terms]
         size = matrix.shape[0] // (one * this)
         shape = (*self.shape[:dimension], size, *self.shape[dimension + 1 :])
         return Expression(shape, self.sides, _merged(terms))
@@ -263,7 +265,7 @@ def _common_sides(one: Expression, two: Expression, dimensions: int) -> str:
 
 def _split(values: npt.NDArray[Any], shape: tuple[int, ...], sides: str) -> tuple[Any, Any, Floats | None]:
     """Numbers of this shape as (factor by row, factor by column, none), or, if they are no such product, as a matrix."""
-    values = np.asarray(values, dtype=np.float64)
+    values = np.asanyarray(values, dtype=np.float64)
     values = values.reshape((1,) * (len(shape) - values.ndim) + values.shape)
     for axis, stride in enumerate(values.strides):
         if stride == 0:
@@ -281,8 +283,9 @@ def _split(values: npt.NDArray[Any], shape: tuple[int, ...], sides: str) -> tupl
     if values.size == 0:
         return np.float64(0.0), np.float64(1.0), None
     if values.size == 1:
-        # Numbers go to L, so that R stays what it is, and terms that differ by a factor become one.
-        return values.reshape(()), np.float64(1.0), None
+        # Numbers go to L, so that R stays what it is, and terms that differ by a factor become one; what is learned goes to R.
+        number = values.reshape(())
+        return (np.float64(1.0), number, None) if is_learned(number) else (number, np.float64(1.0), None)
     widened = [n if (side == "r") == (small["r"] > 1) else 1 for n, side in zip(shape, sides, strict=True)]
     vector = np.broadcast_to(values, widened).transpose(order).ravel()
     return (vector, np.float64(1.0), None) if small["r"] > 1 else (np.float64(1.0), vector, None)
@@ -296,14 +299,15 @@ def _sparse(matrix: Any) -> Any:
     return matrix.tocsr() if scipy.sparse.issparse(matrix) else scipy.sparse.csr_matrix(matrix)
 
 
-def _times(right: Any, matrix: Any) -> Any:
-    product = right @ matrix
-    return product if scipy.sparse.issparse(product) else np.asarray(product)
-
-
 def _sum(one: Any, two: Any) -> Any:
+    if is_learned(one) or is_learned(two):
+        return _dense(one) + _dense(two)
     total = one + two
     return total if scipy.sparse.issparse(total) else np.asarray(total)
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
 
 
 def _is_diagonal(matrix: Any) -> bool:
@@ -325,6 +329,8 @@ def _rows(left: Any, factors: Any) -> Any:
 
 
 def _columns(right: Any, factors: Any) -> Any:
+    if is_learned(right) or is_learned(factors):
+        return scaled_columns(right, factors)
     if np.ndim(factors) == 0 and factors == 1:
         return right
     if scipy.sparse.issparse(right):
@@ -352,13 +358,15 @@ def _merged(terms: Sequence[Term]) -> tuple[Term, ...]:
 
 def _are_ones(matrix: Any) -> bool:
     """Whether a matrix, sparse or dense, has nothing but ones."""
-    return bool(((matrix.toarray() if scipy.sparse.issparse(matrix) else matrix) == 1.0).all())
+    return bool((_dense(matrix) == 1.0).all())
 
 
 def same(one: Any, two: Any) -> bool:
     """Whether two matrices, sparse or dense, are the same to the bit."""
     if one is two:
         return True
+    if is_learned(one) or is_learned(two):
+        return same_recipe(one, two)
     if one.shape != two.shape or scipy.sparse.issparse(one) != scipy.sparse.issparse(two):
         return False
     if not scipy.sparse.issparse(one):

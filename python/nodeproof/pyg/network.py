@@ -13,6 +13,7 @@ from ..errors import VerificationError
 from ..model import Layer, Model
 from ..model import Term as ModelTerm
 from .expression import LARGEST, Expression, Source, Term, same, work
+from .learned import current_tape, is_learned, product
 from .propagations import Propagations
 
 Floats = npt.NDArray[np.float64]
@@ -42,6 +43,9 @@ class _Builder:
         self._append(logits, 1.0)
         if not any(term.source == "attributes" for layer in self.layers for term in layer.terms):
             raise VerificationError("the module returns something that does not depend on data.x")
+        tape = current_tape()
+        if tape is not None:
+            tape.layers = self.layers
         return Model.of_layers(self.attributes, self.propagations.given, self.layers, kind=self.kind)
 
     def _append(self, of: Expression, slope: float, step_by_step: bool = False) -> int:
@@ -147,8 +151,7 @@ def _flattened(of: Expression) -> list[Term] | None:
             left = term.left @ other.left
             if left.nnz > max(_SMALL, _FILL * max(term.left.nnz, other.left.shape[0])):
                 return None
-            right = other.right @ term.right
-            terms.append(Term(other.source, left, right if scipy.sparse.issparse(right) else np.asarray(right)))
+            terms.append(Term(other.source, left, product(other.right, term.right)))
     flat = Expression((of.rows, of.columns), "rc", ())
     for term in terms:
         flat = flat.plus(replace(flat, terms=(term,)))
@@ -177,7 +180,7 @@ def _weight(right: Any, factor: float) -> Any:
     if _is_scalar(right):
         return factor * float(right.diagonal()[0])
     dense = right.toarray() if scipy.sparse.issparse(right) else right
-    return np.ascontiguousarray(factor * dense)
+    return factor * dense if is_learned(dense) else np.ascontiguousarray(factor * dense)
 
 
 def _is_scalar(right: Any) -> bool:

@@ -19,6 +19,7 @@ import scipy.sparse
 
 from .._optional import optional
 from .expression import Expression, Source, Term, UnfitError
+from .learned import is_learned, learned
 
 Result = Expression | list[Expression | None]
 Rule = TypeVar("Rule", bound=Callable[..., Result])
@@ -80,8 +81,8 @@ def numbers(value: Any) -> npt.NDArray[Any]:
     """A constant as an array of doubles of its own: the module may change the tensor later."""
     torch = optional("torch", "pyg", "from_pyg()")
     if isinstance(value, torch.Tensor):
-        return np.array(value.detach().to(torch.float64).numpy())
-    return np.asarray(value, dtype=np.float64)
+        return learned(np.array(value.detach().to(torch.float64).numpy()), value)
+    return np.asanyarray(value, dtype=np.float64)
 
 
 def matrix(value: Any) -> Any:
@@ -198,7 +199,7 @@ def _addmm(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Ex
         product = _mm(mat1, mat2).scaled(numbers(alpha))
     else:
         product = alpha * (mat1 @ mat2)
-    return _add(product, _mul(self, beta) if isinstance(self, Expression) else self * beta)
+    return _add(product, _mul(self, beta) if isinstance(self, Expression) else numbers(self) * beta)
 
 
 @rule("_sparse_mm")
@@ -534,6 +535,8 @@ def activated(of: Expression, slope: float) -> Expression:
 
 def _is_positive(term: Term) -> bool:
     """Whether a term is never negative."""
+    if is_learned(term.right):
+        return False
     right = term.right.data if scipy.sparse.issparse(term.right) else term.right
     source = term.source
     rectified = source is None or (not source.is_signed if source.of is None else source.slope == 0.0)

@@ -18,6 +18,7 @@ from ..errors import InputError, NodeproofError, VerificationError
 from . import words
 from .convert import float_type
 from .expression import Expression
+from .learned import current_tape
 from .record import Record, flat, mapped
 from .state import check_copies, held_modules, state_of, state_of_chance
 from .trace import Trace, constant_behind
@@ -50,11 +51,11 @@ class Subject:
     @classmethod
     def of(cls, module: Any, data: Any, forward: Forward | None, dtype: Any = None) -> Subject:
         """A copy in the module's own precision, or in another one."""
-        copied = _copied(module, dtype)
-        _check_parameters(copied)
+        own = copy_of(module, dtype)
+        _check_parameters(own)
         others = copy.copy(data)
         others.x = None
-        return cls(copied, others.clone().cpu(), forward, dtype or float_type(copied))
+        return cls(own, others.clone().cpu(), forward, dtype or float_type(own))
 
     def follow(self, nodes: int, attributes: int, record: Record, is_signed: bool) -> tuple[Expression, str]:
         """What the module computes from any attributes, nodes × classes, and what stands at its end.
@@ -64,6 +65,9 @@ class Subject:
         torch = optional("torch", "pyg", "from_pyg()")
         trace = Trace(record)
         with self._unchanged() as module:
+            tape = current_tape()
+            if tape is not None:
+                tape.begin(module)
             output = self._followed(trace, module, trace.follow(nodes, attributes, self.dtype, is_signed))
             trace.check_all()
         _check_logits(output, nodes)
@@ -230,7 +234,8 @@ def _forget(modules: list[Any]) -> None:
                 setattr(part, name, None)
 
 
-def _copied(module: Any, dtype: Any) -> Any:
+def copy_of(module: Any, dtype: Any) -> Any:
+    """A copy for evaluation on the processor, in another precision where one is given."""
     torch = optional("torch", "pyg", "from_pyg()")
     if type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch."):
         module = module._orig_mod

@@ -20,6 +20,7 @@ from .._optional import optional
 from ..errors import VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
+from .learned import current_tape
 from .operations import is_known, perform
 from .record import Layout, Operation, Record, Result, flat, looks, mapped, mode
 
@@ -277,6 +278,9 @@ class Trace:
         is_watched = known or (not tensors and name in _TENSORS_THAT_ARE_MADE)
         given, named = mapped(lambda v: v._nodeproof_hidden if isinstance(v, self._class) else v, (arguments, keywords))
         output = function(*given, **named)
+        tape = current_tape()
+        if tape is not None:
+            tape.note(function, given, named, output)
         for value in known:
             self.check_current(value)
         return self._constants(name, output, tensors if is_watched else None, recorded)

@@ -84,6 +84,47 @@ def from_pyg(
         VerificationError: if the module computes something else; the message says which part of it does.
         InputError: if `x` has other values, or something has the wrong shape.
     """
+    graph, model = imported(
+        module,
+        data,
+        binarise=binarise,
+        certify_binarised=certify_binarised,
+        real_values=real_values,
+        ranges=ranges,
+        tolerance=tolerance,
+        forward=forward,
+        names=(node_names, attribute_names, class_names),
+        progress=progress,
+    )
+    assert model.verification is not None
+    disagreements = model.verification.disagreements
+    _log.info(
+        "imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference
+    )
+    if disagreements:
+        _log.warning(
+            "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
+            "another class than the module's",
+            len(disagreements),
+            disagreements[0],
+        )
+    return graph, model
+
+
+def imported(
+    module: Any,
+    data: Any,
+    *,
+    binarise: bool = False,
+    certify_binarised: bool = False,
+    real_values: bool = False,
+    ranges: Any = None,
+    tolerance: float | None = None,
+    forward: Forward | None = None,
+    names: tuple[Any, Any, Any] = (None, None, None),
+    progress: Progress = False,
+) -> tuple[Graph, Model]:
+    """The same as `from_pyg`, without a word about classes that rounding decides."""
     torch = optional("torch", "pyg", "from_pyg()")
     geometric = optional("torch_geometric.data", "pyg", "from_pyg()")
     if not isinstance(module, torch.nn.Module):
@@ -95,7 +136,6 @@ def from_pyg(
     x, kind = attributes_of(data, binarise or certify_binarised, real_values)
     if binarise and not certify_binarised:
         _check_same(data, x)
-    names = (node_names, attribute_names, class_names)
     graph = _graph_as_used(data, x, kind, ranges, *names)
     own = Subject.of(module, data, forward)
     if tolerance is None:
@@ -111,18 +151,6 @@ def from_pyg(
         graph = Graph._of(graph._core.with_binarised(int((array_of(data.x, "x") != x).sum())), graph.cleaning)
     if any(not isinstance(propagation, (str, dict)) for propagation in model.propagations):
         model.metadata["edges"] = graph.edges_fingerprint
-    assert model.verification is not None
-    disagreements = model.verification.disagreements
-    _log.info(
-        "imported %r; logits differ from the module's by at most %.2g", model, model.verification.largest_difference
-    )
-    if disagreements:
-        _log.warning(
-            "the module's rounding, or a tie, decides the class of %d nodes, the first is node %d: their verdicts are about "
-            "another class than the module's",
-            len(disagreements),
-            disagreements[0],
-        )
     return graph, model
 
 

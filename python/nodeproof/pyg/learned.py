@@ -1,0 +1,288 @@
+"""How the numbers of a model come about from the parameters of a module, so that they can be computed anew, with gradients.
+
+While a module is followed within a `Tape`, constants that are computed from its parameters are `Learned`: arrays that
+remember a `Recipe`. What PyTorch did with parameters before the attributes met them, and what the import does with the
+numbers afterwards, are steps of it. Steps that are not known leave an array without a recipe. Nobody needs to find these one
+by one: the recipe of a model is held against a second import, of other parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse
+
+from .._optional import optional
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """One step: a function of PyTorch, and what it is called with, recipes of earlier steps included."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+
+    def made(self, known: dict[int, Any]) -> Any:
+        """What it gives; `known` has what other steps gave, by the `id` of their recipes."""
+        if id(self) not in known:
+            arguments, keywords = _mapped(
+                lambda value: value.made(known) if isinstance(value, Recipe) else value, (self.arguments, self.keywords)
+            )
+            known[id(self)] = self.function(*arguments, **keywords)
+        return known[id(self)]
+
+
+class Tape:
+    """What is learned of a module that is followed in its context: recipes of tensors, and at last of the model's."""
+
+    def __init__(self, leaves: Sequence[str]) -> None:
+        #: Names of the parameters and buffers that recipes begin with.
+        self._leaves = leaves
+        self._begins: dict[str, Recipe] = {}
+        #: Recipes by the `id` of their tensor, which is kept so that no other gets it.
+        self._recipes: dict[int, tuple[Any, Recipe]] = {}
+        #: The layers of the model that was made last.
+        self.layers: list[Any] = []
+
+    def begin(self, module: Any) -> None:
+        """Starts anew with the parameters and buffers of this copy of the module."""
+        self._recipes.clear()
+        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        for name in self._leaves:
+            self._begins[name] = Recipe(_unknown_parameter, (name,))
+            self._recipes[id(own[name])] = own[name], self._begins[name]
+
+    def of(self, tensor: Any) -> Recipe | None:
+        """The recipe of a tensor, if it is computed from parameters."""
+        found = self._recipes.get(id(tensor))
+        return found[1] if found is not None and found[0] is tensor else None
+
+    def note(self, function: Any, arguments: Any, keywords: Any, output: Any) -> None:
+        """Takes note of an operation on constants; one that writes into them has no recipe."""
+        torch = optional("torch", "pyg", "nodeproof.torch")
+        recipes: list[Recipe] = []
+
+        def recipe(value: Any) -> Any:
+            found = self.of(value) if isinstance(value, torch.Tensor) else None
+            recipes.extend([found] if found is not None else [])
+            return value if found is None else found
+
+        given, named = _mapped(recipe, (arguments, keywords))
+        if not recipes or any(a.alias_info is not None and a.alias_info.is_write for a in function._schema.arguments):
+            return
+        step = Recipe(function, tuple(given), named)
+        if isinstance(output, torch.Tensor):
+            self._recipes[id(output)] = output, step
+        elif isinstance(output, (tuple, list)):
+            for place, part in enumerate(output):
+                if isinstance(part, torch.Tensor):
+                    self._recipes[id(part)] = part, Recipe(lambda whole, at: whole[at], (step, place))
+
+    def tensors(self, parameters: Mapping[str, Any]) -> list[Any]:
+        """The model's weights and biases, in the order of its layers, of these parameters and buffers in double precision.
+
+        What was learned of a term that is a number times the identity is not among them.
+        """
+        torch = optional("torch", "pyg", "nodeproof.torch")
+        known = {id(recipe): parameters[name] for name, recipe in self._begins.items()}
+        made = []
+        for layer in self.layers:
+            for values in (*(term.weight for term in layer.terms if np.ndim(term.weight) == 2), layer.bias):
+                recipe = values.recipe if isinstance(values, Learned) else None
+                made.append(torch.tensor(np.asarray(values)) if recipe is None else recipe.made(known))
+        return made
+
+
+_TAPE: ContextVar[Tape | None] = ContextVar("tape", default=None)
+
+
+def current_tape() -> Tape | None:
+    """The tape in whose context this runs."""
+    return _TAPE.get()
+
+
+@contextmanager
+def taping(tape: Tape) -> Iterator[None]:
+    """A context in which what is learned goes to `tape`."""
+    token = _TAPE.set(tape)
+    try:
+        yield
+    finally:
+        _TAPE.reset(token)
+
+
+class Learned(np.ndarray[Any, Any]):
+    """An array of doubles that may know how it is computed from parameters."""
+
+    recipe: Recipe | None
+
+    def __array_finalize__(self, _: Any) -> None:
+        self.recipe = None
+
+    @classmethod
+    def of(cls, values: Any, recipe: Recipe | None) -> Learned:
+        """These values, which that recipe gives."""
+        made = np.asarray(values, dtype=np.float64).view(cls)
+        made.recipe = recipe
+        return made
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        plain = [_plain(value) for value in inputs]
+        result = getattr(ufunc, method)(*plain, **{name: _mapped(_plain, value) for name, value in keywords.items()})
+        if method != "__call__" or keywords or ufunc.__name__ not in _STEPS:
+            return result
+        return _learned(result, _function(_STEPS[ufunc.__name__]), *inputs)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
+        if function is np.broadcast_to and len(arguments) == 2 and not keywords:
+            shape = np.broadcast_shapes(arguments[1])
+            return _learned(np.broadcast_to(_plain(self), shape), _function("broadcast_to"), self, shape)
+        given, named = _mapped(_plain, (arguments, keywords))
+        return function(*given, **named)
+
+    def reshape(self, *shape: Any, **keywords: Any) -> Any:
+        made = _plain(self).reshape(*shape, **keywords)
+        return made if keywords else _learned(made, _function("reshape"), self, made.shape)
+
+    def transpose(self, *axes: Any) -> Any:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = tuple(range(self.ndim))[::-1] if not axes or order is None else tuple(int(axis) for axis in order)
+        return _learned(_plain(self).transpose(order), _function("permute"), self, order)
+
+    @property
+    def T(self) -> Any:
+        return self.transpose()
+
+    def ravel(self, order: Any = "C") -> Any:
+        return self.reshape(-1) if order == "C" else _plain(self).ravel(order)
+
+    def __getitem__(self, index: Any) -> Any:
+        return _learned(_plain(self)[index], _entries, self, index)
+
+
+#: Functions of NumPy by their names, and what PyTorch calls them.
+_STEPS = {
+    "add": "add",
+    "subtract": "sub",
+    "multiply": "mul",
+    "divide": "div",
+    "negative": "neg",
+    "sqrt": "sqrt",
+    "matmul": "matmul",
+}
+
+
+def learned(values: npt.NDArray[Any], tensor: Any) -> npt.NDArray[Any]:
+    """The values of a tensor in double precision; `Learned` if they come from parameters."""
+    tape = current_tape()
+    recipe = None if tape is None else tape.of(tensor)
+    return values if recipe is None else Learned.of(values, Recipe(_in_double, (recipe,)))
+
+
+def is_learned(value: Any) -> bool:
+    """Whether an array is computed from parameters."""
+    return isinstance(value, Learned) and value.recipe is not None
+
+
+def product(one: Any, two: Any) -> Any:
+    """`one @ two`, sparse or dense."""
+    if not (is_learned(one) or is_learned(two)):
+        result = one @ two
+        return result if scipy.sparse.issparse(result) else np.asarray(result)
+    if scipy.sparse.issparse(one):
+        return two if _is_identity(one) else Learned.of(one @ _plain(two), Recipe(_sparse_first, (one, two.recipe)))
+    if scipy.sparse.issparse(two):
+        return one if _is_identity(two) else Learned.of(_plain(one) @ two, Recipe(_sparse_second, (one.recipe, two)))
+    return one @ two
+
+
+def scaled_columns(matrix: Any, factors: Any) -> Any:
+    """A matrix, sparse or dense, with each column times its factor, where one of the two is learned."""
+    return (matrix.toarray() if scipy.sparse.issparse(matrix) else matrix) * factors
+
+
+def same_recipe(one: Any, two: Any) -> bool:
+    """Whether two arrays, at least one of which is learned, are the same whatever the parameters are."""
+    return is_learned(one) and is_learned(two) and one.recipe is two.recipe
+
+
+def _learned(result: Any, function: Callable[..., Any], *inputs: Any) -> Any:
+    """A result with its recipe, if all of the inputs that can be learned have theirs."""
+    given = []
+    for value in inputs:
+        if isinstance(value, Learned):
+            if value.recipe is None:
+                return result
+            value = value.recipe
+        elif isinstance(value, np.ndarray) and value.dtype == np.float64:
+            value = optional("torch", "pyg", "nodeproof.torch").tensor(value)
+        given.append(value)
+    return Learned.of(result, Recipe(function, tuple(given)))
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Learned) else value
+
+
+def _mapped(change: Callable[[Any], Any], given: Any) -> Any:
+    if isinstance(given, (list, tuple)):
+        parts = [_mapped(change, part) for part in given]
+        return parts if isinstance(given, list) else tuple(parts)
+    if isinstance(given, dict):
+        return {key: _mapped(change, part) for key, part in given.items()}
+    return change(given)
+
+
+def _is_identity(matrix: Any) -> bool:
+    entries = matrix.tocsr()
+    return bool(
+        entries.shape[0] == entries.shape[1] == entries.nnz
+        and (entries.indices == np.arange(entries.nnz)).all()
+        and (entries.data == 1.0).all()
+    )
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """A function of PyTorch that takes numbers as well."""
+    torch = optional("torch", "pyg", "nodeproof.torch")
+    function: Callable[..., Any] = getattr(torch, name)
+    if name not in _STEPS.values():
+        return function
+    return lambda *given: function(*(torch.as_tensor(value, dtype=torch.float64) for value in given))
+
+
+def _in_double(value: Any) -> Any:
+    return value.double()
+
+
+def _entries(values: Any, index: Any) -> Any:
+    """The entries that NumPy's `values[index]` has."""
+    torch = optional("torch", "pyg", "nodeproof.torch")
+    parts = index if isinstance(index, tuple) else (index,)
+    return values[tuple(torch.as_tensor(np.asarray(part)) if isinstance(part, np.ndarray) else part for part in parts)]
+
+
+def _sparse_first(one: Any, two: Any) -> Any:
+    return _coordinates(one) @ two
+
+
+def _sparse_second(one: Any, two: Any) -> Any:
+    return (_coordinates(two.T) @ one.T).T
+
+
+def _coordinates(matrix: Any) -> Any:
+    torch = optional("torch", "pyg", "nodeproof.torch")
+    entries = matrix.tocoo()
+    places = torch.tensor(np.stack([entries.row, entries.col]).astype(np.int64))
+    return torch.sparse_coo_tensor(places, torch.tensor(entries.data), entries.shape, check_invariants=False)
+
+
+def _unknown_parameter(name: str) -> Any:
+    raise KeyError(name)

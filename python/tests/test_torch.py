@@ -1,0 +1,285 @@
+"""Worst-case losses with gradients for modules of PyTorch."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import nodeproof
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+from networks import data, gcn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+from torch_geometric.data import Data  # noqa: E402
+from torch_geometric.nn import BatchNorm, GCNConv, GINConv, GraphConv, Linear, SAGEConv  # noqa: E402
+from zoo import ACCEPTED, Case, Net  # noqa: E402
+
+from nodeproof.pyg.run import _forward  # noqa: E402
+from nodeproof.torch import Robust, robust_cross_entropy, robust_hinge, worst_case_margins  # noqa: E402
+
+#: Accepted modules with a parameter that cannot be followed: the slope of an activation.
+SLOPES = ("PReLU, one slope",)
+
+
+def of_kind(kind: str) -> Data:
+    """A small graph whose attributes are of one kind."""
+    made = data()
+    if kind == "normalised-rows":
+        made.x = made.x / made.x.sum(1, keepdim=True).clamp(min=1)
+    if kind == "real-values":
+        made.x = torch.tensor(np.random.default_rng(3).normal(size=made.x.shape)).float()
+    return made
+
+
+class Shared(torch.nn.Module):
+    """One weight in two places, in one of them transposed, a BatchNorm between, and one parameter that scales."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(5)
+        self.lin, self.conv = torch.nn.Linear(6, 6, bias=False), GraphConv(6, 3)
+        self.norm, self.scale = BatchNorm(6), torch.nn.Parameter(torch.tensor(0.8))
+        with torch.no_grad():
+            self.norm.module.running_mean.uniform_(-0.2, 0.2)
+            self.norm.module.running_var.uniform_(0.5, 1.5)
+
+    def forward(self, x, edge_index):
+        h = self.norm(self.scale * self.lin(x) + x @ self.lin.weight).relu()
+        return self.conv(h, edge_index)
+
+
+def wrapped(make):
+    """A module whose weights are made of others."""
+    module = make()
+    torch.nn.utils.parametrizations.weight_norm(module.conv1.lin)
+    return module
+
+
+MODULES = {
+    "gcn": lambda: gcn(),
+    "sage": lambda: Net(
+        lambda m, x, e: m.conv2(m.conv1(x, e).relu(), e), conv1=SAGEConv(6, 4), conv2=SAGEConv(4, 3)
+    ),
+    "deep": lambda: Net(
+        lambda m, x, e: m.c(F.leaky_relu(m.b(m.a(x, e).relu(), e), 0.1), e),
+        a=GCNConv(6, 4), b=GCNConv(4, 4), c=GCNConv(4, 3),
+    ),
+    "gin": lambda: Net(
+        lambda m, x, e: m.out(m.conv(x, e).relu()),
+        conv=GINConv(torch.nn.Sequential(Linear(6, 5), torch.nn.ReLU(), Linear(5, 4)), eps=0.2, train_eps=True),
+        out=Linear(4, 3),
+    ),
+    "shared": Shared,
+    "weight norm": lambda: wrapped(gcn),
+    "no activation": lambda: Net(
+        lambda m, x, e: m.conv2(m.conv1(x, e), e), conv1=GCNConv(6, 4), conv2=GCNConv(4, 3)
+    ),
+}  # fmt: skip
+
+
+def in_double(name: str):
+    torch.manual_seed(1)
+    module = MODULES[name]().double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.05 * torch.randn_like(parameter))
+    return module
+
+
+@pytest.mark.parametrize("kind", ["bits", "normalised-rows", "real-values"])
+@pytest.mark.parametrize("name", MODULES)
+def test_gradients_are_those_of_differences(name: str, kind: str) -> None:
+    module, of = in_double(name), of_kind(kind)
+    robust = Robust(module, of, global_budget=2, local_budget=1, real_values=kind == "real-values")
+    nodes, classes = [0, 3, 5, 3], torch.tensor([0, 1, 2, 0])
+    parameters = tuple(module.parameters())
+    weights = torch.rand(4, 3, dtype=torch.float64)
+    losses = {
+        "hinge": lambda *_: robust.hinge(nodes, margin=3.0, saturation=0.7),
+        "hinge of classes": lambda *_: robust.hinge(nodes, classes),
+        "cross entropy": lambda *_: robust.cross_entropy(nodes, classes),
+        "margins": lambda *_: (weights * robust.worst_case_margins(nodes, classes)).sum(),
+    }
+    for loss in losses.values():
+        assert torch.autograd.gradcheck(loss, parameters, eps=1e-6, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=[case.text for case in ACCEPTED])
+def test_every_module_that_is_imported_can_be_followed(case: Case) -> None:
+    torch.manual_seed(0)
+    module, of = case.make(), data()
+    options = {"global_budget": 2, "forward": case.forward}
+    if case.text in SLOPES:
+        with pytest.raises(nodeproof.VerificationError, match="'act.weight'.*slope"):
+            Robust(module, of, **options)
+        return
+    robust = Robust(module, of, **options)
+    robust.hinge(range(12), margin=50.0).backward()
+    # Nothing that is known of the module before holds after a step, but for how it is followed.
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.sub_(0.1 * torch.sign(parameter) * torch.rand_like(parameter))
+    again = Robust(module, of, **options)
+    ours, theirs = robust.worst_case_margins(range(12)), again.worst_case_margins(range(12))
+    assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    # All parameters that the logits depend on have gradients.
+    logits = (case.forward or _forward)(module.eval(), of)
+    expected = torch.autograd.grad(logits.pow(3).sum(), list(module.parameters()), allow_unused=True)
+    for (name, parameter), gradient in zip(module.named_parameters(), expected, strict=True):
+        assert (parameter.grad is None) == (gradient is None), name
+
+
+def test_the_loss_is_that_of_training(bundled) -> None:
+    for method in ("rh-u", "rce", "rh"):
+        split = nodeproof.Split.stratified(bundled, train="10%")
+        still = {
+            "learning_rate": 1e-300, "steps": 1, "dropout": 0.0, "batch": None, "split": split, "warm_up": 0,
+            "weight_decay": 0.0, "evaluate": False, "progress": False, "schedule": "constant",
+            "attribute_dropout": 0.0,
+        } | ({"labelled_steps": 0} if method == "rh-u" else {})  # fmt: skip
+        training = nodeproof.train(bundled, method, global_budget=5, **still)
+        module, of = training.model.to_pyg(dtype=torch.float64), bundled.to_pyg(split)
+        of.x = of.x.double()
+        robust = Robust(module, of, global_budget=5)
+        train = torch.tensor(split.train.astype(np.int64))
+        labels = of.y[train]
+        if method == "rce":
+            loss = robust.cross_entropy(train, labels)
+        elif method == "rh":
+            loss = robust.hinge(train, labels)
+        else:
+            others = torch.tensor(split.unlabelled.astype(np.int64))
+            parts = robust.hinge(train, labels), robust.hinge(others)
+            loss = (len(train) * parts[0] + len(others) * parts[1]) / bundled.nodes
+        assert loss.item() == pytest.approx(training.log[0]["robust_loss"], rel=1e-9), method
+
+
+def test_margins_are_those_of_certificates(bundled, standard) -> None:
+    module, of = standard.to_pyg(dtype=torch.float64), bundled.to_pyg()
+    of.x = of.x.double()
+    robust = Robust(module, of, global_budget=5)
+    nodes = torch.arange(0, 200)
+    margins = robust.worst_case_margins(nodes).detach()
+    certificates = robust.certify(nodes, engine="fast")
+    rows = torch.arange(200)
+    predicted = torch.tensor(certificates.predicted.astype(np.int64))
+    assert (margins[rows, predicted] == 0).all()
+    margins[rows, predicted] = float("inf")
+    assert np.allclose(margins.min(dim=1).values.numpy(), certificates.margin, rtol=1e-7, atol=1e-9)
+    assert robust.certify(nodes=torch.tensor([3, 4]), engine="complete").robust.tolist() == (
+        nodeproof.certify(bundled, standard, global_budget=5, nodes=[3, 4]).robust.tolist()
+    )
+
+
+def test_a_network_learns_to_withstand() -> None:
+    torch.manual_seed(0)
+    module, of = MODULES["sage"](), data(nodes=40, seed=2)
+    of.y = of.x[:, :2].sum(dim=1).long()
+    robust = Robust(module, of, global_budget=3)
+    optimiser, losses = torch.optim.Adam(module.parameters(), lr=0.05), []
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = robust.hinge(torch.arange(40), of.y)
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss.detach()))
+    assert losses[-1] < 0.8 * losses[0]
+    assert module.training, "the module stays in the mode that it was in"
+
+
+def test_what_is_frozen_has_no_gradient_and_must_stay() -> None:
+    module, of = MODULES["gin"](), data()
+    module.out.requires_grad_(False)
+    robust = Robust(module, of, global_budget=2)
+    robust.hinge([0, 1, 2], margin=9.0).backward()
+    assert module.out.weight.grad is None and module.conv.nn[0].weight.grad is not None
+    with torch.no_grad():
+        module.out.weight.mul_(2)
+    with pytest.raises(nodeproof.InputError, match="out.weight.*make a new Robust"):
+        robust.hinge([0])
+
+
+def test_what_is_thawed_later_is_refused() -> None:
+    module, of = gcn(), data()
+    module.conv2.bias.requires_grad_(False)
+    robust = Robust(module, of, global_budget=2)
+    module.conv2.bias.requires_grad_(True)
+    with pytest.raises(nodeproof.InputError, match="conv2.bias"):
+        robust.hinge([0])
+
+
+def test_statistics_are_followed() -> None:
+    module, of = Shared(), data()
+    robust = Robust(module, of, global_budget=2)
+    before = robust.worst_case_margins(range(12)).detach()
+    module.train()(torch.rand(12, 6), of.edge_index)
+    after = robust.worst_case_margins(range(12)).detach()
+    assert not torch.allclose(before, after)
+    assert torch.allclose(after, Robust(module, of, global_budget=2).worst_case_margins(range(12)), atol=1e-5)
+
+
+def test_weights_of_edges_are_refused() -> None:
+    of = data()
+    weights = torch.nn.Parameter(torch.rand(of.edge_index.shape[1]) + 0.5)
+    module = Net(lambda m, x, e: m.conv(x, e, m.weights), conv=GCNConv(6, 3), weights=weights)
+    with pytest.raises(nodeproof.VerificationError, match="'weights'.*weighs edges"):
+        Robust(module, of, global_budget=2)
+    weights.requires_grad_(False)
+    Robust(module, of, global_budget=2).hinge([0]).backward()
+
+
+def test_nodes_and_classes_are_checked() -> None:
+    robust = Robust(gcn(), data(), nodeproof.Budget(2))
+    assert repr(robust) == "Robust(Network, Budget(2))"
+    mask = torch.zeros(12, dtype=torch.bool)
+    mask[[2, 5]] = True
+    assert robust.worst_case_margins(mask).shape == (2, 3)
+    assert torch.equal(robust.worst_case_margins([5, 2, 5])[[1, 0]], robust.worst_case_margins(mask))
+    assert robust.worst_case_margins([]).shape == (0, 3)
+    with pytest.raises(nodeproof.InputError, match="at least 1 node"):
+        robust.hinge([])
+    with pytest.raises(nodeproof.InputError, match="12 nodes"):
+        robust.hinge([12])
+    with pytest.raises(nodeproof.InputError, match="a class for each of the 2 nodes"):
+        robust.hinge([0, 1], [0])
+    with pytest.raises(nodeproof.InputError, match="without a label"):
+        robust.hinge([0], [-1])
+    with pytest.raises(nodeproof.InputError, match="a class is 3, of node 0"):
+        robust.hinge([0], [3])
+    with pytest.raises(nodeproof.InputError, match="global_budget"):
+        Robust(gcn(), data())
+
+
+def test_functions_remember_modules_and_notice_other_data() -> None:
+    module, of = gcn(), data()
+    options = {"global_budget": 2}
+    first = robust_hinge(module, of, [0, 1], margin=5.0, **options)
+    assert torch.equal(first, Robust(module, of, **options).hinge([0, 1], margin=5.0))
+    assert torch.equal(
+        robust_cross_entropy(module, of, [0], [1], **options), Robust(module, of, **options).cross_entropy([0], [1])
+    )
+    of.x = 1 - of.x
+    changed = worst_case_margins(module, of, range(12), **options)
+    assert torch.equal(changed, Robust(module, of, **options).worst_case_margins(range(12)))
+    of.x[0] = 1 - of.x[0]
+    assert not torch.equal(changed, worst_case_margins(module, of, range(12), **options))
+
+
+def test_a_diverged_module_says_so() -> None:
+    module = gcn()
+    robust = Robust(module, data(), global_budget=2)
+    with torch.no_grad():
+        module.conv1.bias.fill_(float("nan"))
+    with pytest.raises(nodeproof.InputError, match="not finite|NaN|finite"):
+        robust.hinge([0])
+
+
+def test_following_a_module_leaves_it_and_chance_alone() -> None:
+    module, of = gcn(), data()
+    before, state = copy.deepcopy(module.state_dict()), torch.get_rng_state()
+    Robust(module, of, global_budget=2).hinge([0])
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), state)
