@@ -34,6 +34,29 @@ def test_the_notebook_runs(tmp_path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 100_000 and (tmp_path / "certificates.jsonl").exists()
 
 
+def run(name: str, folder) -> str:
+    """What a notebook prints."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    notebook = nbformat.read(ROOT / "examples" / f"{name}.ipynb", as_version=4)
+    assert all(not cell.get("outputs") for cell in notebook.cells), "it is kept without outputs"
+    if any("torch" in cell.source for cell in notebook.cells if cell.cell_type == "code"):
+        pytest.importorskip("torch_geometric")
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    return "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
+
+
+@pytest.mark.parametrize("name", ["attack_stories", "certify_pyg", "ci_gate"])
+def test_the_notebooks_of_the_gallery_run(name: str, tmp_path) -> None:
+    assert run(name, tmp_path)
+
+
+def test_the_notebook_on_robust_training_shows_what_it_is_good_for(tmp_path) -> None:
+    said = run("robust_training", tmp_path)
+    found = re.findall(r"accuracy ([\d.]+)%  no 5 flips change ([\d.]+)%", said)
+    (accuracy, share), (robust_accuracy, robust_share) = ((float(a), float(b)) for a, b in found)
+    assert robust_share > share + 30 and robust_accuracy > accuracy - 2
+
+
 def test_the_readme_runs(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     _, everything = python_blocks()

@@ -114,7 +114,9 @@ def test_a_model_has_the_weights_that_were_given(papers) -> None:
 def test_threads_change_no_bit(papers) -> None:
     graph, model = papers
     nodes = np.arange(graph.nodes, dtype=np.uint32)
-    one, four = (robust_loss(graph, model, threads=n).hinge(tensors_of(model), nodes, None, 9.0, None, True) for n in (1, 4))
+    one, four = (
+        robust_loss(graph, model, threads=n).hinge(tensors_of(model), nodes, None, 9.0, None, True) for n in (1, 4)
+    )
     assert one[0] == four[0] and (one[1] == four[1]).all()
     assert all((a == b).all() for a, b in zip(one[2], four[2], strict=True))
 
