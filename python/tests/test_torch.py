@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import nodeproof
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
+from conftest import ROOT  # noqa: E402
 from networks import data, gcn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 from torch_geometric.data import Data  # noqa: E402
@@ -283,3 +285,16 @@ def test_following_a_module_leaves_it_and_chance_alone() -> None:
     Robust(module, of, global_budget=2).hinge([0])
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_loop_of_the_documentation_runs() -> None:
+    text = (ROOT / "docs" / "python.md").read_text().partition("## Robust training in your own loop")[2]
+    (loop,) = re.findall(r"```python\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
+    assert "range(100)" in loop and "[:256]" in loop
+    module, of = MODULES["sage"](), data(nodes=40)
+    of.y = of.x[:, :2].sum(dim=1).long()
+    before = copy.deepcopy(module.state_dict())
+    names = {"module": module, "data": of, "labelled": torch.arange(0, 40, 4)}
+    names["optimiser"] = torch.optim.Adam(module.parameters())
+    exec(loop.replace("range(100)", "range(3)"), {"nodeproof": nodeproof, "torch": torch, "F": F, **names})
+    assert not any(torch.equal(value, before[name]) for name, value in module.state_dict().items())
