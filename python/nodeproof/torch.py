@@ -65,8 +65,8 @@ class Robust:
             BatchNorm, may change; nothing else of it may.
         data: the `Data` object that it is trained on; attributes as `from_pyg` takes them.
         budget: what it is to withstand, a `Budget`; or its parts, which are the next seven keywords.
-        worst_case: what worst-case margins are taken to be, as in `nodeproof.train`: "dual", the paper's, or "first-order";
-            by default what suits the depth.
+        worst_case: what worst-case margins are taken to be, as in `nodeproof.train`: "dual", lower bounds, or "first-order",
+            what the steepest flips leave; the latter by default from two hidden layers on, where bounds fade.
         forward, binarise, certify_binarised, real_values, ranges: as for `nodeproof.from_pyg`.
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
 
@@ -124,6 +124,11 @@ class Robust:
         )
         self._check(model)
 
+    @property
+    def worst_case(self) -> str:
+        """What worst-case margins are taken to be: "dual" or "first-order"."""
+        return self._core.worst_case
+
     def hinge(
         self,
         nodes: Nodes,
@@ -134,7 +139,7 @@ class Robust:
     ) -> Any:
         """The robust hinge loss `Σ_k h_k` with `h_k = max(0, margin − m_k)`, a mean over `nodes`.
 
-        m_k is a lower bound of how far the class to be kept leads class k under the worst admissible flips.
+        m_k is how far the class to be kept leads class k under the worst admissible flips (`worst_case_margins`).
 
         Args:
             nodes: ids, in a tensor, an array or a list, or a mask. A node given twice counts twice.
@@ -161,11 +166,10 @@ class Robust:
         return self._loss(nodes, classes, self._core.cross_entropy)
 
     def worst_case_margins(self, nodes: Nodes, classes: Any = None) -> Any:
-        """Nodes × classes: lower bounds of how far the class to be kept leads each other under the worst admissible flips.
+        """Nodes × classes: how far the class to be kept leads each other under the worst admissible flips; 0 for itself.
 
-        The class itself has 0. Arguments are as for `hinge`. Where all others are positive no admissible flips change the
-        prediction,
-        but for rounding: a verdict is `certify`'s to give.
+        Arguments are as for `hinge`. With `worst_case` "dual" these are lower bounds, but for rounding; with "first-order" they
+        are what the steepest flips leave, and prove nothing. Verdicts are for `certify` to give.
         """
         torch = optional("torch", "pyg", "nodeproof.torch")
         ids, kept = self._targets(nodes, classes)
@@ -407,7 +411,7 @@ def _function(name: str) -> Any:
 
         @staticmethod
         def forward(context: Any, of: Any, nodes: Any, classes: Any, *tensors: Any) -> Any:
-            numbers = [tensor.detach().numpy() for tensor in tensors]
+            numbers = [tensor.detach().contiguous().numpy() for tensor in tensors]
             loss, _, gradient = of(numbers, nodes, classes, any(context.needs_input_grad))
             context.gradient = None if gradient is None else [torch.from_numpy(part) for part in gradient]
             return torch.tensor(loss, dtype=torch.float64)
@@ -422,7 +426,7 @@ def _function(name: str) -> Any:
 
         @staticmethod
         def forward(context: Any, core: Any, nodes: Any, classes: Any, *tensors: Any) -> Any:
-            numbers = [tensor.detach().numpy() for tensor in tensors]
+            numbers = [tensor.detach().contiguous().numpy() for tensor in tensors]
             margins, kept = core.margins(numbers, nodes, classes)
             # Parameters may be changed in place before the gradient is asked for.
             context.given = core, [np.array(values) for values in numbers], nodes, kept
