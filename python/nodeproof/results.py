@@ -134,6 +134,10 @@ class _Results(ABC):
             raise InputError(
                 f"{place!r} is not a row; give one, a slice or an array, or ask .of(node) for a node's id or name"
             )
+        if not -len(self) <= place < len(self):
+            raise IndexError(
+                f"there is no row {place}: there are {len(self)}, numbered from 0; .of(node) takes ids of nodes"
+            )
         return self._row(range(len(self))[place])
 
     def _witness(self, place: int) -> Witness | None:
@@ -744,6 +748,8 @@ class Radii(_Results):
                 raise InputError("names are those of these radii and of others; give against=, too")
             return Figure(_core.plot_radii((None, self._core), None, look))
         instance("against", against, Radii, "radius(graph, other)")
+        if names is not None and (isinstance(names, str) or len(names) != 2):
+            raise InputError(f"names={names!r} must be two, of these radii and of the others")
         own, other = ("these", "the others") if names is None else names
         return Figure(_core.plot_radii((str(own), self._core), (str(other), against._core), look))
 

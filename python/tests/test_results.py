@@ -258,7 +258,9 @@ def test_rows_slices_and_equality(papers) -> None:
 
 def test_the_attacker_is_told_in_full(papers) -> None:
     options = {"add_only": True, "protect_nodes": [1, 2], "protect_attributes": [3], "local_budget_at": {4: 2}}
-    words = "2 at one node, only additions, 1 node with a local budget of their own, 2 nodes protected, 1 attribute protected"
+    words = (
+        "2 at one node, only additions, 1 node with a local budget of its own, 2 nodes protected, 1 attribute protected"
+    )
     certificates = nodeproof.certify(*papers, global_budget=4, local_budget=2, **options)
     assert certificates.budget_in_words() == f"at most 4 flips, {words}"
     story = nodeproof.explain(*papers, 0, global_budget=1, local_budget=2, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -115,7 +116,7 @@ def test_every_module_that_is_imported_can_be_followed(case: Case) -> None:
     module, of = case.make(), data()
     options = {"global_budget": 2, "forward": case.forward}
     if case.text in SLOPES:
-        with pytest.raises(nodeproof.VerificationError, match="'act.weight'.*slope"):
+        with pytest.raises(nodeproof.VerificationError, match="'act.weight'.*slopes"):
             Robust(module, of, **options)
         return
     robust = Robust(module, of, **options)
@@ -202,6 +203,8 @@ def test_what_is_frozen_has_no_gradient_and_must_stay() -> None:
         module.out.weight.mul_(2)
     with pytest.raises(nodeproof.InputError, match="out.weight.*make a new Robust"):
         robust.hinge([0])
+    with pytest.raises(nodeproof.InputError, match="out.weight"):
+        robust.check()
 
 
 def test_what_is_thawed_later_is_refused() -> None:
@@ -227,7 +230,7 @@ def test_weights_of_edges_are_refused() -> None:
     of = data()
     weights = torch.nn.Parameter(torch.rand(of.edge_index.shape[1]) + 0.5)
     module = Net(lambda m, x, e: m.conv(x, e, m.weights), conv=GCNConv(6, 3), weights=weights)
-    with pytest.raises(nodeproof.VerificationError, match="'weights'.*weighs edges"):
+    with pytest.raises(nodeproof.VerificationError, match="'weights'.*weigh edges"):
         Robust(module, of, global_budget=2)
     weights.requires_grad_(False)
     Robust(module, of, global_budget=2).hinge([0]).backward()
@@ -235,7 +238,7 @@ def test_weights_of_edges_are_refused() -> None:
 
 def test_nodes_and_classes_are_checked() -> None:
     robust = Robust(gcn(), data(), nodeproof.Budget(2))
-    assert repr(robust) == "Robust(Network, Budget(2))"
+    assert repr(robust) == "Robust(Network, Budget(2), worst_case='dual')"
     mask = torch.zeros(12, dtype=torch.bool)
     mask[[2, 5]] = True
     assert robust.worst_case_margins(mask).shape == (2, 3)
@@ -275,8 +278,144 @@ def test_a_diverged_module_says_so() -> None:
     robust = Robust(module, data(), global_budget=2)
     with torch.no_grad():
         module.conv1.bias.fill_(float("nan"))
-    with pytest.raises(nodeproof.InputError, match="not finite|NaN|finite"):
+    with pytest.raises(nodeproof.InputError, match="'conv1.bias' has a value that is not finite"):
         robust.hinge([0])
+
+
+class Scaled(torch.nn.Module):
+    """Hidden units times what `make` makes of a parameter."""
+
+    def __init__(self, make) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.a, self.b, self.make = torch.nn.Linear(6, 4), torch.nn.Linear(4, 3), make
+        self.scale = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return self.b(self.a(x).relu() * self.make(self.scale))
+
+
+def written(scale, change):
+    copied = scale.clone()
+    change(copied)
+    return copied
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: written(s, lambda c: c.clamp_(min=0)),
+        lambda s: written(s, lambda c: c[:2].relu_()),
+        lambda s: written(s, lambda c: c.__setitem__(c < 0, 0.0)),
+        lambda s: s if s.sum() > 0 else -s,
+        lambda s: s * float(s[0].sign()),
+        lambda s: torch.where(torch.tensor(s.detach().numpy() > 0), s, 2 * s),
+    ],
+)
+def test_what_depends_on_values_of_parameters_is_refused(make) -> None:
+    with pytest.raises(nodeproof.VerificationError, match="'scale'|looks at values"):
+        Robust(Scaled(make), data(), global_budget=0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: s.clamp(min=0),
+        lambda s: torch.where(s > 0, s, 2 * s),
+        lambda s: torch.einsum("i,ij->j", s, torch.eye(4)),
+        lambda s: (s[None, None] @ torch.eye(4)[None])[0, 0],
+        lambda s: torch.stack([s, s]).sum(0).exp().log(),
+        lambda s: sum(0.01 * s for _ in range(300)),
+    ],
+)
+def test_what_is_a_function_of_parameters_is_followed_anywhere(make) -> None:
+    module, of = Scaled(make), data()
+    robust = Robust(module, of, global_budget=0)
+    with torch.no_grad():
+        module.scale.copy_(torch.tensor([-1.0, 0.5, -0.3, 2.0]))
+    logits = module(of.x)
+    margins = robust.worst_case_margins(range(12))
+    led = logits.gather(1, logits.argmax(1, keepdim=True)) - logits
+    assert torch.allclose(margins, led, atol=1e-5)
+    robust.check()
+
+
+def test_changes_are_noticed() -> None:
+    def pruned(m, x, e):
+        return m.conv(x, e) @ (m.weight * m.mask)
+
+    def made():
+        torch.manual_seed(3)
+        module = Net(pruned, conv=GCNConv(6, 4), weight=torch.nn.Parameter(torch.rand(4, 3)))
+        module.register_buffer("mask", torch.ones(4, 3, dtype=torch.bool))
+        of = data()
+        return module, of, Robust(module, of, global_budget=2)
+
+    module, _, robust = made()
+    module.mask[0] = False
+    with pytest.raises(nodeproof.InputError, match="'mask'.*make a new Robust"):
+        robust.hinge([0])
+    module, of, robust = made()
+    of.x = of.x.flip(0)
+    with pytest.raises(nodeproof.InputError, match="the data have changed"):
+        robust.hinge([0])
+    module, _, robust = made()
+    module.extra = torch.nn.Linear(2, 2)
+    with pytest.raises(nodeproof.InputError, match="extra.*is new"):
+        robust.hinge([0])
+    module, _, robust = made()
+    module.weight = torch.nn.Parameter(torch.rand(5, 3))
+    with pytest.raises(nodeproof.InputError, match="'weight'.*another shape"):
+        robust.hinge([0])
+    module, _, robust = made()
+    module.run = lambda m, x, e: 2 * pruned(m, x, e)
+    with pytest.raises(nodeproof.VerificationError, match="something else than what is followed"):
+        robust.check()
+    with pytest.raises(TypeError, match="not copied or pickled"):
+        copy.deepcopy(robust)
+
+
+def test_the_functions_import_anew_what_has_changed(caplog) -> None:
+    module, of = gcn(), data()
+    module.conv2.bias.requires_grad_(False)
+    robust_hinge(module, of, [0], global_budget=2)
+    module.conv2.bias.requires_grad_(True)
+    robust_hinge(module, of, [0], margin=50.0, global_budget=2).backward()
+    assert module.conv2.bias.grad is not None
+    for _ in range(3):
+        robust_hinge(module, of, [0], global_budget=2, forward=lambda m, d: m(d.x, d.edge_index))
+    assert not caplog.records
+    for _ in range(5):
+        robust_hinge(module, of.clone(), [0], global_budget=2)
+    assert "imported anew at every call" in caplog.text
+
+
+def test_parts_of_a_split_and_compiled_modules(bundled) -> None:
+    split = nodeproof.Split.stratified(bundled, train="5%")
+    of = bundled.to_pyg(split)
+    module = torch.compile(Net(lambda m, x, e: m.conv(x, e), conv=GCNConv(bundled.attribute_count, 6)))
+    robust = Robust(module, of, global_budget=3, protect_nodes="train", split=split)
+    ids = torch.tensor(split.train.astype(np.int64))
+    assert torch.equal(robust.hinge("train", of.y[ids]), robust.hinge(ids, of.y[ids, None]))
+    assert robust.certify("train", engine="fast").nodes.tolist() == split.train.tolist()
+
+
+def test_several_threads_may_import() -> None:
+    made, failed = [], []
+
+    def make() -> None:
+        try:
+            made.append(float(Robust(first, data(), global_budget=1).hinge([0, 1], margin=9.0).detach()))
+        except BaseException as error:
+            failed.append(error)
+
+    first = gcn()
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and len(set(made)) == 1
 
 
 def test_following_a_module_leaves_it_and_chance_alone() -> None:

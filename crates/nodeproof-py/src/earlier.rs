@@ -62,7 +62,7 @@ impl Earlier {
                 _ => "certify with its settings, or without since",
             };
             Failure::input(format!(
-                "since: {name} was asked something else: {}; {remedy}",
+                "since: the run behind {name} was asked something else: {}; {remedy}",
                 error.differences.join("; ")
             ))
         })?;

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from .._optional import optional
+from .record import flat, mapped
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +32,16 @@ class Recipe:
 
     def made(self, known: dict[int, Any]) -> Any:
         """What it gives; `known` has what other steps gave, by the `id` of their recipes."""
-        if id(self) not in known:
-            arguments, keywords = _mapped(
-                lambda value: value.made(known) if isinstance(value, Recipe) else value, (self.arguments, self.keywords)
-            )
-            known[id(self)] = self.function(*arguments, **keywords)
+        todo = [self]
+        while todo:
+            step = todo[-1]
+            given = (step.arguments, step.keywords)
+            before = [value for value in flat(given) if isinstance(value, Recipe) and id(value) not in known]
+            todo += before
+            if not before:
+                todo.pop()
+                arguments, keywords = mapped(lambda v: known[id(v)] if isinstance(v, Recipe) else v, given)
+                known[id(step)] = step.function(*arguments, **keywords)
         return known[id(self)]
 
 
@@ -46,18 +52,26 @@ class Tape:
         #: Names of the parameters and buffers that recipes begin with.
         self._leaves = leaves
         self._begins: dict[str, Recipe] = {}
+        #: The types of their numbers where the module was followed.
+        self._types: dict[str, Any] = {}
         #: Recipes by the `id` of their tensor, which is kept so that no other gets it.
         self._recipes: dict[int, tuple[Any, Recipe]] = {}
+        #: Whether the module looked at a value that comes from parameters, so that it may do something else with others.
+        self.has_looked = False
         #: The layers of the model that was made last.
         self.layers: list[Any] = []
 
     def begin(self, module: Any) -> None:
         """Starts anew with the parameters and buffers of this copy of the module."""
         self._recipes.clear()
-        own = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        own = tensors_of(module)
         for name in self._leaves:
-            self._begins[name] = Recipe(_unknown_parameter, (name,))
+            self._begins[name], self._types[name] = Recipe(_unknown_parameter, (name,)), own[name].dtype
             self._recipes[id(own[name])] = own[name], self._begins[name]
+
+    def end(self) -> None:
+        """Forgets the tensors of the copy: what the model needs of them is in its layers."""
+        self._recipes.clear()
 
     def of(self, tensor: Any) -> Recipe | None:
         """The recipe of a tensor, if it is computed from parameters."""
@@ -65,7 +79,7 @@ class Tape:
         return found[1] if found is not None and found[0] is tensor else None
 
     def note(self, function: Any, arguments: Any, keywords: Any, output: Any) -> None:
-        """Takes note of an operation on constants; one that writes into them has no recipe."""
+        """Takes note of an operation on constants. What it writes to has no recipe any more, nor has what shares its memory."""
         torch = optional("torch", "pyg", "nodeproof.torch")
         recipes: list[Recipe] = []
 
@@ -74,30 +88,54 @@ class Tape:
             recipes.extend([found] if found is not None else [])
             return value if found is None else found
 
-        given, named = _mapped(recipe, (arguments, keywords))
-        if not recipes or any(a.alias_info is not None and a.alias_info.is_write for a in function._schema.arguments):
-            return
-        step = Recipe(function, tuple(given), named)
-        if isinstance(output, torch.Tensor):
-            self._recipes[id(output)] = output, step
-        elif isinstance(output, (tuple, list)):
-            for place, part in enumerate(output):
+        given, named = mapped(recipe, (arguments, keywords))
+        written = [
+            arguments[place] if place < len(arguments) else keywords.get(argument.name)
+            for place, argument in enumerate(function._schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ]
+        if written:
+            self._forget([value for value in written if isinstance(value, torch.Tensor)])
+        elif recipes:
+            step, made = Recipe(function, tuple(given), named), list(enumerate(flat(output)))
+            self.has_looked |= not any(isinstance(part, torch.Tensor) for _, part in made)
+            for place, part in made:
                 if isinstance(part, torch.Tensor):
-                    self._recipes[id(part)] = part, Recipe(lambda whole, at: whole[at], (step, place))
+                    self._recipes[id(part)] = part, step if part is output else Recipe(_part, (step, place))
+
+    def _forget(self, written: list[Any]) -> None:
+        """Forgets the recipes of tensors that share memory with these."""
+        storages = {_storage(value) for value in written}
+        for place, (tensor, _) in list(self._recipes.items()):
+            if _storage(tensor) in storages:
+                del self._recipes[place]
 
     def tensors(self, parameters: Mapping[str, Any]) -> list[Any]:
-        """The model's weights and biases, in the order of its layers, of these parameters and buffers in double precision.
-
-        What was learned of a term that is a number times the identity is not among them.
-        """
+        """The model's weights and biases of these parameters and buffers."""
         torch = optional("torch", "pyg", "nodeproof.torch")
-        known = {id(recipe): parameters[name] for name, recipe in self._begins.items()}
-        made = []
+        known = {id(recipe): parameters[name].to("cpu", self._types[name]) for name, recipe in self._begins.items()}
+        return [
+            values.recipe.made(known) if is_learned(values) else torch.tensor(np.asarray(values))
+            for values in self.numbers()
+        ]
+
+    @property
+    def rounding(self) -> float:
+        """The relative size of what the types of parameters may round off."""
+        torch = optional("torch", "pyg", "nodeproof.torch")
+        return max((32 * float(torch.finfo(kind).eps) for kind in self._types.values()), default=0.0)
+
+    def numbers(self) -> Iterator[Any]:
+        """The model's weights and biases as they were imported: layer by layer those of its terms, but for multiples of the
+        identity, and then its bias."""
         for layer in self.layers:
-            for values in (*(term.weight for term in layer.terms if np.ndim(term.weight) == 2), layer.bias):
-                recipe = values.recipe if isinstance(values, Learned) else None
-                made.append(torch.tensor(np.asarray(values)) if recipe is None else recipe.made(known))
-        return made
+            yield from (term.weight for term in layer.terms if np.ndim(term.weight) == 2)
+            yield layer.bias
+
+
+def tensors_of(module: Any) -> dict[str, Any]:
+    """The parameters and buffers of a module by their names."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
 _TAPE: ContextVar[Tape | None] = ContextVar("tape", default=None)
@@ -116,6 +154,7 @@ def taping(tape: Tape) -> Iterator[None]:
         yield
     finally:
         _TAPE.reset(token)
+        tape.end()
 
 
 class Learned(np.ndarray[Any, Any]):
@@ -135,26 +174,26 @@ class Learned(np.ndarray[Any, Any]):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         plain = [_plain(value) for value in inputs]
-        result = getattr(ufunc, method)(*plain, **{name: _mapped(_plain, value) for name, value in keywords.items()})
+        result = getattr(ufunc, method)(*plain, **{name: mapped(_plain, value) for name, value in keywords.items()})
         if method != "__call__" or keywords or ufunc.__name__ not in _STEPS:
             return result
-        return _learned(result, _function(_STEPS[ufunc.__name__]), *inputs)
+        return _learned(result, _torch_function(_STEPS[ufunc.__name__]), *inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
         if function is np.broadcast_to and len(arguments) == 2 and not keywords:
             shape = np.broadcast_shapes(arguments[1])
-            return _learned(np.broadcast_to(_plain(self), shape), _function("broadcast_to"), self, shape)
-        given, named = _mapped(_plain, (arguments, keywords))
+            return _learned(np.broadcast_to(_plain(self), shape), _torch_function("broadcast_to"), self, shape)
+        given, named = mapped(_plain, (arguments, keywords))
         return function(*given, **named)
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
         made = _plain(self).reshape(*shape, **keywords)
-        return made if keywords else _learned(made, _function("reshape"), self, made.shape)
+        return made if keywords else _learned(made, _torch_function("reshape"), self, made.shape)
 
     def transpose(self, *axes: Any) -> Any:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         order = tuple(range(self.ndim))[::-1] if not axes or order is None else tuple(int(axis) for axis in order)
-        return _learned(_plain(self).transpose(order), _function("permute"), self, order)
+        return _learned(_plain(self).transpose(order), _torch_function("permute"), self, order)
 
     @property
     def T(self) -> Any:
@@ -231,15 +270,6 @@ def _plain(value: Any) -> Any:
     return value.view(np.ndarray) if isinstance(value, Learned) else value
 
 
-def _mapped(change: Callable[[Any], Any], given: Any) -> Any:
-    if isinstance(given, (list, tuple)):
-        parts = [_mapped(change, part) for part in given]
-        return parts if isinstance(given, list) else tuple(parts)
-    if isinstance(given, dict):
-        return {key: _mapped(change, part) for key, part in given.items()}
-    return change(given)
-
-
 def _is_identity(matrix: Any) -> bool:
     entries = matrix.tocsr()
     return bool(
@@ -249,7 +279,7 @@ def _is_identity(matrix: Any) -> bool:
     )
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _torch_function(name: str) -> Callable[..., Any]:
     """A function of PyTorch that takes numbers as well."""
     torch = optional("torch", "pyg", "nodeproof.torch")
     function: Callable[..., Any] = getattr(torch, name)
@@ -282,6 +312,16 @@ def _coordinates(matrix: Any) -> Any:
     entries = matrix.tocoo()
     places = torch.tensor(np.stack([entries.row, entries.col]).astype(np.int64))
     return torch.sparse_coo_tensor(places, torch.tensor(entries.data), entries.shape, check_invariants=False)
+
+
+def _part(whole: Any, place: int) -> Any:
+    return list(flat(whole))[place]
+
+
+def _storage(value: Any) -> int:
+    """Where the memory of a tensor begins, whichever part of it the tensor is."""
+    torch = optional("torch", "pyg", "nodeproof.torch")
+    return int(value.untyped_storage().data_ptr()) if value.layout is torch.strided else 0
 
 
 def _unknown_parameter(name: str) -> Any:

@@ -90,6 +90,8 @@ def matrix(value: Any) -> Any:
     torch = optional("torch", "pyg", "from_pyg()")
     if isinstance(value, Expression):
         raise UnfitError("multiplies two values that both depend on the attributes")
+    if isinstance(value, np.ndarray):
+        return value
     if value.layout is torch.strided:
         return numbers(value)
     entries = value.to_sparse_coo().coalesce()
@@ -189,7 +191,14 @@ def _mv(self: Any, vec: Any, made: Any) -> Expression:
 def _bmm(self: Any, mat2: Any, made: Any) -> Expression:
     if made.shape[0] != 1:
         raise UnfitError("multiplies several matrices at once (bmm); write one product for each")
-    one, two = (value.viewed(value.shape[1:]) if isinstance(value, Expression) else value[0] for value in (self, mat2))
+
+    def first(value: Any) -> Any:
+        if isinstance(value, Expression):
+            return value.viewed(value.shape[1:])
+        # As numbers, of which it is known where they come from.
+        return matrix(value)[0]
+
+    one, two = first(self), first(mat2)
     return _mm(one, two).viewed(tuple(made.shape))
 
 

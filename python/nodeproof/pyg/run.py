@@ -234,11 +234,17 @@ def _forget(modules: list[Any]) -> None:
                 setattr(part, name, None)
 
 
+def bare(module: Any) -> Any:
+    """A module without what compiled it."""
+    if type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch."):
+        return module._orig_mod
+    return module
+
+
 def copy_of(module: Any, dtype: Any) -> Any:
     """A copy for evaluation on the processor, in another precision where one is given."""
     torch = optional("torch", "pyg", "from_pyg()")
-    if type(module).__name__ == "OptimizedModule" and type(module).__module__.startswith("torch."):
-        module = module._orig_mod
+    module = bare(module)
     check_copies(module)
     try:
         copied = copy.deepcopy(module)

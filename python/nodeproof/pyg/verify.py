@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ _COMMON_UNITS = 1024
 _DOUBLE_ROUNDING = 2e-14
 #: Attribute matrices with more entries are large.
 _LARGE = 1_000_000
+_one_at_a_time = threading.RLock()
 
 
 def from_pyg(
@@ -141,7 +143,8 @@ def imported(
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
     tolerance = finite("tolerance", tolerance)
-    with observer(progress, "importing") as observe, at_rest(module):
+    # One after the other: tensors that are followed change a class of PyTorch's meanwhile.
+    with _one_at_a_time, observer(progress, "importing") as observe, at_rest(module):
         what = _Import(module, data, forward, graph, x, observe)
         model = _imported(what, own, tolerance)
     if model.kind != graph.kind:

@@ -36,7 +36,8 @@ impl Budget {
         let own = self.local_at.len();
         let mut words = Vec::new();
         if own > 0 {
-            words.push(format!("{} with a local budget of their own", counted(own, "node")));
+            let whose = if own == 1 { "its" } else { "their" };
+            words.push(format!("{} with a local budget of {whose} own", counted(own, "node")));
         }
         for (count, noun) in [(self.protected_nodes.len(), "node"), (self.protected_attributes.len(), "attribute")] {
             if count > 0 {
