@@ -80,27 +80,28 @@ impl Prover<'_, '_, '_, '_> {
     pub(super) fn prove(&mut self, base: &Base, k: ClassId) -> Option<(Proof, Bound)> {
         // What is known of flips is of another base point, before and after.
         self.bounding.cones.clear();
-        let proof = self.proof(base, (self.attacks.y, k), Vec::new());
+        let proof = self.proof(base, (self.attacks.y, k), Vec::new(), None);
         self.bounding.cones.clear();
         self.bounding.gives_up = false;
         proof
     }
 
-    /// The same for the sets around a base point that have no flip of a sorted list.
+    /// The same for the sets around a base point that have no flip of a sorted list, beginning with these lines.
     fn proof(
         &mut self,
         base: &Base,
         pair: (ClassId, ClassId),
         mut excluded: Vec<SlicedFlip>,
+        mut lines: Option<Lines>,
     ) -> Option<(Proof, Bound)> {
-        let (mut branches, mut lines) = (Vec::new(), None);
+        let (mut branches, mut climbs) = (Vec::new(), true);
         loop {
             if self.bounds == self.most || self.patience.obstacle(size_of_val(&excluded[..])).is_some() {
                 return None;
             }
             let at = At { target: self.target, base, pair };
             let bounded;
-            (bounded, lines) = self.bound(at, lines, &excluded);
+            (bounded, lines) = self.bound(at, lines, &excluded, &mut climbs);
             if self.attacks.best.succeeds() {
                 return None;
             }
@@ -121,7 +122,7 @@ impl Prover<'_, '_, '_, '_> {
                 return None;
             }
             for flip in next {
-                branches.push(self.branch(base, pair, flip, &excluded)?);
+                branches.push(self.branch(base, pair, flip, &excluded, lines.clone())?);
                 exclude(&mut excluded, flip);
                 if self.target.shared.network.graph().values().is_some() {
                     exclude(&mut excluded, reversed(flip));
@@ -130,21 +131,27 @@ impl Prover<'_, '_, '_, '_> {
         }
     }
 
-    /// The bound of a checker with the tangents, or the lines that were best before, and where that shows nothing with those that a climb
-    /// finds; and the lines, if they are not the tangents.
-    fn bound(&mut self, at: At, lines: Option<Lines>, excluded: &[SlicedFlip]) -> (Bounded, Option<Lines>) {
+    /// The bound of a checker with the tangents, or the lines that were best before, and where that shows nothing, if there was no climb yet,
+    /// with those that one finds; and the lines, if they are not the tangents.
+    fn bound(
+        &mut self,
+        at: At,
+        lines: Option<Lines>,
+        excluded: &[SlicedFlip],
+        climbs: &mut bool,
+    ) -> (Bounded, Option<Lines>) {
         // The first bound is not given up, for the sake of the flips that attain it.
         self.bounding.gives_up = self.bounds > 0;
         self.bounds += 1;
         let bounded = self.screened(at, lines.as_ref(), excluded);
         let is_final = self.attacks.best.succeeds() || shown(at.base, &bounded).is_some() || bounded.cut.is_some();
-        // Where rows are divided, a climb costs more than the branches that it saves in a short proof, unless it is that of all sets.
-        let is_costly = at.base.rows.is_some() && !at.base.flips.is_empty() && self.most <= SHORT;
-        if is_final || lines.is_some() || is_costly || at.base.left == 0 {
+        if is_final || !*climbs || self.is_brief(at.base) || at.base.left == 0 {
             return (bounded, lines);
         }
+        *climbs = false;
         let goal = GOAL * at.base.margin(at.pair.1);
-        let Some(mut better) = self.bounding.climb(at, &bounded, tangents(at.base), goal, &self.patience) else {
+        let from = lines.clone().unwrap_or_else(|| tangents(at.base));
+        let Some(mut better) = self.bounding.climb(at, &bounded, from, goal, &self.patience) else {
             return (bounded, lines);
         };
         for ((layer, better), tangents) in better.iter_mut().enumerate().zip(&at.base.tangents) {
@@ -158,6 +165,12 @@ impl Prover<'_, '_, '_, '_> {
         if raised.value > bounded.value { (raised, Some(better)) } else { (bounded, lines) }
     }
 
+    /// Whether a proof does without lines around a base point: where rows are divided, they cost more than the branches that they save in
+    /// a short proof, unless it is the base point of all sets.
+    fn is_brief(&self, base: &Base) -> bool {
+        base.rows.is_some() && !base.flips.is_empty() && self.most <= SHORT
+    }
+
     /// The bound by screening; flips that attain it are tried.
     fn screened(&mut self, at: At, lines: Option<&Lines>, excluded: &[SlicedFlip]) -> Bounded {
         let Attacks { attack, best, slice, y, .. } = &mut *self.attacks;
@@ -167,13 +180,14 @@ impl Prover<'_, '_, '_, '_> {
         })
     }
 
-    /// A proof for the sets that have a flip as well.
+    /// A proof for the sets that have a flip as well, beginning with the lines of those that may have it.
     fn branch(
         &mut self,
         base: &Base,
         pair: (ClassId, ClassId),
         flip: SlicedFlip,
         excluded: &[SlicedFlip],
+        lines: Option<Lines>,
     ) -> Option<Branch> {
         let flips = [&base.flips[..], &[flip]].concat();
         if self.attacks.attempt(flips.iter().copied()) {
@@ -184,7 +198,8 @@ impl Prover<'_, '_, '_, '_> {
         others.sort_unstable();
         others.dedup();
         self.bounding.cones.clear();
-        let (proof, _) = self.proof(&with, pair, others)?;
+        let lines = lines.filter(|_| !self.is_brief(&with)).map(|lines| moved(lines, base, &with));
+        let (proof, _) = self.proof(&with, pair, others, lines)?;
         self.bounding.cones.clear();
         Some(Branch { flip: self.attacks.shared.flip(self.attacks.slice, flip), proof })
     }
@@ -206,6 +221,20 @@ impl Prover<'_, '_, '_, '_> {
         }
         next
     }
+}
+
+/// The lines of a base point for another one: tangents become those of that one.
+fn moved(mut lines: Lines, from: &Base, to: &Base) -> Lines {
+    for (lines, (from, to)) in lines.iter_mut().zip(from.tangents.iter().zip(&to.tangents)) {
+        let tangents = from.values().iter().zip(to.values());
+        lines
+            .values_mut()
+            .iter_mut()
+            .zip(tangents)
+            .filter(|(line, (from, _))| line.slope == **from)
+            .for_each(|(line, (_, &to))| line.slope = to);
+    }
+    lines
 }
 
 /// A slope that takes few digits to write.
