@@ -32,6 +32,7 @@ nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 # Warnings of other packages.
 nb_output_stderr = "remove"
+nb_merge_streams = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -60,12 +61,22 @@ def _mathematics(app: object, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\$`([^`]+)`\$", r"{math}`\1`", source[0])
 
 
-def _sentences(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Keeps napoleon from taking what stands before a colon, in the first line of an attribute, for its type."""
+_attributes: dict[str, list[str]] = {}
+
+
+def _kept(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Keeps what is said of attributes: napoleon takes what stands before a colon for their type."""
     if what in ("attribute", "property", "data"):
-        lines.insert(0, "")
+        _attributes[name] = list(lines)
+
+
+def _put_back(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Puts back what is said of attributes."""
+    if name in _attributes:
+        lines[:] = _attributes.pop(name)
 
 
 def setup(app: object) -> None:
     app.connect("source-read", _mathematics)  # type: ignore[attr-defined]
-    app.connect("autodoc-process-docstring", _sentences, priority=400)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-docstring", _kept, priority=400)  # type: ignore[attr-defined]
+    app.connect("autodoc-process-docstring", _put_back, priority=600)  # type: ignore[attr-defined]
