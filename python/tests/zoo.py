@@ -181,9 +181,11 @@ def jumping(mode):
         one = m.conv1(x, e).relu()
         return m.lin(m.jump([one, m.conv2(one, e).relu()]))
 
-    width = 10 if mode == "cat" else 5
-    parts = {"conv1": GCNConv(6, 5), "conv2": GCNConv(5, 5), "lin": Linear(width, 3)}
-    return lambda: Net(run, jump=JumpingKnowledge(mode, channels=5, num_layers=2), **parts)
+    def make():
+        parts = {"conv1": GCNConv(6, 5), "conv2": GCNConv(5, 5), "lin": Linear(10 if mode == "cat" else 5, 3)}
+        return Net(run, jump=JumpingKnowledge(mode, channels=5, num_layers=2), **parts)
+
+    return make
 
 
 def residual():
