@@ -66,7 +66,7 @@ pub enum Rejection {
     #[error("it says nothing of class {0}")]
     Missing(ClassId),
     /// A margin was not shown.
-    #[error("the margin over class {0} is not shown to be as large as it says, or its proof names what there is not")]
+    #[error("the margin over class {0} is not shown to be as large as it says; its proof is missing, or shows less")]
     Margin(ClassId),
     /// A proof of the certified class, or of one that there is not.
     #[error("a proof is not of another class of the network")]
