@@ -31,7 +31,7 @@ from .certification import certify
 from .errors import InputError
 from .nodes import chosen
 from .pyg.convert import array_of
-from .pyg.following import Followed
+from .pyg.following import FollowedModule
 from .pyg.run import Forward
 from .pyg.verify import imported
 from .results import Certificates
@@ -111,7 +111,7 @@ class Robust:
             "real_values": real_values,
             "ranges": ranges,
         }
-        self._followed = Followed(module, data, self._options)
+        self._followed = FollowedModule(module, data, self._options)
         self.graph = self._followed.graph
         self.budget = meant.by_ids(self.graph, split)
         self._core = _core.RobustLoss(

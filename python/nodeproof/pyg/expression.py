@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from .learned import is_learned, product, same_recipe, scaled_columns
+from .learned import is_learned, product, same_recipe
 
 Floats = npt.NDArray[np.float64]
 #: Matrices with more entries are not made: more than a certificate could use.
@@ -330,7 +330,7 @@ def _rows(left: Any, factors: Any) -> Any:
 
 def _columns(right: Any, factors: Any) -> Any:
     if is_learned(right) or is_learned(factors):
-        return scaled_columns(right, factors)
+        return _dense(right) * factors
     if np.ndim(factors) == 0 and factors == 1:
         return right
     if scipy.sparse.issparse(right):

@@ -24,7 +24,7 @@ _COUNTERS = ("num_batches_tracked",)
 _ROUNDING = 1e-6
 
 
-class Followed:
+class FollowedModule:
     """A module and its data, imported once.
 
     Args:
@@ -88,14 +88,14 @@ class Followed:
         self._hold_against(imported(self._given, self._data, **self._options)[1])
 
     def _hold_against(self, model: Model) -> None:
-        layers = model_of(self.model, [tensor.detach().numpy() for tensor in self.tensors()])
+        layers = with_tensors(self.model, [tensor.detach().numpy() for tensor in self.tensors()])
         theirs, ours = model.logits(self.graph), layers.logits(self.graph)
         theirs, ours = theirs - theirs[:, :1], ours - ours[:, :1]
         allowed = max(_ROUNDING, self._tape.rounding)
         if not np.abs(theirs - ours).max(initial=0.0) <= allowed * max(1e-30, np.abs(theirs).max(initial=0.0)):
             raise VerificationError(
                 "the module computes something else than what is followed; has anything of it changed but its parameters, or "
-                "does it do something else where these have other values?"
+                "does it do something else where these have other values? Make a new Robust after such a change"
             )
 
     def _learned(self) -> tuple[Tape, Model]:
@@ -104,7 +104,7 @@ class Followed:
         if found.tape.has_looked:
             raise VerificationError(
                 "the module looks at values that come from its parameters (item(), or an `if`), and may do something else when "
-                "they change; a network that is followed must not"
+                "they change; compute with tensors instead (torch.where), or set requires_grad=False for those parameters"
             )
         if not found.explains(self._imported_at(dict.fromkeys(self._leaves, 2))):
             raise self._refusal(found, 2)
@@ -117,7 +117,7 @@ class Followed:
             raise self._refusal(found, -1)
         return found.tape, found.model
 
-    def _refusal(self, found: _Import, seed: int) -> VerificationError:
+    def _refusal(self, found: _Point, seed: int) -> VerificationError:
         """Which parameter it is that cannot be followed."""
         for name in self._leaves:
             if not found.explains(self._imported_at({**dict.fromkeys(self._leaves, 1), name: seed})):
@@ -126,9 +126,12 @@ class Followed:
                     "activations, or are written to in place cannot be: train those without the worst-case loss first, and "
                     "then set requires_grad=False for them"
                 )
-        return VerificationError("it cannot be followed how the parameters enter the network together")
+        return VerificationError(
+            "it cannot be followed how the parameters enter the network together; set requires_grad=False for those that are "
+            "not trained"
+        )
 
-    def _imported_at(self, seeds: Mapping[str, int]) -> _Import:
+    def _imported_at(self, seeds: Mapping[str, int]) -> _Point:
         """What is learned where parameters are others by chance: near those of the module, or, with a seed below 0, near their
         opposites. None is 0, or the same as another."""
         torch = optional("torch", "pyg", "nodeproof.torch")
@@ -143,11 +146,11 @@ class Followed:
         tape = Tape(list(seeds))
         with taping(tape):
             _, model = imported(other, self._data, **self._options)
-        return _Import(tape, model, {name: own[name].detach() for name in seeds})
+        return _Point(tape, model, {name: own[name].detach() for name in seeds})
 
 
 @dataclass(frozen=True)
-class _Import:
+class _Point:
     """What is learned of a module where its parameters are certain numbers."""
 
     tape: Tape
@@ -167,7 +170,7 @@ class _Import:
             for layer in self.tape.layers
         ]
 
-    def explains(self, other: _Import) -> bool:
+    def explains(self, other: _Point) -> bool:
         """Whether what was learned here gives the network that was imported there."""
         ones, others = self.model.propagations, other.model.propagations
         if self.plan != other.plan or len(ones) != len(others) or not all(map(_are_same, ones, others)):
@@ -190,7 +193,7 @@ def stamp(data: Any) -> Any:
     return tuple((n, id(v), v._version if isinstance(v, torch.Tensor) else None) for n, v in sorted(values.items()))
 
 
-def model_of(like: Model, tensors: list[Any]) -> Model:
+def with_tensors(like: Model, tensors: list[Any]) -> Model:
     """A model like another with these weights and biases."""
     given = iter(tensors)
     layers = [

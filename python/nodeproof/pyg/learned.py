@@ -242,11 +242,6 @@ def product(one: Any, two: Any) -> Any:
     return one @ two
 
 
-def scaled_columns(matrix: Any, factors: Any) -> Any:
-    """A matrix, sparse or dense, with each column times its factor, where one of the two is learned."""
-    return (matrix.toarray() if scipy.sparse.issparse(matrix) else matrix) * factors
-
-
 def same_recipe(one: Any, two: Any) -> bool:
     """Whether two arrays, at least one of which is learned, are the same whatever the parameters are."""
     return is_learned(one) and is_learned(two) and one.recipe is two.recipe
