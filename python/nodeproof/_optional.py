@@ -28,3 +28,8 @@ def optional(package: str, extra: str, purpose: str) -> Any:
             f"{purpose} needs the package {package}, which cannot be imported ({error}); "
             f"pip install {_PACKAGES[extra]} installs it"
         ) from error
+
+
+def pytorch(package: str = "torch") -> Any:
+    """PyTorch, or what belongs to it, without which there are no modules to follow."""
+    return optional(package, "pyg", "reading a PyTorch module")

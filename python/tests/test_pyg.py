@@ -175,7 +175,11 @@ def test_pygs_own_models_and_data_as_an_argument() -> None:
         def forward(self, data):
             return self.inner(data.x, data.edge_index)
 
-    assert from_pyg(OfData(), of)[1] == from_pyg(gcn(), of)[1]
+    class OfOtherNames(OfData):
+        def forward(self, features, edges, dropout=0.5):
+            return self.inner(features, edges)
+
+    assert from_pyg(OfData(), of)[1] == from_pyg(OfOtherNames(), of)[1] == from_pyg(gcn(), of)[1]
     lazy = Network(GCNConv(-1, 5), GCNConv(-1, 3)).eval()
     with pytest.raises(nodeproof.InputError, match="'conv1.lin.weight' has no values yet; call the module once"):
         from_pyg(lazy, of)  # A copy would draw other weights than the module will.

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import PAPERS
+from conftest import PAPERS, ROOT
 
 import nodeproof
 from nodeproof import RobustGCN, Split
@@ -191,6 +191,14 @@ class TestRobustGCN:
         base = pytest.importorskip("sklearn.base")
         cloned = base.clone(RobustGCN("ce", global_budget=3, hidden=(8,)))
         assert cloned.get_params()["hidden"] == (8,)
+
+    def test_the_search_of_the_documentation_runs(self) -> None:
+        pytest.importorskip("sklearn.model_selection")
+        text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").partition("`GridSearchCV`")[2]
+        names = {"nodeproof": nodeproof}
+        exec(text.partition("```python")[2].partition("```")[0], names)
+        assert len(names["found"]) == 4
+        assert all(0 < accuracy <= 1 and 0 < share <= 1 for accuracy, share in names["found"].values())
 
     def test_its_budget_may_be_an_object(self, papers) -> None:
         graph, _ = papers

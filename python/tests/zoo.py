@@ -237,6 +237,14 @@ def convs(kind, **options):
     return two(lambda: kind(6, 5, **options), lambda: kind(5, 3, **options))
 
 
+def masked(m, x, e):
+    """Leaves out nodes without edges, a unit, and half of the nodes of another layer."""
+    alone = degree(e[1], len(x)) == 0
+    h = torch.where(alone[:, None], 0.0, m.conv1(x, e)).masked_fill(torch.arange(5) == 2, 0.5)
+    h[torch.arange(len(x)) % 2 == 0] = 0.25
+    return m.conv2(h.relu(), e)
+
+
 ACCEPTED = [
     Case("`GCNConv`, ReLU, `GCNConv`", gcns()),
     Case("… with `normalize=False`", gcns(normalize=False)),
@@ -323,6 +331,7 @@ ACCEPTED = [
         "x - x.mean(dim=0)",
         of_edges(lambda m, x, e: m.conv2((m.conv1(x, e) - m.conv1(x, e).mean(0, keepdim=True)).relu(), e)),
     ),
+    Case("masks that are constant: `torch.where`, `masked_fill`, `h[mask] = 0`", of_edges(masked)),
 ]
 
 REFUSED = [

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._checks import instance
 from .._matrices import plain
-from .._optional import optional
+from .._optional import optional, pytorch
 from ..errors import InputError
 from ..graph import Graph
 from ..model import Model
@@ -180,7 +180,7 @@ def array_of(tensor: Any, name: str) -> npt.NDArray[Any]:
 
 def float_type(module: Any) -> Any:
     """The type of the module's numbers."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     for parameter in module.parameters():
         if parameter.is_floating_point():
             return parameter.dtype

@@ -8,6 +8,7 @@ values. A rule returns an expression, or several, `None` for results that nothin
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from .._optional import optional
+from .._optional import pytorch
 from .expression import Expression, Source, Term, UnfitError
 from .learned import is_learned, learned
 
@@ -79,7 +80,7 @@ def _parameters(function: Callable[..., Result]) -> frozenset[str]:
 
 def numbers(value: Any) -> npt.NDArray[Any]:
     """A constant as an array of doubles of its own: the module may change the tensor later."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if isinstance(value, torch.Tensor):
         return learned(np.array(value.detach().to(torch.float64).numpy()), value)
     return np.asanyarray(value, dtype=np.float64)
@@ -87,7 +88,7 @@ def numbers(value: Any) -> npt.NDArray[Any]:
 
 def matrix(value: Any) -> Any:
     """A constant matrix, sparse if the tensor is."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if isinstance(value, Expression):
         raise UnfitError("multiplies two values that both depend on the attributes")
     if isinstance(value, np.ndarray):
@@ -428,7 +429,7 @@ def _index_select(self: Expression, dim: int, index: Any) -> Expression:
 
 @rule("index")
 def _index(self: Any, indices: list[Any]) -> Expression:
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     given = [(dim, index) for dim, index in enumerate(indices) if index is not None]
     if not isinstance(self, Expression) or any(isinstance(index, Expression) for _, index in given):
         raise UnfitError("chooses entries by values that depend on the attributes")
@@ -520,6 +521,46 @@ def _fill(self: Any, value: Any) -> Expression:
     if isinstance(value, Expression):
         return value.broadcast(tuple(self.shape), value.led(len(self.shape)))
     return Expression.constant(numbers(value), self.shape, self.sides)
+
+
+@rule("where")
+def _where(condition: Any, self: Any, other: Any) -> Expression:
+    if isinstance(condition, Expression):
+        raise UnfitError(_DECIDES)
+    chosen = np.asarray(numbers(condition)) != 0
+    return _add(_at(chosen, self), _at(~chosen, other))
+
+
+@rule("masked_fill")
+def _masked_fill(self: Any, mask: Any, value: Any) -> Expression:
+    return _where(mask, value, self)
+
+
+@rule("index_put")
+def _index_put(self: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Expression:
+    torch = pytorch()
+    mask = indices[0]
+    if any(isinstance(index, Expression) for index in indices):
+        raise UnfitError(_DECIDES)
+    is_mask = len(indices) == 1 and mask is not None and mask.dtype in (torch.bool, torch.uint8)
+    if not is_mask or accumulate or math.prod(values.shape) != 1:
+        raise UnfitError("writes to single entries; use torch.where with a mask")
+    mask = mask.reshape(tuple(mask.shape) + (1,) * (len(self.shape) - mask.dim()))
+    return _where(mask, values.viewed(()) if isinstance(values, Expression) else values.reshape(()), self)
+
+
+def _at(places: npt.NDArray[np.bool_], value: Any) -> Any:
+    """A value at some places, and 0 elsewhere."""
+    if isinstance(value, Expression):
+        return value.scaled(places.astype(np.float64))
+    filled = numbers(value)
+    if not np.isfinite(filled).all():
+        raise UnfitError("fills in numbers that are not finite")
+    return filled * places
+
+
+#: What looks at values does, said as the end of a sentence.
+_DECIDES = "looks at values that depend on the attributes, and decides by them"
 
 
 # Activations.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._optional import optional
+from .._optional import pytorch
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Layout:
     @classmethod
     def of(cls, value: Any) -> Layout:
         """What a tensor looks like."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         is_strided = value.layout is torch.strided
         stride, offset = (value.stride(), value.storage_offset()) if is_strided else (None, 0)
         return cls(tuple(value.shape), stride, offset, value.dtype, value.layout)
 
     def without_values(self) -> Any:
         """A tensor that looks like this one and has no values."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         if self.stride is None:
             return torch.empty(self.shape, dtype=self.dtype, device="meta")
         reach = sum((size - 1) * step for size, step in zip(self.shape, self.stride, strict=True)) + 1
@@ -75,7 +75,7 @@ class Record:
         return mode(self._recorded)
 
     def _recorded(self, function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         given = looks(arguments, keywords)
         try:
             output = function(*arguments, **keywords)
@@ -98,13 +98,13 @@ class Record:
 
 def looks(arguments: Any, keywords: dict[str, Any]) -> Any:
     """Arguments as they can be compared with those of another run."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     return mapped(lambda v: Layout.of(v) if isinstance(v, torch.Tensor) else repr(v), [list(arguments), keywords])
 
 
 def _memory(value: Any) -> tuple[int, int]:
     """Where the memory of a tensor begins and ends."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if value.layout is not torch.strided:
         return 0, 0
     with torch._C.DisableTorchFunctionSubclass():

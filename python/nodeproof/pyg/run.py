@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._optional import optional
+from .._optional import pytorch
 from ..errors import InputError, NodeproofError, VerificationError
 from . import words
 from .convert import float_type
@@ -62,7 +62,7 @@ class Subject:
 
         `record` is that of a run on numbers; `is_signed` says whether attributes may be negative.
         """
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         trace = Trace(record)
         with self._unchanged() as module:
             tape = current_tape()
@@ -94,7 +94,7 @@ class Subject:
 
     def logits(self, x: npt.NDArray[Any], record: Record | None = None) -> npt.NDArray[np.float64]:
         """What the module returns for the numbers `x`: when nobody watches, or with a record of what it does."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         given = self._given(torch.tensor(x, dtype=self.dtype))
         # Who draws random numbers is told where when he is followed.
         with self._unchanged(and_chance=record is None) as module:
@@ -130,7 +130,7 @@ class Subject:
 
         Attributes that are no floating-point numbers are given as they are, if the module takes them.
         """
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         device = next((value.device for value in module.parameters()), torch.device("cpu"))
         numbers = self._given(torch.tensor(x, dtype=self.dtype)).to(device)
         as_they_are = numbers.clone()
@@ -149,7 +149,7 @@ class Subject:
 
     def _given(self, x: Any) -> Any:
         """The data with these attributes, and floating-point numbers of the right type."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         given = self.data.clone()
         given.x = x
         for name in ("edge_weight", "edge_attr", "adj_t"):
@@ -194,7 +194,7 @@ def _own_caches(module: Any) -> Iterator[None]:
 
 def _keeping(modules: list[Any]) -> list[Any]:
     """Layers of PyTorch Geometric, of which it is known what they keep."""
-    layer = optional("torch_geometric.nn", "pyg", "from_pyg()").MessagePassing
+    layer = pytorch("torch_geometric.nn").MessagePassing
     return [part for part in modules if isinstance(part, layer)]
 
 
@@ -204,7 +204,7 @@ def _unrunnable(error: Exception) -> str:
 
 def _check_logits(output: Any, nodes: int) -> None:
     """Refuses what cannot be logits."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     shape = tuple(output.shape) if isinstance(output, torch.Tensor) else f"a {type(output).__name__}"
     if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != nodes:
         raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; {_EXAMPLE}")
@@ -227,7 +227,7 @@ def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
 
 def _forget(modules: list[Any]) -> None:
     """Empties caches of what was computed from attributes, as SGConv(cached=True) has one."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     for part in modules:
         for name in _KEPT_OF_ATTRIBUTES:
             if isinstance(getattr(part, name, None), torch.Tensor):
@@ -243,7 +243,7 @@ def bare(module: Any) -> Any:
 
 def copy_of(module: Any, dtype: Any) -> Any:
     """A copy for evaluation on the processor, in another precision where one is given."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     module = bare(module)
     check_copies(module)
     try:
@@ -293,7 +293,7 @@ def _script(module: Any) -> str:
 
 def _check_parameters(module: Any) -> None:
     """Refuses parameters that are not there yet, and such that are no numbers, or complex ones."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     for name, value in [*module.named_parameters(), *module.named_buffers()]:
         if value.is_complex():
             raise InputError(f"{name!r} has complex numbers, which do not survive other precisions; keep real ones")
@@ -307,7 +307,7 @@ def _check_parameters(module: Any) -> None:
 @contextmanager
 def _for_evaluation() -> Iterator[None]:
     """A context without gradients, in which what was compiled or scripted runs as it was written."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     eager = torch.compiler.set_stance("force_eager") if hasattr(torch.compiler, "set_stance") else nullcontext()
     with torch.no_grad(), eager, torch.jit.optimized_execution(False):
         yield
@@ -315,12 +315,13 @@ def _for_evaluation() -> Iterator[None]:
 
 def _forward(module: Any, data: Any) -> Any:
     """Calls a module whose `forward` has arguments of the usual names."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if isinstance(module, torch.jit.ScriptModule):
         raise VerificationError("a scripted module hides its layers; give the module that it was made of")
     parameters = list(inspect.signature(module.forward).parameters.values())
     known = {name: getattr(data, name, None) for name in ("x", "edge_index", "edge_weight", "edge_attr", "adj_t")}
     known |= {name: known["adj_t"] for name in ("adj", "edge_index") if known.get(name) is None}
+    known |= {alias: known[name] for alias, name in _ALIASES.items()}
     if all(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return module(**{name: value for name, value in known.items() if value is not None})
     if any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY) for parameter in parameters):
@@ -329,7 +330,7 @@ def _forward(module: Any, data: Any) -> Any:
     needed = [parameter for parameter in parameters if parameter.default is parameter.empty]
     needed = [parameter for parameter in needed if parameter.kind is not parameter.VAR_KEYWORD]
     if len(needed) == 1 and needed[0].name not in known:
-        return module(known["x"] if needed[0].name in _ATTRIBUTES else data)
+        return module(data)
     arguments = {}
     for parameter in parameters:
         if known.get(parameter.name) is not None:
@@ -342,8 +343,10 @@ def _forward(module: Any, data: Any) -> Any:
     return module(**arguments)
 
 
-#: How modules without a graph call what they are given.
-_ATTRIBUTES = {"input", "inputs", "features", "h"}
+#: Other names that modules give to what they read.
+_ALIASES = dict.fromkeys(("input", "inputs", "features", "feats", "h"), "x") | dict.fromkeys(
+    ("edges", "edge_list", "ei"), "edge_index"
+)
 
 
 def _positional(parameters: list[inspect.Parameter], *given: Any) -> tuple[Any, ...]:

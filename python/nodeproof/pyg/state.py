@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .._optional import optional
+from .._optional import pytorch
 from ..errors import VerificationError
 from .trace import constant_behind
 
@@ -37,7 +37,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, range, type(None), type(Ellipsi
 
 def state_of(module: Any, forward: Any = None) -> dict[str, str]:
     """Hashes of what a module and its parts have as attributes, by their paths, and of what calls it."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     parts = dict(module.named_modules())
     known = {id(part): path for path, part in parts.items()}
     values: dict[str, Any] = {"forward": forward}
@@ -52,19 +52,19 @@ def state_of(module: Any, forward: Any = None) -> dict[str, str]:
 
 def state_of_chance() -> str:
     """A hash of what random numbers come next."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     return hash_of([torch.get_rng_state(), repr(random.getstate()), list(np.random.get_state())])
 
 
 def held_modules(module: Any) -> list[Any]:
     """A module and those in it, in lists and other objects, too, as far as they are copied with it."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     return [value for value in _walk([module], into_code=False) if isinstance(value, torch.nn.Module)]
 
 
 def check_copies(module: Any) -> None:
     """Refuses modules with objects that decide for themselves what a copy of them is."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     for value in _walk([module], into_code=False):
         for name in _ways_to_copy(value, torch):
             if not _is_installed(getattr(getattr(value, name, None), "__code__", None)):
@@ -89,7 +89,7 @@ def _is_installed(code: Any) -> bool:
     """Whether code is Python's, PyTorch's, or otherwise installed; so is what is not written in Python."""
     places = [sysconfig.get_path("stdlib")]
     for name in ("torch", "torch_geometric"):
-        places.append(os.path.dirname(os.path.dirname(optional(name, "pyg", "from_pyg()").__file__)))
+        places.append(os.path.dirname(os.path.dirname(pytorch(name).__file__)))
     if not isinstance(code, CodeType) or re.search("^<frozen|(site|dist)-packages", code.co_filename):
         return True
     return any(code.co_filename.startswith(place + os.sep) for place in places)
@@ -99,7 +99,7 @@ def hash_of(value: Any, known: Mapping[int, str] = {}) -> str:
     """A hash of a value and all that it holds; modules that are known by a path count as that."""
     if isinstance(value, _PLAIN) or (type(value) in (dict, list, tuple, set, OrderedDict) and not value):
         return f"{id(type(value))} {value!r}"
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     digest = hashlib.blake2b()
     for part in _walk([value], known):
         part, is_followed = constant_behind(part)
@@ -128,7 +128,7 @@ def _walk(values: list[Any], known: Mapping[int, str] = {}, into_code: bool = Tr
 
     What functions hold is not copied with them, and may be what hooks have seen: of that, modules only.
     """
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     todo = [(value, False) for value in values[::-1]]
     seen: dict[tuple[int, bool], Any] = {}
     while todo:
@@ -203,13 +203,13 @@ def _parts(value: Any) -> list[Any]:
 
 def _bytes(value: Any) -> Any:
     """The values of a tensor, bit by bit."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     return value.resolve_conj().resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy()
 
 
 def _strided(value: Any) -> list[Any]:
     """A tensor, or the parts of a sparse one; nothing of one that is made of others."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     value = value.detach().cpu()
     if type(value) is not torch.Tensor:
         return []

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .._optional import optional
+from .._optional import pytorch
 from ..errors import VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
@@ -95,7 +95,7 @@ class Trace:
 
     def follow(self, nodes: int, attributes: int, dtype: Any, is_signed: bool) -> Any:
         """Attributes that are followed; whether they may be negative."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         shape = (nodes, attributes)
         return self._class(
             torch.empty(shape, dtype=dtype, device="meta"),
@@ -122,7 +122,7 @@ class Trace:
     @contextmanager
     def _guarding_data(self) -> Iterator[None]:
         """A context in which `tensor.data = followed` is refused, of which PyTorch asks nobody."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         own = torch._C.TensorBase.data
 
         def change(tensor: Any, value: Any) -> None:
@@ -181,7 +181,7 @@ class Trace:
 
     def call(self, function: Any, arguments: Any, keywords: dict[str, Any]) -> Any:
         """A function of PyTorch, called with tensors that are followed."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         name = getattr(function, "__name__", "")
         if getattr(function, "__self__", None) is torch.Tensor.data and name == "__set__":
             raise self.refuse("gives a tensor other values by setting `data`; make a new tensor")
@@ -222,7 +222,7 @@ class Trace:
 
     def operation(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Performs an operation on what is followed, if it is one of those that may be."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         if torch.Tag.nondeterministic_seeded in function.tags and not _is_off(function, arguments):
             problem = "draws random numbers"
             raise self.refuse(problem + words.instead(problem))
@@ -287,7 +287,7 @@ class Trace:
 
     def _constants(self, name: str, output: Any, tensors: list[Any] | None, recorded: Operation) -> Any:
         """What an operation gave that does not depend on the attributes; without `tensors` nothing can be written to it."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         results = [value for value in flat(recorded.result) if isinstance(value, Result)]
         made = [value for value in flat(output) if isinstance(value, torch.Tensor)]
         if [Layout.of(value) for value in made] != [result.layout for result in results]:
@@ -361,7 +361,7 @@ class Trace:
             raise self.refuse(str(error) + words.instead(str(error))) from None
 
     def _made(self, result: Expression | None, made: Any, memory: _Memory, end: str = "") -> Any:
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         if result is None:
             memory.is_unknown = made.numel() > 0
             return self._class(torch.empty_strided(made.shape, made.stride(), dtype=made.dtype).zero_(), None, memory)
@@ -384,7 +384,7 @@ class Trace:
         self, name: str, in_place: bool, function: Any, arguments: Any, keywords: Any, recorded: Operation
     ) -> Any:
         """An operation that changes its first argument."""
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         target = arguments[0]
         if (
             not in_place
@@ -440,7 +440,7 @@ class Trace:
             )
 
     def _check_precision(self, before: Any, after: Any) -> None:
-        torch = optional("torch", "pyg", "from_pyg()")
+        torch = pytorch()
         if not after.is_floating_point:
             raise self.refuse("turns values that depend on the attributes into whole numbers or truth values")
         if torch.finfo(after).eps > torch.finfo(before).eps:
@@ -464,7 +464,7 @@ def _is_off(function: Any, arguments: Any) -> bool:
 
 def _blank(value: Any, device: str = "cpu") -> Any:
     """A tensor of the same shape and type."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if value.layout is not torch.strided:
         return torch.empty(value.shape, dtype=value.dtype, device=device)
     return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
@@ -483,14 +483,14 @@ def _same_layout(target: Any, recorded: Operation) -> bool:
 
 def _place(value: Any) -> int:
     """Where PyTorch keeps the storage of a tensor."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     with torch._C.DisableTorchFunctionSubclass():
         return int(value.untyped_storage()._cdata)
 
 
 def _unset(value: Any) -> None:
     """Gives a tensor numbers that nobody takes for results."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if value.is_floating_point() or value.is_complex():
         value.fill_(float("nan"))
     else:
@@ -500,7 +500,7 @@ def _unset(value: Any) -> None:
 @cache
 def _is_of_pytorch(function: Any) -> bool:
     """Whether PyTorch itself has this operation; anybody may add others, under the same names, too."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     described = torch._C._dispatch_dump(function.name()).partition("debug:")[2].partition("\n")[0]
     return "RegisterSchema.cpp" in described
 
@@ -521,7 +521,7 @@ def _kind(module: Any) -> str:
 
 def _followed_class(trace: Trace) -> Any:
     """The class of tensors that one trace follows."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
 
     class Followed(torch.Tensor):  # type: ignore[misc, name-defined]
         """A tensor without values of its own."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import finite
-from .._optional import optional
+from .._optional import pytorch
 from .._progress import Observer, Progress, observer
 from ..errors import InputError, VerificationError
 from ..graph import Graph
@@ -127,8 +127,8 @@ def imported(
     progress: Progress = False,
 ) -> tuple[Graph, Model]:
     """The same as `from_pyg`, without a word about classes that rounding decides."""
-    torch = optional("torch", "pyg", "from_pyg()")
-    geometric = optional("torch_geometric.data", "pyg", "from_pyg()")
+    torch = pytorch()
+    geometric = pytorch("torch_geometric.data")
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
@@ -178,7 +178,7 @@ class _Import:
 
 def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
     """The model, from double precision where the module can be run in that, and held against the module."""
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     doubled: list[_Comparison] | None = None
     inputs = _inputs(what.x, what.graph)
     # On large ones a run takes most of the time: one in each precision then.
@@ -363,7 +363,7 @@ def _compared(what: _Import, subject: Subject, network: _Network, x: npt.NDArray
 def _comparison(
     theirs: npt.NDArray[np.float64], ours: npt.NDArray[np.float64], tolerance: float, dtype: Any
 ) -> _Comparison:
-    torch = optional("torch", "pyg", "from_pyg()")
+    torch = pytorch()
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
     # Margins are all that matters, and log_softmax moves all logits of a node alike.

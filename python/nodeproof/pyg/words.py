@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._optional import optional
+from .._optional import pytorch
 
 _EDGES = (
     "messages between nodes may be scaled by constants only, as in GCNConv, SAGEConv and GINConv, not by attention or by edge "
@@ -125,7 +125,7 @@ def of_operation(name: str, called: Any) -> str:
 
 def readable(called: Any) -> str:
     """The name by which a module calls a function of PyTorch."""
-    overrides = optional("torch", "pyg", "from_pyg()").overrides
+    overrides = pytorch().overrides
     name = overrides.resolve_name(called) if called is not None else None
     return str(name or getattr(called, "__name__", "")).removesuffix(".__get__")
 
