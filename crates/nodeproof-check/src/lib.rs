@@ -92,6 +92,9 @@ pub enum Mismatch {
     /// Its header names another model.
     #[error("the certificates are about another model")]
     Model,
+    /// Edges may be deleted under its budget.
+    #[error("the certificates are about deletions of edges, which are not checked yet")]
+    Edges,
     /// The model does not fit the graph.
     #[error(transparent)]
     Fit(#[from] ModelError),
@@ -111,6 +114,9 @@ impl<'a> Checker<'a> {
         }
         if header.model != ModelHeader::new(model) {
             return Err(Mismatch::Model);
+        }
+        if header.budget.edges().is_some() {
+            return Err(Mismatch::Edges);
         }
         let checker = Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?;
         Ok(checker.asking(header.margin, header.arithmetic)?)
@@ -270,11 +276,11 @@ impl<'a> Checker<'a> {
 
     /// Flips within the budget bring a class level, or above, by as much as is said (Definition 6).
     fn witness(&self, region: &Region, class: ClassId, witness: &Witness) -> Result<(), Rejection> {
-        let Witness { flips, class: other, margin, .. } = witness;
+        let Witness { flips, edges, class: other, margin, .. } = witness;
         if *other == class || other.index() >= self.network.model.classes() {
             return Err(Rejection::Unknown);
         }
-        if !self.network.limits.admits(self.network.graph, flips) {
+        if !self.network.limits.admits(self.network.graph, flips) || !edges.is_empty() {
             return Err(Rejection::Budget);
         }
         let is_small =

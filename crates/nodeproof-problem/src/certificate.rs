@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::edge::Edge;
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
 use crate::proof::Proofs;
@@ -77,12 +78,14 @@ impl Bound {
     }
 }
 
-/// Flips that change a prediction.
+/// Flips, and deletions of edges, that change a prediction.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Witness {
     /// The flips, by node and attribute; an admissible set.
     pub flips: Vec<Flip>,
+    /// The edges that are deleted, in ascending order; an admissible set.
+    pub edges: Vec<Edge>,
     /// The class that overtakes.
     pub class: ClassId,
     /// `logit_y − logit_class` under the flips, rounded up: negative, or 0 where it is 0 or too close to 0 for a double:
@@ -93,7 +96,13 @@ pub struct Witness {
 impl Witness {
     /// A witness of these parts.
     pub fn new(flips: Vec<Flip>, class: ClassId, margin: f64) -> Self {
-        Self { flips, class, margin }
+        Self { flips, edges: Vec::new(), class, margin }
+    }
+
+    /// The same with these edges deleted, too.
+    pub fn with_edges(mut self, edges: Vec<Edge>) -> Self {
+        self.edges = edges;
+        self
     }
 
     /// Whether the flips only bring the class level.

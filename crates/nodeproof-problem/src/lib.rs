@@ -26,6 +26,7 @@ pub mod attributes;
 pub mod budget;
 pub mod certificate;
 pub mod checkpoint;
+pub mod edge;
 pub mod files;
 pub mod fingerprint;
 pub mod flip;
@@ -51,8 +52,9 @@ mod tensors;
 mod seed;
 
 pub use attributes::AttributeKind;
-pub use budget::{Budget, BudgetError, Direction, Limits, LocalBudget, Percent};
+pub use budget::{Budget, BudgetError, Direction, EdgeBudget, EdgeLimits, Limits, LocalBudget, Percent};
 pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};
+pub use edge::Edge;
 pub use flip::Flip;
 pub use graph::{
     Cleaning, Graph, GraphError, GraphOptions, GraphStatistics, Names, Part, Split, SplitError, SplitSize,

@@ -40,6 +40,7 @@ mod arithmetic;
 mod backward;
 mod bounds;
 mod dense;
+mod edges;
 mod engines;
 mod exact;
 mod forward;
@@ -57,17 +58,19 @@ mod slice;
 #[path = "../tests/integration/common/seed.rs"]
 mod seed;
 
+pub use edges::EdgesError;
 pub use network::Network;
 pub use nodeproof_problem::{
     Activation, Architecture, Arithmetic, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate,
-    CertifySettings, ClassId, Cleaning, Direction, Engine, Evidence, Flip, Found, Graph, GraphError, GraphOptions,
-    GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names, NodeId, NpzError, Obstacle,
-    Part, Pattern, Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source, SparseMatrix, Split,
-    SplitError, SplitSize, TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness, WorstCase,
+    CertifySettings, ClassId, Cleaning, Direction, Edge, EdgeBudget, EdgeLimits, Engine, Evidence, Flip, Found, Graph,
+    GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names,
+    NodeId, NpzError, Obstacle, Part, Pattern, Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source,
+    SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness,
+    WorstCase,
 };
 pub use nodeproof_problem::{
-    attributes, budget, certificate, checkpoint, files, flip, graph, ids, matrix, model, proof, provenance, radius,
-    results, settings, sparse, values,
+    attributes, budget, certificate, checkpoint, edge, files, flip, graph, ids, matrix, model, proof, provenance,
+    radius, results, settings, sparse, values,
 };
 pub use nodeproof_problem::{did_you_mean, nearest};
 pub use relax::Slopes;

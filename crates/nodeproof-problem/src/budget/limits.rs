@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::EdgeLimits;
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
@@ -15,14 +16,15 @@ pub struct Limits {
     pub(super) additions: bool,
     pub(super) deletions: bool,
     pub(super) flippable: Vec<bool>,
+    pub(super) edges: Option<EdgeLimits>,
 }
 
 impl Limits {
-    /// The same for some of the nodes, in this order.
+    /// The same for attributes of some of the nodes, in this order.
     #[must_use]
     pub fn of_nodes(&self, nodes: &[u32]) -> Self {
         let local = nodes.iter().map(|&node| self.local[node as usize]).collect();
-        Self { local, flippable: self.flippable.clone(), ..*self }
+        Self { local, flippable: self.flippable.clone(), edges: None, ..*self }
     }
 
     /// Most flips in total, Q.
@@ -53,6 +55,11 @@ impl Limits {
     #[inline]
     pub fn flippable(&self, attribute: AttributeId) -> bool {
         self.flippable[attribute.index()]
+    }
+
+    /// Which edges may be deleted, if any may.
+    pub fn edges(&self) -> Option<&EdgeLimits> {
+        self.edges.as_ref()
     }
 
     /// The lowest and the highest value that an entry, one of real `values`, may be given; `None` if it must stay as it is.

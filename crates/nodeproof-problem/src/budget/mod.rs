@@ -3,6 +3,7 @@
 //! A set of flips is *admissible* when it has at most Q flips in total (the global budget), at most q_n at each node n (the
 //! local budget), and only flips that are allowed (Definition 5 of `docs/maths.md`).
 
+mod edges;
 mod limits;
 mod local;
 mod words;
@@ -12,9 +13,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::edge::Edge;
 use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
 
+pub use edges::{EdgeBudget, EdgeLimits};
 pub use limits::Limits;
 pub use local::{LocalBudget, Percent};
 
@@ -111,6 +114,12 @@ pub enum BudgetError {
         /// Number of nodes.
         nodes: usize,
     },
+    /// An edge that the graph does not have.
+    #[error("the budget protects the edge {edge}, which the graph does not have")]
+    Edge {
+        /// The edge.
+        edge: Edge,
+    },
     /// An attribute that the graph does not have.
     #[error("the budget protects attribute {attribute}, but the graph has {attributes} attributes, numbered from 0")]
     Attribute {
@@ -145,6 +154,8 @@ pub struct Budget {
     protected_nodes: BTreeSet<NodeId>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     protected_attributes: BTreeSet<AttributeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    edges: Option<EdgeBudget>,
 }
 
 impl Budget {
@@ -157,6 +168,7 @@ impl Budget {
             local_at: BTreeMap::new(),
             protected_nodes: BTreeSet::new(),
             protected_attributes: BTreeSet::new(),
+            edges: None,
         }
     }
 
@@ -178,7 +190,13 @@ impl Budget {
         self
     }
 
-    /// Allows no flip at these nodes, whatever [`Budget::local_at`] says.
+    /// Allows edges to be deleted, beside flips of attributes.
+    pub fn delete_edges(mut self, edges: EdgeBudget) -> Self {
+        self.edges = Some(edges);
+        self
+    }
+
+    /// Allows no flip at these nodes, whatever [`Budget::local_at`] says, and no deletion of their edges.
     pub fn protect_nodes(mut self, nodes: impl IntoIterator<Item = NodeId>) -> Self {
         self.protected_nodes.extend(nodes);
         self
@@ -218,6 +236,11 @@ impl Budget {
     /// Attributes of which no flip is allowed.
     pub fn protected_attributes(&self) -> &BTreeSet<AttributeId> {
         &self.protected_attributes
+    }
+
+    /// Which edges may be deleted, if any may.
+    pub fn edges(&self) -> Option<&EdgeBudget> {
+        self.edges.as_ref()
     }
 
     /// Checks that the budget can have been meant for `graph`: no more flips than there are, in total and at each node, and
@@ -263,12 +286,14 @@ impl Budget {
                 flippable.get_mut(attribute.index()).ok_or(BudgetError::Attribute { attribute, attributes })?;
             *may_flip = false;
         }
+        let edges = self.edges.as_ref().map(|edges| edges.limits(graph, &self.protected_nodes)).transpose()?;
         Ok(Limits {
             global: self.global as usize,
             local,
             additions: self.direction != Direction::DeleteOnly,
             deletions: self.direction != Direction::AddOnly,
             flippable,
+            edges,
         })
     }
 }

@@ -1,6 +1,6 @@
 //! A budget as a person would say it.
 
-use super::{Budget, Direction, LocalBudget};
+use super::{Budget, Direction, EdgeBudget, LocalBudget};
 
 impl Budget {
     /// The budget in words, for a graph with so many attributes: “at most 12 flips, 28 at one node (1% of 2879
@@ -39,11 +39,26 @@ impl Budget {
             let whose = if own == 1 { "its" } else { "their" };
             words.push(format!("{} with a local budget of {whose} own", counted(own, "node")));
         }
+        if let Some(edges) = &self.edges {
+            words.extend(edges.in_words());
+        }
         for (count, noun) in [(self.protected_nodes.len(), "node"), (self.protected_attributes.len(), "attribute")] {
             if count > 0 {
                 words.push(format!("{} protected", counted(count, noun)));
             }
         }
+        words
+    }
+}
+
+impl EdgeBudget {
+    /// What may be deleted, in words, and what not.
+    fn in_words(&self) -> Vec<String> {
+        let at_node = self.most_at_node().map_or(String::new(), |count| format!(" ({count} at one node)"));
+        let mut words = vec![format!("at most {} deleted{at_node}", counted(self.global() as usize, "edge"))];
+        words.extend(self.keeps_one().then(|| "each node keeps one".to_owned()));
+        let protected = self.protected().len();
+        words.extend((protected > 0).then(|| format!("{} protected", counted(protected, "edge"))));
         words
     }
 }

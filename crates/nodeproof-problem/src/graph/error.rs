@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::flat::FlatError;
+use crate::edge::Edge;
 use crate::flip::Flip;
 use crate::ids::AttributeId;
 use crate::npz::NpzError;
@@ -161,6 +162,14 @@ pub enum GraphError {
     Flip {
         /// The change.
         flip: Flip,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A deletion of an edge that is none.
+    #[error("the edge {edge} cannot be deleted: it is {problem}")]
+    Edge {
+        /// The edge.
+        edge: Edge,
         /// What is wrong with it.
         problem: &'static str,
     },

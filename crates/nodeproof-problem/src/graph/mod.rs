@@ -10,6 +10,7 @@ mod options;
 mod split;
 mod statistics;
 mod synthetic;
+mod unlinked;
 
 use std::sync::OnceLock;
 

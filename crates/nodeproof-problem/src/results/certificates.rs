@@ -12,6 +12,7 @@ use super::proofs::ProofFields;
 use super::scan::scanned;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness, smallest};
+use crate::edge::Edge;
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
 use crate::settings::Engine;
@@ -225,6 +226,9 @@ pub(super) fn duration(seconds: f64) -> Result<Duration, String> {
 pub(super) struct WitnessFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     witness: Option<Vec<Flip>>,
+    /// The edges that it deletes, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    witness_edges: Vec<Edge>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     witness_class: Option<ClassId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,13 +237,14 @@ pub(super) struct WitnessFields {
 
 impl WitnessFields {
     pub(super) fn new(witness: Option<&Witness>) -> Self {
-        let Some(Witness { flips, class, margin }) = witness else { return Self::default() };
-        Self::of_parts(flips.clone(), *class, *margin)
+        let Some(Witness { flips, edges, class, margin }) = witness else { return Self::default() };
+        Self { witness_edges: edges.clone(), ..Self::of_parts(flips.clone(), *class, *margin) }
     }
 
-    /// Those of a witness of these parts.
+    /// Those of a witness of these flips alone.
     pub(super) fn of_parts(flips: Vec<Flip>, class: ClassId, margin: f64) -> Self {
-        Self { witness: Some(flips), witness_class: Some(class), witness_margin: Some(margin) }
+        let witness_edges = Vec::new();
+        Self { witness: Some(flips), witness_edges, witness_class: Some(class), witness_margin: Some(margin) }
     }
 
     /// Whether there are flips.
@@ -249,8 +254,10 @@ impl WitnessFields {
 
     pub(super) fn witness(self) -> Result<Option<Witness>, String> {
         match (self.witness, self.witness_class, self.witness_margin) {
-            (None, None, None) => Ok(None),
-            (Some(flips), Some(class), Some(margin)) => Ok(Some(Witness { flips, class, margin })),
+            (None, None, None) if self.witness_edges.is_empty() => Ok(None),
+            (Some(flips), Some(class), Some(margin)) => {
+                Ok(Some(Witness::new(flips, class, margin).with_edges(self.witness_edges)))
+            }
             _ => Err("a witness has flips, a class and a margin; one is missing".to_owned()),
         }
     }
@@ -353,12 +360,14 @@ mod tests {
     #[test]
     fn certificates_read_back() {
         let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1.0 };
-        let witness = Witness { flips: vec![flip], class: ClassId(0), margin: -0.1 };
+        let witness = |flips| Witness::new(flips, ClassId(0), -0.1);
+        let unlinked = witness(Vec::new()).with_edges(Edge::between(NodeId(3), NodeId(1)).into_iter().collect());
         let open = |lower, because| Evidence::Open { lower, upper: Some(1.5), because };
         for (evidence, margin) in [
             (Evidence::Robust, Bound::AtLeast(0.5)),
             (Evidence::Robust, Bound::Positive),
-            (Evidence::Witness(witness), Bound::AtLeast(-0.5)),
+            (Evidence::Witness(witness(vec![flip])), Bound::AtLeast(-0.5)),
+            (Evidence::Witness(unlinked), Bound::Unknown),
             (open(Bound::AtLeast(-0.5), Some(Obstacle::Memory)), Bound::AtLeast(-0.5)),
             (open(Bound::Unknown, None), Bound::Unknown),
         ] {

@@ -254,11 +254,8 @@ mod tests {
 
     /// Two certificates, in falling order of nodes.
     fn certificates() -> Certificates {
-        let witness = Witness {
-            flips: vec![Flip { node: NodeId(0), attribute: AttributeId(1), to: 1.0 }],
-            class: ClassId(0),
-            margin: -0.5,
-        };
+        let flip = Flip { node: NodeId(0), attribute: AttributeId(1), to: 1.0 };
+        let witness = Witness::new(vec![flip], ClassId(0), -0.5);
         let mut certificates = Certificates::new(header());
         certificates.records.push(certificate(1, Evidence::Witness(witness), Bound::AtLeast(-1.0)));
         certificates.records.push(certificate(0, Evidence::Robust, Bound::Positive));

@@ -220,11 +220,7 @@ mod tests {
         ]);
         prop_oneof![
             Just(Evidence::Robust),
-            witness.prop_map(|(flips, class, margin)| Evidence::Witness(Witness {
-                flips,
-                class: ClassId(class),
-                margin
-            })),
+            witness.prop_map(|(flips, class, margin)| Evidence::Witness(Witness::new(flips, ClassId(class), margin))),
             (bounds(), prop::option::of(numbers()), obstacle).prop_map(|(lower, upper, because)| Evidence::Open {
                 lower,
                 upper,

@@ -21,7 +21,7 @@ pub(crate) struct Patience<'p> {
 impl Patience<'_> {
     /// The same with the first part of the time that is left: an eighth is kept for each of `others`, as long as that leaves more than an
     /// equal share.
-    pub(super) fn first_part(self, others: usize) -> Self {
+    pub(crate) fn first_part(self, others: usize) -> Self {
         let share = (1.0 - others as f64 / 8.0).max(1.0 / (others + 1) as f64);
         let deadline = self.deadline.map(|deadline| {
             let now = Instant::now();
@@ -31,12 +31,12 @@ impl Patience<'_> {
     }
 
     /// Whether there is no time left.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// What forbids to go on with so many bytes at hand.
-    pub(super) fn obstacle(&self, bytes: usize) -> Option<Obstacle> {
+    pub(crate) fn obstacle(&self, bytes: usize) -> Option<Obstacle> {
         if bytes > self.memory {
             return Some(Obstacle::Memory);
         }
@@ -47,7 +47,7 @@ impl Patience<'_> {
 #[cfg(test)]
 impl Patience<'static> {
     /// Without limits.
-    pub(super) fn endless() -> Self {
+    pub(crate) fn endless() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
         Self { branch: true, deadline: None, memory: usize::MAX, stopped: &NEVER }
     }

@@ -1,6 +1,7 @@
 //! The front of all engines.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
@@ -194,6 +195,9 @@ impl<'a> Certifier<'a> {
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let observer = |progress: Progress<Certificate>| observer(progress.event());
+        if self.settings.budget.edges().is_some() {
+            return self.certify_deletions(nodes, observer);
+        }
         if self.settings.asks_for_more() {
             return self.certify_more(nodes, observer);
         }
@@ -211,7 +215,7 @@ impl<'a> Certifier<'a> {
         mut next: impl FnMut() -> Option<Range<usize>>,
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        if self.settings.asks_for_more() {
+        if self.settings.asks_for_more() || self.settings.budget.edges().is_some() {
             while let Some(part) = next() {
                 if self.certify_each(&nodes[part], &mut observer)? == Finish::Cancelled {
                     return Ok(Finish::Cancelled);
@@ -227,7 +231,9 @@ impl<'a> Certifier<'a> {
         while let Some(part) = next() {
             let tell = |found: Option<Certificate>| observer(found.map_or(Event::Working, Event::Certified));
             let work = |worker: &mut Worker, node| worker.certify(node);
-            if each_target(&shard, effort, &nodes[part], &pool, work, tell) == Finish::Cancelled {
+            let stopped = AtomicBool::new(false);
+            let make = || Worker::new(&shard, effort, &stopped);
+            if each_target(&nodes[part], &pool, &stopped, make, work, tell) == Finish::Cancelled {
                 return Ok(Finish::Cancelled);
             }
         }
@@ -246,6 +252,7 @@ impl<'a> Certifier<'a> {
         budgets: &[u32],
         mut observer: impl FnMut(u32, Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
+        self.check_no_edges("several budgets in one pass")?;
         let ready = if self.settings.asks_for_more() { None } else { Some(self.ready(nodes)?) };
         for &global in budgets {
             let observer = |progress: Progress<Certificate>| observer(global, progress.event());
@@ -333,6 +340,7 @@ impl<'a> Certifier<'a> {
 
     /// Checks the settings and prepares for `nodes`.
     pub(super) fn ready(&self, nodes: &[NodeId]) -> Result<Ready<'_>, CertifyError> {
+        self.check_no_edges("this")?;
         self.settings.budget.limits(self.network.graph())?;
         self.settings.check_nodes(self.network.graph(), nodes)?;
         self.check_slopes()?;
@@ -357,7 +365,8 @@ impl<'a> Certifier<'a> {
         let Some(shard) = prepared.shard(&limits, all, pool, tell) else { return Ok(Finish::Cancelled) };
         let effort = Effort::new(&self.settings, self.classes.as_deref(), *started);
         let observer = |result: Option<T>| observer(result.map_or(Progress::Working, Progress::Done));
-        Ok(each_target(&shard, effort, left, pool, work, observer))
+        let stopped = AtomicBool::new(false);
+        Ok(each_target(left, pool, &stopped, || Worker::new(&shard, effort, &stopped), work, observer))
     }
 
     fn check_slopes(&self) -> Result<(), CertifyError> {

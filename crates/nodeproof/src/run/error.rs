@@ -1,6 +1,7 @@
 //! Why nodes cannot be certified.
 
 use crate::budget::BudgetError;
+use crate::edges::EdgesError;
 use crate::model::ModelError;
 use crate::settings::SettingsError;
 
@@ -17,6 +18,9 @@ pub enum CertifyError {
     /// The budget does not fit the graph.
     #[error(transparent)]
     Budget(#[from] BudgetError),
+    /// Deletions of edges that cannot be decided.
+    #[error(transparent)]
+    Edges(#[from] EdgesError),
     /// Slopes of the wrong shape or outside [0, 1].
     #[error("the given slopes do not fit: {problem}")]
     Slopes {

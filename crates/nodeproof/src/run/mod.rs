@@ -2,6 +2,7 @@
 
 mod asked;
 mod certifier;
+mod deletions;
 mod error;
 mod gap;
 mod radius;

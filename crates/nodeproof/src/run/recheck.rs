@@ -124,11 +124,20 @@ impl Recheck<'_> {
 
     /// Checks that the flips are admissible and take the class its lead, by as much as is said, in exact arithmetic.
     fn witness(&self, node: NodeId, class: ClassId, witness: &Witness) -> Result<(), String> {
-        let &Witness { ref flips, class: other, margin, .. } = witness;
-        if !self.limits.admits(self.network.graph(), flips) {
+        let &Witness { ref flips, ref edges, class: other, margin, .. } = witness;
+        let graph = self.network.graph();
+        let admits_edges = self.limits.edges().map_or(edges.is_empty(), |limits| limits.admits(graph, edges));
+        if !self.limits.admits(graph, flips) || !admits_edges {
             return Err("its witness is not within the budget".to_owned());
         }
-        let is_above = |lead| compare_margin(self.network, node, flips, (class, other), lead) == Ordering::Greater;
+        let (left, unlinked);
+        let mut network = self.network;
+        if !edges.is_empty() {
+            left = graph.without_edges(edges).map_err(|error| error.to_string())?;
+            unlinked = Network::new(&left, self.network.model()).map_err(|error| error.to_string())?;
+            network = &unlinked;
+        }
+        let is_above = |lead| compare_margin(network, node, flips, (class, other), lead) == Ordering::Greater;
         match is_above(margin) {
             false => Ok(()),
             true if is_above(self.margin) => Err(format!("class {other} does not overtake under its witness")),

@@ -9,9 +9,6 @@ use std::time::{Duration, Instant};
 use rayon::ThreadPool;
 
 use super::CertifyError;
-use super::worker::{Effort, Worker};
-use crate::ids::NodeId;
-use crate::prepare::Shard;
 
 /// The observer hears this often of what is new, or that nothing is.
 const LOOK: Duration = Duration::from_millis(50);
@@ -34,19 +31,19 @@ pub(super) fn pool(threads: usize) -> Result<ThreadPool, CertifyError> {
     pool.map_err(|error| CertifyError::Threads { threads, problem: error.to_string() })
 }
 
-/// Has workers `work` on `targets`, and calls `observer` with each result, in order, and every now and then without one; it may
-/// break off, and the workers stop within a target.
-pub(super) fn each_target<T: Send>(
-    shard: &Shard,
-    effort: Effort<'_>,
-    targets: &[NodeId],
+/// Makes workers and has them `work` on `targets`, and calls `observer` with each result, in order, and every now and then without one; it may
+/// break off, which sets `stopped`.
+pub(super) fn each_target<I: Copy + Sync, W, T: Send>(
+    targets: &[I],
     pool: &ThreadPool,
-    work: impl Fn(&mut Worker, NodeId) -> T + Sync,
+    stopped: &AtomicBool,
+    make: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, I) -> T + Sync,
     mut observer: impl FnMut(Option<T>) -> ControlFlow<()>,
 ) -> Finish {
-    let (stopped, next) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let next = AtomicUsize::new(0);
     let run = |results: Sender<Vec<(usize, T)>>| {
-        let mut worker = Worker::new(shard, effort, &stopped);
+        let mut worker = make();
         let (mut kept, mut since) = (Vec::new(), Instant::now());
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);

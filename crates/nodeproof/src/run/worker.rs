@@ -68,7 +68,7 @@ impl<'e> Effort<'e> {
     }
 
     /// When to give up a target that was begun at `start`.
-    fn patience(self, start: Instant, stopped: &AtomicBool) -> Patience<'_> {
+    pub(super) fn patience(self, start: Instant, stopped: &AtomicBool) -> Patience<'_> {
         let own = self.time_limit.and_then(|limit| start.checked_add(limit));
         let deadline = [own, self.deadline].into_iter().flatten().min();
         Patience { branch: self.engine == Engine::Complete, deadline, memory: self.memory_limit, stopped }

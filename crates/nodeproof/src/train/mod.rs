@@ -27,7 +27,8 @@ mod xavier;
 
 use std::ops::ControlFlow;
 
-use crate::budget::BudgetError;
+use crate::budget::{Budget, BudgetError};
+use crate::edges::EdgesError;
 use crate::graph::{Graph, Split};
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Model, ModelError};
@@ -66,6 +67,14 @@ pub enum TrainError {
     /// The model, or its propagation, does not fit the graph.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// Deletions of edges are asked about.
+    #[error(transparent)]
+    Edges(#[from] EdgesError),
+}
+
+/// Refuses budgets that let edges be deleted.
+fn check_no_edges(budget: &Budget) -> Result<(), EdgesError> {
+    budget.edges().map_or(Ok(()), |_| Err(EdgesError::NotYet("training")))
 }
 
 /// Trains a network on the labelled nodes of `split` and calls `observer` after every step; it may break off.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::TrainError;
+use super::check_no_edges;
 use super::goal::{Goal, NodeLoss, Weighted};
 use super::neighbourhood::Surroundings;
 use super::robust::{RobustTerm, Target, Value};
@@ -107,6 +108,7 @@ impl RobustLoss {
         worst_case: Option<WorstCase>,
     ) -> Result<Self, TrainError> {
         let matrices = Network::new(&graph, &model)?.matrices().to_vec();
+        check_no_edges(budget)?;
         let limits = budget.limits(&graph)?;
         let worst_case = worst_case.unwrap_or_else(|| WorstCase::suited_to(model.hidden_layers()));
         Ok(Self { surroundings: Surroundings::new(graph, matrices, limits), model, worst_case })

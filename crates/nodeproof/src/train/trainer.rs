@@ -15,7 +15,7 @@ use super::goal::Goal;
 use super::neighbourhood::{Neighbourhood, Surroundings};
 use super::robust::{RobustTerm, Target, Value};
 use super::state::{Progress, State, run_key};
-use super::{architecture, labelled};
+use super::{architecture, check_no_edges, labelled};
 use crate::gradient::Gradient;
 use crate::graph::{Graph, Part, Split};
 use crate::ids::{ClassId, NodeId};
@@ -132,6 +132,7 @@ impl<'a> Trainer<'a> {
         settings.validate_for(graph, split)?;
         let train = labelled(graph, &split.part(Part::Train));
         let settings = settings.suited_to(graph, train.len());
+        check_no_edges(&settings.budget)?;
         let limits = settings.budget.limits(graph)?;
         let model = architecture::initial(&settings, graph.attribute_count(), graph.classes())?.with_kind(graph.kind());
         let matrices = model.propagations().iter().map(|propagation| propagation.matrix(graph));

@@ -1,0 +1,30 @@
+//! Every admissible set, one after the other: for networks that no bound is made for, and to hold bounds against.
+
+use super::Problem;
+use super::reach;
+use super::search::{Relaxation, Relaxed};
+use super::subproblem::Subproblem;
+use crate::edge::Edge;
+use crate::ids::{ClassId, NodeId};
+
+/// Bounds nothing.
+#[derive(Debug)]
+pub(super) struct Enumeration {
+    edges: Vec<Edge>,
+}
+
+impl Enumeration {
+    pub(super) fn new(problem: &Problem, target: NodeId) -> Self {
+        Self { edges: reach::edges(problem, target) }
+    }
+}
+
+impl Relaxation for Enumeration {
+    fn bound(&mut self, _: &Subproblem, _: ClassId, _: ClassId) -> Relaxed {
+        Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new() }
+    }
+
+    fn candidates(&mut self) -> Vec<Edge> {
+        self.edges.clone()
+    }
+}

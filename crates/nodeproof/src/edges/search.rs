@@ -1,0 +1,191 @@
+//! Branch and bound over deletions.
+
+use std::cmp::Ordering;
+
+use super::Problem;
+use super::evaluate::{Logits, Sent, logits};
+use super::subproblem::Subproblem;
+use crate::certificate::{Bound, Evidence, Obstacle, Witness, smallest};
+use crate::edge::Edge;
+use crate::engines::patience::Patience;
+use crate::exact::compare_logits;
+use crate::ids::{ClassId, NodeId};
+use crate::network::Network;
+
+/// A lower bound of the margin over all sets of a subproblem, and what it thinks the worst set is.
+#[derive(Debug)]
+pub(super) struct Relaxed {
+    /// Rounded down.
+    pub(super) lower: f64,
+    /// Further deletions, with what each seems to gain, the most first; and edges that do the same as each of them, itself included.
+    pub(super) selection: Vec<Selected>,
+}
+
+/// A deletion that a relaxation selects.
+#[derive(Debug)]
+pub(super) struct Selected {
+    pub(super) edge: Edge,
+    pub(super) gain: f64,
+    /// Edges of which it does not matter which one is deleted, this one included.
+    pub(super) alike: Vec<Edge>,
+}
+
+/// What bounds margins of one target.
+pub(super) trait Relaxation {
+    /// The bound of `logit_y − logit_k`.
+    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed;
+
+    /// Edges that matter to the target, whichever others are deleted.
+    fn candidates(&mut self) -> Vec<Edge>;
+}
+
+/// What was found out about a target.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub(crate) evidence: Evidence,
+    pub(crate) margins: Vec<Option<Bound>>,
+    pub(crate) branches: u64,
+}
+
+/// The search for deletions that change the class of one target.
+pub(super) struct Search<'s, R> {
+    pub(super) problem: &'s Problem<'s>,
+    pub(super) relaxation: R,
+    pub(super) target: NodeId,
+    pub(super) y: ClassId,
+    sent: Sent,
+    /// The smallest margin found, rounded up, its class, and the deletions.
+    best: (f64, ClassId, Vec<Edge>),
+    branches: u64,
+}
+
+/// Why a search ended early.
+enum End {
+    Witness,
+    Obstacle(Obstacle),
+}
+
+impl<'s, R: Relaxation> Search<'s, R> {
+    pub(super) fn new(problem: &'s Problem<'s>, relaxation: R, target: NodeId, y: ClassId) -> Self {
+        let best = (f64::INFINITY, y, Vec::new());
+        Self { problem, relaxation, target, y, sent: Sent::default(), best, branches: 0 }
+    }
+
+    /// The verdict.
+    pub(super) fn decide(mut self, patience: Patience) -> Decision {
+        let classes = self.problem.network.model().classes();
+        let mut margins: Vec<Option<Bound>> =
+            (0..classes).map(|k| (k != self.y.index()).then_some(Bound::Unknown)).collect();
+        let mut because = None;
+        let mut ended = self.attempt(&Subproblem::default()).err();
+        if !self.problem.is_tame {
+            ended = ended.or(Some(End::Obstacle(Obstacle::Overflow)));
+        }
+        let y = self.y;
+        for k in (0..classes as u32).map(ClassId).filter(|&k| k != y) {
+            if matches!(ended, Some(End::Witness)) || !self.problem.is_tame {
+                break;
+            }
+            match self.refute(k, &mut margins[k.index()], patience) {
+                Ok(()) => {}
+                Err(end) => ended = Some(end),
+            }
+        }
+        if let Some(End::Obstacle(obstacle)) = ended {
+            because = Some(obstacle);
+        }
+        let (margin, class, edges) = self.best;
+        let evidence = match (ended, smallest(&margins).1) {
+            (Some(End::Witness), _) => Evidence::Witness(Witness::new(Vec::new(), class, margin).with_edges(edges)),
+            (_, lower) if lower.is_positive() => Evidence::Robust,
+            (_, lower) => Evidence::Open { lower, upper: margin.is_finite().then_some(margin), because },
+        };
+        Decision { evidence, margins, branches: self.branches }
+    }
+
+    /// Shows that no admissible set takes the lead over k from the class, or finds one that takes it over some class.
+    fn refute(&mut self, k: ClassId, margin: &mut Option<Bound>, patience: Patience) -> Result<(), End> {
+        let (mut lowest, mut open) = (f64::INFINITY, vec![Subproblem::default()]);
+        let mut exactly_positive = false;
+        while let Some(sub) = open.pop() {
+            let Relaxed { lower, selection } = self.relaxation.bound(&sub, self.y, k);
+            self.branches += 1;
+            if sub.deleted.is_empty() && sub.kept.is_empty() {
+                *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });
+            }
+            if lower > 0.0 {
+                lowest = lowest.min(lower);
+                continue;
+            }
+            let all = selection.iter().fold(sub.clone(), |sub, of| sub.with(of.edge));
+            self.attempt(&all)?;
+            let bytes = open.len() * (size_of::<Subproblem>() + 64 * (sub.kept.len() + sub.deleted.len()));
+            if !patience.branch {
+                return Err(End::Obstacle(Obstacle::Engine));
+            }
+            if let Some(obstacle) = patience.obstacle(bytes) {
+                return Err(End::Obstacle(obstacle));
+            }
+            let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
+            let chosen = selection.into_iter().find(|of| may(of.edge)).or_else(|| {
+                let edge = self.relaxation.candidates().into_iter().find(|&edge| may(edge))?;
+                Some(Selected { edge, gain: 0.0, alike: vec![edge] })
+            });
+            match chosen {
+                Some(of) => {
+                    self.attempt(&sub.with(of.edge))?;
+                    open.push(sub.without(of.alike));
+                    open.push(sub.with(of.edge));
+                }
+                // The set of the edges that are deleted already is the only one left.
+                None => {
+                    self.holds(&sub, k)?;
+                    exactly_positive = true;
+                }
+            }
+        }
+        *margin = Some(if exactly_positive { Bound::Positive } else { Bound::AtLeast(lowest) });
+        Ok(())
+    }
+
+    /// Tries deletions on the network itself; an error if they are a witness.
+    fn attempt(&mut self, sub: &Subproblem) -> Result<(), End> {
+        if !self.problem.limits.admits(self.problem.network.graph(), &sub.deleted) {
+            return Ok(());
+        }
+        let found = logits(self.problem, &mut self.sent, sub, self.target);
+        let others = (0..found.values.len()).filter(|&k| k != self.y.index());
+        let Some((upper, k)) = others.map(|k| (self.upper(&found, k), k)).min_by(|a, b| a.0.total_cmp(&b.0)) else {
+            return Ok(());
+        };
+        if upper < self.best.0 {
+            self.remember(upper, ClassId(k as u32), sub);
+        }
+        if upper < 0.0 { Err(End::Witness) } else { Ok(()) }
+    }
+
+    /// At most the lead over k; where numbers are not tame, nothing is known of it.
+    fn upper(&self, found: &Logits, k: usize) -> f64 {
+        if self.problem.is_tame { found.margin(self.y.index(), k).1 } else { f64::INFINITY }
+    }
+
+    /// Whether deletions leave the class its lead over k, in exact arithmetic; an error if not, as they are a witness.
+    fn holds(&mut self, sub: &Subproblem, k: ClassId) -> Result<(), End> {
+        let network = self.problem.network;
+        let graph = network.graph().without_edges(&sub.deleted);
+        let graph = graph.unwrap_or_else(|error| unreachable!("edges of the graph, each once: {error}"));
+        let other = Network::new(&graph, network.model());
+        let other = other.unwrap_or_else(|error| unreachable!("the model fits the graph with more edges: {error}"));
+        if compare_logits(&other, self.target, &[], self.y, k) == Ordering::Greater {
+            return Ok(());
+        }
+        self.remember(0.0, k, sub);
+        Err(End::Witness)
+    }
+
+    fn remember(&mut self, margin: f64, class: ClassId, sub: &Subproblem) {
+        let mut edges = sub.deleted.clone();
+        edges.sort_unstable();
+        self.best = (margin, class, edges);
+    }
+}

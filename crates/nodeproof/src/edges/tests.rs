@@ -1,0 +1,267 @@
+//! Everything against all admissible sets, in exact arithmetic.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+
+use super::Problem;
+use super::enumeration::Enumeration;
+use super::evaluate::{Sent, logits};
+use super::search::{Decision, Relaxation, Search};
+use super::subproblem::Subproblem;
+use crate::budget::{Budget, EdgeBudget, LocalBudget};
+use crate::certificate::{Bound, Certificate, Evidence};
+use crate::dense::Matrix;
+use crate::edge::Edge;
+use crate::engines::patience::Patience;
+use crate::exact::compare_margin;
+use crate::graph::{Graph, GraphOptions};
+use crate::ids::{ClassId, NodeId};
+use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
+use crate::network::{Network, largest};
+use crate::run::Certifier;
+use crate::settings::Engine;
+use crate::train::RobustLoss;
+
+/// A tiny problem.
+#[derive(Debug, Clone)]
+pub(super) struct Tiny {
+    pub(super) graph: Graph,
+    pub(super) model: Model,
+    pub(super) budget: Budget,
+    pub(super) target: NodeId,
+}
+
+pub(super) const NODES: u32 = 7;
+const ATTRIBUTES: usize = 3;
+
+fn propagations() -> impl Strategy<Value = Propagation> {
+    let of = prop::sample::select(vec![
+        Propagation::SymmetricGcn,
+        Propagation::SymmetricGcn,
+        Propagation::RowNormalised,
+        Propagation::RowMean,
+        Propagation::Adjacency,
+    ]);
+    (of, prop::option::weighted(0.2, (-1.0..1.5f64, -1.0..1.5f64))).prop_map(|(of, sum)| match sum {
+        None => of,
+        Some((constant, linear)) => Propagation::Polynomial { of: Box::new(of), coefficients: vec![constant, linear] },
+    })
+}
+
+/// Whole numbers make ties, others do not.
+fn numbers(count: usize) -> impl Strategy<Value = Vec<f64>> {
+    prop_oneof![
+        3 => prop::collection::vec(-1.0..1.0f64, count),
+        1 => prop::collection::vec((-2..=2i8).prop_map(f64::from), count),
+    ]
+}
+
+fn matrix(rows: usize, columns: usize) -> impl Strategy<Value = Matrix> {
+    numbers(rows * columns).prop_map(move |values| Matrix::from_values(rows, columns, values))
+}
+
+/// Layers with one propagation, the identity beside it or not, and so many hidden layers.
+fn models(hidden: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Model> {
+    (hidden, propagations(), 2..4usize, prop::sample::select(vec![0.0, 0.0, 0.25]), any::<[bool; 3]>()).prop_flat_map(
+        |(hidden, propagation, classes, slope, [with_self, with_ones, skips])| {
+            let widths: Vec<usize> = (0..hidden).map(|i| 4 - i).chain([classes]).collect();
+            let mut layers = Vec::new();
+            for (i, &units) in widths.iter().enumerate() {
+                let (source, inputs) =
+                    if i == 0 { (Source::Attributes, ATTRIBUTES) } else { (Source::Layer(i - 1), widths[i - 1]) };
+                let more = (matrix(inputs, units), matrix(1, units), matrix(ATTRIBUTES, units));
+                layers.push((Just(source), matrix(inputs, units), more, numbers(units)));
+            }
+            (layers, Just(propagation)).prop_map(move |(layers, propagation)| {
+                let count = layers.len();
+                let layer = |(i, (source, weight, (own, ones, skipped), bias)): (usize, _)| {
+                    let mut terms = vec![Term::new(source, 0, Matrix::clone(&weight))];
+                    if with_self {
+                        terms.push(Term::new(source, 1, Matrix::clone(&own)));
+                    }
+                    if with_ones && i == 0 {
+                        terms.push(Term::new(Source::Ones, 0, Matrix::clone(&ones)));
+                    }
+                    if skips && i + 1 == count && i > 0 {
+                        terms.push(Term::new(Source::Attributes, 0, Matrix::clone(&skipped)));
+                    }
+                    let activation = match slope {
+                        _ if i + 1 == count => Activation::None,
+                        0.0 => Activation::Relu,
+                        slope => Activation::LeakyRelu(slope),
+                    };
+                    Layer::new(terms, bias, activation)
+                };
+                let layers = layers.into_iter().enumerate().map(layer).collect();
+                Model::new(ATTRIBUTES, vec![propagation, Propagation::Identity], layers).unwrap()
+            })
+        },
+    )
+}
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    let edges = prop::collection::vec((0..NODES, 0..NODES), 3..12);
+    let ones = prop::collection::vec((0..NODES, 0..ATTRIBUTES as u32), 0..14);
+    (edges, ones, prop::bool::weighted(0.2)).prop_map(|(edges, ones, loops)| {
+        let options = GraphOptions::new().keep_self_loops(loops);
+        Graph::with_options(NODES as usize, ATTRIBUTES, &edges, &ones, options).unwrap()
+    })
+}
+
+fn budgets() -> impl Strategy<Value = EdgeBudget> {
+    (0..4u32, prop::option::weighted(0.3, 0..3u32), prop::bool::weighted(0.3)).prop_map(|(global, at_node, keep)| {
+        let budget = EdgeBudget::new(global).keep_one(keep);
+        at_node.map_or(budget.clone(), |count| budget.at_node(count))
+    })
+}
+
+/// Problems with so many hidden layers.
+pub(super) fn tiny(hidden: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Tiny> {
+    let protected = (prop::option::weighted(0.2, 0..NODES), prop::option::weighted(0.2, any::<prop::sample::Index>()));
+    (graphs(), models(hidden), budgets(), protected, 0..NODES).prop_map(
+        |(graph, model, edges, (node, index), target)| {
+            let all = all_edges(&graph);
+            let edge = index.filter(|_| !all.is_empty()).map(|index| all[index.index(all.len())]);
+            let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(edges.protect(edge));
+            let budget = budget.protect_nodes(node.map(NodeId));
+            Tiny { graph, model, budget, target: NodeId(target) }
+        },
+    )
+}
+
+fn all_edges(graph: &Graph) -> Vec<Edge> {
+    let pairs = graph.adjacency().iter().filter(|(a, b)| a < b);
+    pairs.filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b))).collect()
+}
+
+/// All admissible sets, and the network without the edges of each.
+fn admissible(of: &Tiny) -> Vec<Vec<Edge>> {
+    let limits = of.budget.limits(&of.graph).unwrap();
+    let edges = all_edges(&of.graph);
+    let subset = |bits: u32| edges.iter().enumerate().filter(move |(i, _)| bits >> i & 1 == 1).map(|(_, &edge)| edge);
+    let sets = (0..1u32 << edges.len()).filter(|bits| bits.count_ones() <= 3).map(|bits| subset(bits).collect());
+    sets.filter(|set: &Vec<Edge>| limits.edges().unwrap().admits(&of.graph, set)).collect()
+}
+
+/// A verdict on a tiny problem by a relaxation, without limits.
+pub(super) fn decided<R: Relaxation>(of: &Tiny, make: impl Fn(&Problem, NodeId) -> R) -> (ClassId, Decision) {
+    let network = Network::new(&of.graph, &of.model).unwrap();
+    let limits = of.budget.limits(&of.graph).unwrap();
+    let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
+    let y = largest(network.logits().row(of.target.index()));
+    (y, Search::new(&problem, make(&problem, of.target), of.target, y).decide(Patience::endless()))
+}
+
+/// That a verdict is what all admissible sets say, its witness one of them, and no bound above any margin.
+pub(super) fn hold(of: &Tiny, y: ClassId, decision: &Decision) -> TestCaseResult {
+    let sets = admissible(of);
+    let graphs: Vec<Graph> = sets.iter().map(|set| of.graph.without_edges(set).unwrap()).collect();
+    let others = || (0..of.model.classes() as u32).map(ClassId).filter(|&k| k != y);
+    let margin = |graph: &Graph, k: ClassId, with: f64| {
+        compare_margin(&Network::new(graph, &of.model).unwrap(), of.target, &[], (y, k), with)
+    };
+    let is_robust = graphs.iter().all(|graph| others().all(|k| margin(graph, k, 0.0) == Ordering::Greater));
+    match &decision.evidence {
+        Evidence::Robust => prop_assert!(is_robust, "a false certificate"),
+        Evidence::Witness(witness) => {
+            let place = sets.iter().position(|set| *set == witness.edges);
+            prop_assert!(place.is_some(), "{:?} is not admissible", witness.edges);
+            let found = margin(&graphs[place.unwrap()], witness.class, witness.margin);
+            prop_assert!(witness.margin <= 0.0 && found != Ordering::Greater, "no witness: {witness:?}");
+        }
+        _ => prop_assert!(false, "undecided: {decision:?}"),
+    }
+    for k in others() {
+        if let Some(Bound::AtLeast(bound)) = decision.margins[k.index()]
+            && bound.is_finite()
+        {
+            let is_above = graphs.iter().any(|graph| margin(graph, k, bound) == Ordering::Less);
+            prop_assert!(!is_above, "the bound {bound} for class {k} is above a margin");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(crate::seed::config(300))]
+
+    /// Evaluation after deletions is that of the graph without these edges.
+    #[test]
+    fn evaluation_is_that_of_the_graph_without_the_edges(of in tiny(0..=3), which in any::<prop::sample::Index>()) {
+        let network = Network::new(&of.graph, &of.model).unwrap();
+        let limits = of.budget.limits(&of.graph).unwrap();
+        let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
+        let sets = admissible(&of);
+        let set = &sets[which.index(sets.len())];
+        let sub = Subproblem { deleted: set.clone(), ..Subproblem::default() };
+        let found = logits(&problem, &mut Sent::default(), &sub, of.target);
+        let left = of.graph.without_edges(set).unwrap();
+        let left = Network::new(&left, &of.model).unwrap();
+        for y in 0..of.model.classes() {
+            prop_assert!((found.values[y] - left.logits().get(of.target.index(), y)).abs() <= 2.0 * found.errors[y]);
+            prop_assert!(found.errors[y] < 1e-9);
+            for k in (0..of.model.classes()).filter(|&k| k != y) {
+                let pair = (ClassId(y as u32), ClassId(k as u32));
+                let (lower, upper) = found.margin(y, k);
+                prop_assert!(compare_margin(&left, of.target, &[], pair, lower) != Ordering::Less);
+                prop_assert!(compare_margin(&left, of.target, &[], pair, upper) != Ordering::Greater);
+            }
+        }
+    }
+
+    #[test]
+    fn enumeration_decides(of in tiny(0..=3)) {
+        let (y, decision) = decided(&of, Enumeration::new);
+        hold(&of, y, &decision)?;
+    }
+
+    /// The front says what the search says, of all nodes, and stands by its witnesses.
+    #[test]
+    fn certifiers_decide(of in tiny(0..=2)) {
+        let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
+        let certifier = certifier.engine(Engine::Complete).threads(2);
+        let nodes: Vec<NodeId> = of.graph.node_ids().collect();
+        let recheck = certifier.recheck().unwrap();
+        for certificate in certifier.certify(&nodes).unwrap() {
+            let of = Tiny { target: certificate.node, ..of.clone() };
+            prop_assert_eq!(recheck.certificate(&certificate), Ok(()));
+            let Certificate { class, evidence, margins, branches, .. } = certificate;
+            hold(&of, class, &Decision { evidence, margins, branches })?;
+        }
+    }
+}
+
+#[test]
+fn what_is_not_done_with_deletions_is_refused() {
+    let graph = Graph::new(3, 1, &[(0, 1), (1, 2)], &[(0, 0)]).unwrap();
+    let layer = |weight| (Matrix::from_values(1, 2, weight), vec![0.0, 0.5]);
+    let model = Model::gcn(vec![layer(vec![1.0, -1.0])], Propagation::SymmetricGcn).unwrap();
+    let edges = Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(1));
+    let certifier = || Certifier::new(&graph, &model).unwrap().budget(edges.clone());
+    let refused = |certifier: Certifier| certifier.certify(&[NodeId(0)]).unwrap_err().to_string();
+    let both = certifier().budget(edges.clone().with_global(1));
+    for (certifier, words) in [
+        (both, "flips of attributes beside deletions of edges cannot be had"),
+        (certifier().margin(0.1), "margins and arithmetics"),
+        (certifier().proofs(true), "proofs"),
+    ] {
+        let error = refused(certifier);
+        assert!(error.contains(words), "{error}");
+    }
+    assert!(certifier().radii(&[NodeId(0)], 2).unwrap_err().to_string().contains("deletions of edges"));
+    let nodes = certifier().certify_budgets(&[NodeId(0)], &[1], |_, _| ControlFlow::Continue(()));
+    assert!(nodes.unwrap_err().to_string().contains("several budgets"));
+    assert!(RobustLoss::new(Arc::new(graph.clone()), model.clone(), &edges, None).is_err());
+
+    let power = Model::gcn(vec![layer(vec![1.0, -1.0])], Propagation::power(Propagation::SymmetricGcn, 2)).unwrap();
+    let certifier = Certifier::new(&graph, &power).unwrap().budget(edges.clone());
+    assert!(refused(certifier).contains("the propagation symmetric-gcn^2 cannot be computed anew"));
+    let options = GraphOptions::new().directed(true);
+    let directed = Graph::with_options(3, 1, &[(0, 1)], &[], options).unwrap();
+    let certifier = Certifier::new(&directed, &model).unwrap().budget(edges);
+    assert!(refused(certifier).contains("one direction only"));
+}

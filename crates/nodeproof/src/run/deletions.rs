@@ -1,0 +1,76 @@
+//! Deletions of edges in place of flips.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use super::certifier::Progress;
+use super::schedule::{each_target, pool};
+use super::worker::Effort;
+use super::{Certifier, CertifyError, Finish};
+use crate::certificate::Certificate;
+use crate::edges::{EdgesError, Problem};
+use crate::ids::{ClassId, NodeId};
+use crate::network::largest;
+use crate::settings::TargetClass;
+
+impl Certifier<'_> {
+    /// Refuses budgets that let edges be deleted, for what is about attributes alone.
+    pub(super) fn check_no_edges(&self, what: &'static str) -> Result<(), CertifyError> {
+        match self.settings.budget.edges() {
+            Some(_) => Err(EdgesError::NotYet(what).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Certifies `nodes` against deletions of edges.
+    pub(super) fn certify_deletions(
+        &self,
+        nodes: &[NodeId],
+        mut observer: impl FnMut(Progress<Certificate>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        let settings = &self.settings;
+        for (is_asked, what) in [
+            (settings.budget.global() > 0, "flips of attributes beside deletions of edges"),
+            (settings.asks_for_more(), "margins and arithmetics"),
+            (settings.proofs, "proofs"),
+        ] {
+            if is_asked {
+                return Err(EdgesError::NotYet(what).into());
+            }
+        }
+        settings.check_nodes(self.network.graph(), nodes)?;
+        let limits = settings.budget.limits(self.network.graph())?;
+        let Some(edges) = limits.edges() else { return Ok(Finish::Complete) };
+        let problem = Problem::new(&self.network, edges)?;
+        let (started, pool) = (Instant::now(), pool(settings.threads)?);
+        let logits = self.network.logits_of(nodes);
+        if observer(Progress::Preparing { done: 1, total: 1 }).is_break() {
+            return Ok(Finish::Cancelled);
+        }
+        let effort = Effort::new(settings, self.classes.as_deref(), started);
+        let places: Vec<usize> = (0..nodes.len()).collect();
+        let stopped = AtomicBool::new(false);
+        let work = |(): &mut (), place: usize| {
+            let (node, start) = (nodes[place], Instant::now());
+            let predicted = largest(logits.row(place));
+            let class = self.class_of(node, predicted);
+            let decision = problem.decide(node, class, effort.patience(start, &stopped));
+            let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
+            certificate.label = self.network.graph().label(node);
+            (certificate.engine, certificate.branches) = (settings.engine, decision.branches);
+            certificate.time = Some(start.elapsed());
+            certificate
+        };
+        let tell = |found: Option<Certificate>| observer(found.map_or(Progress::Working, Progress::Done));
+        Ok(each_target(&places, &pool, &stopped, || (), work, tell))
+    }
+
+    /// The class that is certified of a node.
+    fn class_of(&self, node: NodeId, predicted: ClassId) -> ClassId {
+        match (self.settings.target_class, self.network.graph().label(node)) {
+            (TargetClass::Label, Some(label)) => label,
+            _ => predicted,
+        }
+    }
+}
