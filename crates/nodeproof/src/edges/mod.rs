@@ -6,6 +6,7 @@
 mod enumeration;
 mod evaluate;
 mod mixing;
+mod one_hidden;
 mod reach;
 mod search;
 mod subproblem;
@@ -15,6 +16,7 @@ mod tests;
 
 use self::enumeration::Enumeration;
 use self::mixing::Share;
+use self::one_hidden::OneHidden;
 use self::search::{Decision, Search};
 use crate::budget::EdgeLimits;
 use crate::engines::patience::Patience;
@@ -91,7 +93,10 @@ impl<'p> Problem<'p> {
 
     /// The verdict on a target, about class y.
     pub(crate) fn decide(&self, target: NodeId, y: ClassId, patience: Patience) -> Decision {
-        Search::new(self, Enumeration::new(self, target), target, y).decide(patience)
+        match OneHidden::new(self, target) {
+            Some(relaxation) => Search::new(self, relaxation, target, y).decide(patience),
+            None => Search::new(self, Enumeration::new(self, target), target, y).decide(patience),
+        }
     }
 
     /// At most how far, relatively to the magnitudes of all that is added up, rounding takes a number that is computed through all layers

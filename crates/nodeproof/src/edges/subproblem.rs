@@ -8,7 +8,7 @@ use crate::graph::Graph;
 use crate::ids::NodeId;
 
 /// All admissible sets that have all edges of `deleted`, and none of `kept`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Subproblem {
     pub(super) deleted: Vec<Edge>,
     pub(super) kept: BTreeSet<Edge>,

@@ -10,7 +10,8 @@ use proptest::test_runner::TestCaseResult;
 use super::Problem;
 use super::enumeration::Enumeration;
 use super::evaluate::{Sent, logits};
-use super::search::{Decision, Relaxation, Search};
+use super::one_hidden::OneHidden;
+use super::search::{Decision, Relaxation, Relaxed, Search};
 use super::subproblem::Subproblem;
 use crate::budget::{Budget, EdgeBudget, LocalBudget};
 use crate::certificate::{Bound, Certificate, Evidence};
@@ -147,8 +148,21 @@ fn admissible(of: &Tiny) -> Vec<Vec<Edge>> {
     sets.filter(|set: &Vec<Edge>| limits.edges().unwrap().admits(&of.graph, set)).collect()
 }
 
+impl Relaxation for Box<dyn Relaxation + '_> {
+    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
+        (**self).bound(sub, y, k)
+    }
+
+    fn candidates(&mut self) -> Vec<Edge> {
+        (**self).candidates()
+    }
+}
+
 /// A verdict on a tiny problem by a relaxation, without limits.
-pub(super) fn decided<R: Relaxation>(of: &Tiny, make: impl Fn(&Problem, NodeId) -> R) -> (ClassId, Decision) {
+pub(super) fn decided(
+    of: &Tiny,
+    make: impl for<'p> Fn(&'p Problem<'p>, NodeId) -> Box<dyn Relaxation + 'p>,
+) -> (ClassId, Decision) {
     let network = Network::new(&of.graph, &of.model).unwrap();
     let limits = of.budget.limits(&of.graph).unwrap();
     let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
@@ -215,7 +229,13 @@ proptest! {
 
     #[test]
     fn enumeration_decides(of in tiny(0..=3)) {
-        let (y, decision) = decided(&of, Enumeration::new);
+        let (y, decision) = decided(&of, |problem, target| Box::new(Enumeration::new(problem, target)));
+        hold(&of, y, &decision)?;
+    }
+
+    #[test]
+    fn one_hidden_layer_is_decided(of in tiny(1..=1)) {
+        let (y, decision) = decided(&of, |problem, target| Box::new(OneHidden::new(problem, target).unwrap()));
         hold(&of, y, &decision)?;
     }
 

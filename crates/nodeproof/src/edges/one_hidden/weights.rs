@@ -1,0 +1,146 @@
+//! A network with one hidden layer, its terms added up.
+
+use std::collections::HashMap;
+
+use crate::dense::{Matrix, add_scaled};
+use crate::edges::Problem;
+use crate::edges::evaluate::Sent;
+use crate::edges::mixing::Mixing;
+use crate::ids::NodeId;
+use crate::model::{Source, Weight};
+
+/// With N(m) the neighbours of m, and sums over terms,
+///
+/// ```text
+/// z_m = b + S_m + own(d_m) T_m + into(d_m) Σ_{n ∈ N(m)} from(d_n) T_n,   h = activation(z),
+/// logits_t = β + R_t + h_t W + own(d_t) (V_t + h_t U) + into(d_t) Σ_{m ∈ N(t)} from(d_m) (V_m + h_m U).
+/// ```
+#[derive(Debug)]
+pub(super) struct Weights {
+    pub(super) mixing: Mixing,
+    /// b, and the slope of the activation below 0.
+    pub(super) bias: Vec<f64>,
+    pub(super) slope: f64,
+    /// U, units × classes.
+    pub(super) mixed: Matrix,
+    /// W, units × classes.
+    pub(super) own: Matrix,
+    /// β.
+    pub(super) last_bias: Vec<f64>,
+}
+
+impl Weights {
+    /// The network of a problem, if it has one hidden layer, and all of it mixes in one way.
+    pub(super) fn of(problem: &Problem) -> Option<Self> {
+        let [first, last] = problem.network.layers() else { return None };
+        let mut mixings = first.terms().iter().chain(last.terms()).filter_map(|term| {
+            let share = problem.shares[term.propagation()];
+            (share.mixed != 0.0).then_some(share.mixing)
+        });
+        let mixing = mixings.next().unwrap_or(Mixing::Sum);
+        if mixings.any(|other| other != mixing) || first.terms().iter().any(|term| term.source() == Source::Layer(0)) {
+            return None;
+        }
+        let (units, classes) = (first.units(), last.units());
+        let (mut mixed, mut own) = (Matrix::zeros(units, classes), Matrix::zeros(units, classes));
+        for term in last.terms().iter().filter(|term| term.source() == Source::Layer(0)) {
+            let share = problem.shares[term.propagation()];
+            for unit in 0..units {
+                add_weight(mixed.row_mut(unit), share.mixed, unit, term.weight());
+                add_weight(own.row_mut(unit), share.identity, unit, term.weight());
+            }
+        }
+        let (bias, last_bias) = (first.bias().to_vec(), last.bias().to_vec());
+        Some(Self { mixing, bias, slope: first.activation().slope(), mixed, own, last_bias })
+    }
+}
+
+/// Adds a multiple of row `row` of a weight.
+fn add_weight(to: &mut [f64], factor: f64, row: usize, weight: &Weight) {
+    match weight {
+        Weight::Dense(dense) => add_scaled(to, factor, dense.row(row)),
+        Weight::Scalar(scalar) => to[row] += factor * scalar,
+    }
+}
+
+/// What a node makes of its attributes, and the magnitudes of what that adds up.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    /// T.
+    pub(super) sent: Part,
+    /// S.
+    pub(super) own: Part,
+    /// V.
+    pub(super) skipped: Part,
+    /// R.
+    pub(super) skipped_own: Part,
+}
+
+/// A vector, and the magnitudes of what its entries add up.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) values: Vec<f64>,
+    pub(super) sizes: Vec<f64>,
+}
+
+impl Part {
+    fn zeros(width: usize) -> Self {
+        Self { values: vec![0.0; width], sizes: vec![0.0; width] }
+    }
+
+    fn add(&mut self, factor: f64, values: &[f64], sizes: impl Iterator<Item = f64>) {
+        add_scaled(&mut self.values, factor, values);
+        self.sizes.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += factor.abs() * size);
+    }
+}
+
+/// Those of the nodes that were looked at so far.
+#[derive(Debug, Default)]
+pub(super) struct AllInputs {
+    sent: Sent,
+    known: HashMap<NodeId, Inputs>,
+}
+
+impl AllInputs {
+    /// Looks at a node.
+    pub(super) fn know(&mut self, problem: &Problem, node: NodeId) {
+        if !self.known.contains_key(&node) {
+            let inputs = inputs(problem, &mut self.sent, node);
+            self.known.insert(node, inputs);
+        }
+    }
+
+    /// What a node that was looked at makes of its attributes.
+    pub(super) fn of(&self, node: NodeId) -> &Inputs {
+        &self.known[&node]
+    }
+}
+
+fn inputs(problem: &Problem, sent: &mut Sent, node: NodeId) -> Inputs {
+    let layers = problem.network.layers();
+    let all = sent.of(problem, node);
+    let mut made: Vec<Part> = Vec::new();
+    for (i, layer) in layers.iter().enumerate() {
+        let (mut mixed, mut own) = (Part::zeros(layer.units()), Part::zeros(layer.units()));
+        for (place, term) in layer.terms().iter().enumerate() {
+            let share = problem.shares[term.propagation()];
+            let columns = problem.network.attribute_columns(i, place);
+            for (part, factor) in [(&mut mixed, share.mixed), (&mut own, share.identity)] {
+                match term.source() {
+                    Source::Attributes => {
+                        part.add(factor, &all.values[columns.clone()], all.sizes[columns.clone()].iter().copied());
+                    }
+                    Source::Ones => {
+                        let mut ones = vec![0.0; layer.units()];
+                        add_weight(&mut ones, 1.0, 0, term.weight());
+                        part.add(factor, &ones, ones.iter().map(|w| w.abs()));
+                    }
+                    Source::Layer(_) => {}
+                }
+            }
+        }
+        made.extend([mixed, own]);
+    }
+    let [sent, own, skipped, skipped_own] = <[Part; 4]>::try_from(made).unwrap_or_else(|_| unreachable!("two layers"));
+    Inputs { sent, own, skipped, skipped_own }
+}
