@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{anyhow, bail};
-use nodeproof::{Budget, Direction, Graph, NodeId, Split};
+use nodeproof::{Budget, Direction, Edge, EdgeBudget, Graph, NodeId, Split};
 
-use crate::cli::FlipArguments;
+use crate::cli::{EdgeArguments, FlipArguments};
 use crate::{lists, values};
 
 /// The budget of at most `global` flips in total and what the options say about them.
@@ -37,6 +37,42 @@ pub(crate) fn read(
         budget = budget.protect_attributes(lists::attributes(list, graph)?);
     }
     Ok(budget)
+}
+
+/// The same budget with what the options say about edges.
+///
+/// # Errors
+/// If a file cannot be read, or names what is no edge of the graph.
+pub(crate) fn with_edges(budget: Budget, arguments: &EdgeArguments, graph: &Graph) -> anyhow::Result<Budget> {
+    let Some(global) = arguments.delete_edges else { return Ok(budget) };
+    let mut edges = EdgeBudget::new(global).keep_one(arguments.keep_one_edge);
+    if let Some(count) = arguments.edges_per_node {
+        edges = edges.at_node(count);
+    }
+    if let Some(path) = &arguments.protect_edges {
+        edges = edges.protect(protected_edges(path, graph)?);
+    }
+    Ok(budget.delete_edges(edges))
+}
+
+/// Reads lines of `node node`.
+fn protected_edges(path: &Path, graph: &Graph) -> anyhow::Result<Vec<Edge>> {
+    let mut edges = Vec::new();
+    for (number, line) in values::lines(&lists::read(path)?) {
+        let place = || format!("{}, line {number}", path.display());
+        let fields: Vec<_> = values::items(line).collect();
+        let ends = match &fields[..] {
+            [] => continue,
+            [a, b] => a.parse().ok().zip(b.parse().ok()),
+            _ => None,
+        };
+        let Some((a, b)) = ends else {
+            bail!("{}: `{}` is not an edge; write the ids of its two nodes, such as `17 3`", place(), line.trim());
+        };
+        let edge = Edge::between(NodeId(a), NodeId(b)).filter(|edge| edge.is_of(graph));
+        edges.push(edge.ok_or_else(|| anyhow!("{}: the graph has no edge {a}–{b}; leave it out", place()))?);
+    }
+    Ok(edges)
 }
 
 /// Reads lines of `node count`.

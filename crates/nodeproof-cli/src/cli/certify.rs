@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::choices::ArithmeticChoice;
 use super::{
-    BudgetArguments, EngineArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments, ResultArguments,
-    ShardArguments, SinceArguments, ThreadArguments,
+    EngineArguments, FlipOrEdgeArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments,
+    ResultArguments, ShardArguments, SinceArguments, ThreadArguments,
 };
 use crate::values::{self, Limit, Share};
 
@@ -23,6 +23,10 @@ Examples:
   # an attacker who can only add attributes, never attribute 3 or `bayesian`
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 5 \\
       --local-budget 2 --add-only --protect-attributes 3,bayesian
+
+  # an attacker who deletes up to 5 edges, 2 of them at one node
+  nodeproof certify --graph g.npz --model m.safetensors --delete-edges 5 \\
+      --edges-per-node 2
 
   # the test nodes of a split; continue after Ctrl-C
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
@@ -52,6 +56,8 @@ Examples:
       --engine fast";
 
 pub(super) const USAGE: &str = "nodeproof certify --graph <FILE> --model <FILE> --global-budget <Q>
+                         [OPTIONS]
+       nodeproof certify --graph <FILE> --model <FILE> --delete-edges <Q>
                          [OPTIONS]";
 
 /// Arguments of `certify`.
@@ -62,7 +68,7 @@ pub(crate) struct CertifyArguments {
     #[command(flatten)]
     pub(crate) model: ModelArguments,
     #[command(flatten)]
-    pub(crate) budget: BudgetArguments,
+    pub(crate) budget: FlipOrEdgeArguments,
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
     /// Seconds after which no node gets more than the `fast` engine, or `none`

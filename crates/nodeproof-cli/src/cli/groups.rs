@@ -77,6 +77,37 @@ pub(crate) struct BudgetArguments {
     pub(crate) flips: FlipArguments,
 }
 
+/// What the attacker may change, edges included.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct FlipOrEdgeArguments {
+    /// Most flips in total; may be left out if edges are deleted
+    #[arg(long, value_name = "Q", required_unless_present = "delete_edges", value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) global_budget: Option<u32>,
+    #[command(flatten)]
+    pub(crate) flips: FlipArguments,
+    #[command(flatten)]
+    pub(crate) edges: EdgeArguments,
+}
+
+/// Which edges the attacker may delete.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Budget")]
+pub(crate) struct EdgeArguments {
+    /// Most edges that the attacker may delete, in both directions; attributes stay as they are
+    #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) delete_edges: Option<u32>,
+    /// Most edges of one node that may be deleted; an edge counts at both ends
+    #[arg(long, value_name = "q", requires = "delete_edges")]
+    pub(crate) edges_per_node: Option<u32>,
+    /// Each node keeps at least one of its edges
+    #[arg(long, requires = "delete_edges")]
+    pub(crate) keep_one_edge: bool,
+    /// Edges that cannot be deleted: lines of two node ids; `#` starts a comment
+    #[arg(long, value_name = "FILE", requires = "delete_edges")]
+    pub(crate) protect_edges: Option<PathBuf>,
+}
+
 /// What the attacker may change, under growing global budgets.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
@@ -121,7 +152,7 @@ pub(crate) struct FlipArguments {
     /// has one or more of these on a line; `#` starts a comment.
     #[arg(long, value_name = "LIST")]
     pub(crate) protect_attributes: Option<String>,
-    /// Nodes whose attributes cannot be flipped: ids and ranges such as 0,4,10-20, @FILE, or a part of the split
+    /// Nodes whose attributes cannot be flipped, nor their edges deleted: ids and ranges such as 0,4,10-20, @FILE, or a part of the split
     #[arg(long, value_name = "LIST")]
     pub(crate) protect_nodes: Option<NodeList>,
     /// A split of the nodes (.json of `nodeproof data split`, or .npz with idx_train and idx_val)

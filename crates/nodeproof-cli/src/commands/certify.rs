@@ -54,6 +54,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let flips = &budget.flips;
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file().into_iter().chain(arguments.since.files()));
+    taken.extend(budget.edges.protect_edges.as_deref());
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
         check::to_be_checked(&files)?;
@@ -61,7 +62,9 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
-    let budget = budget::read(budget.global_budget, flips, &inputs.graph, split)?;
+    let edges = &budget.edges;
+    let budget = budget::read(budget.global_budget.unwrap_or(0), flips, &inputs.graph, split)?;
+    let budget = budget::with_edges(budget, edges, &inputs.graph)?;
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();

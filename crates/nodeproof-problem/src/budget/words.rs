@@ -13,7 +13,14 @@ impl Budget {
     /// # Ok::<(), nodeproof_problem::BudgetError>(())
     /// ```
     pub fn in_words(&self, attributes: usize) -> String {
-        format!("at most {}, {}", counted(self.global as usize, "flip"), self.local_in_words(attributes))
+        match &self.edges {
+            Some(edges) if self.global == 0 => {
+                let protected = self.protected_nodes.len();
+                let nodes = (protected > 0).then(|| format!("{} protected", counted(protected, "node")));
+                edges.in_words().into_iter().chain(nodes).collect::<Vec<_>>().join(", ")
+            }
+            _ => format!("at most {}, {}", counted(self.global as usize, "flip"), self.local_in_words(attributes)),
+        }
     }
 
     /// The same without the number of flips in total.
@@ -74,6 +81,12 @@ mod tests {
 
     #[test]
     fn every_part_is_said() {
+        let edges = EdgeBudget::new(5).at_node(2).keep_one(true);
+        let budget = Budget::new(0, LocalBudget::Count(3)).delete_edges(edges.clone()).protect_nodes([NodeId(1)]);
+        let words = "at most 5 edges deleted (2 at one node), each node keeps one, 1 node protected";
+        assert_eq!(budget.in_words(200), words);
+        let words = "at most 1 flip, 3 at one node, at most 5 edges deleted (2 at one node), each node keeps one, 1 node protected";
+        assert_eq!(budget.with_global(1).in_words(200), words);
         let budget = Budget::new(12, "1%".parse().unwrap()).direction(Direction::AddOnly).protect_nodes([NodeId(1)]);
         let words = "at most 12 flips, 2 at one node (1% of 200 attributes), only additions, 1 node protected";
         assert_eq!(budget.in_words(200), words);
