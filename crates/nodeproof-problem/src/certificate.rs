@@ -137,7 +137,7 @@ pub enum Evidence {
 pub enum Obstacle {
     /// The strongest engine that was asked for does not branch.
     Engine,
-    /// Real values between the ends of their ranges: what is left to refute needs them, and attacks do not try them.
+    /// Real values between the ends of their ranges: no admissible ends are a witness, and others are not tried.
     Values,
     /// A time limit.
     Time,

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use crate::common::exact::{Dyadic, Number};
 use crate::common::seed::config;
 use crate::common::{
-    Dense, LayerOfTerms, Problem, Sizes, Spread, TINY, World, problems, problems_of_terms, problems_with_slopes,
-    smallest, with_normalised_rows, with_values,
+    Dense, LayerOfTerms, Problem, RealValues, Sizes, Spread, TINY, World, problems, problems_of_terms,
+    problems_with_slopes, smallest, with_normalised_rows, with_values,
 };
 
 /// Most sets that are tried for one problem.
@@ -227,12 +227,17 @@ proptest! {
 
 /// The problem with a bias that leaves a thousandth of the smallest margin of the first node, so that little decides on its verdict.
 pub(crate) fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate]) -> Problem {
+    shifted(problem, sets, certificates, 0.999)
+}
+
+/// The problem with a bias that takes this part off the smallest margin of the first node.
+fn shifted(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate], part: f64) -> Problem {
     let classes: Vec<ClassId> = certificates.iter().map(|certificate| certificate.class).collect();
     let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
     let others = smallest[0].iter().enumerate().filter(|&(k, _)| k != classes[0].index());
     let mut sharp = problem.clone();
     if let (Some((k, margin)), Some(last)) = (others.min_by(|a, b| a.1.total_cmp(b.1)), sharp.layers.last_mut()) {
-        last.bias[k] += 0.999 * margin;
+        last.bias[k] += part * margin;
     }
     sharp
 }
@@ -296,10 +301,64 @@ proptest! {
         let (problem, sets) = problem.enumerable(2 * SETS);
         let engines = [Engine::Fast, Engine::Tight, Engine::Complete];
         let [_, _, complete] = check_engines(&problem, &sets, engines, Slopes::Default);
-        for certificate in complete {
-            prop_assert!(matches!(certificate.undecided_because(), None | Some(Obstacle::Values)), "{certificate:?}");
+        check_decided_at_ends(&problem, &sets, &complete)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(thorough(1_000)))]
+
+    /// Where few sets of ends are witnesses, if any, and values between the ends of ranges often leave less of the margin.
+    #[test]
+    fn real_values_are_tried_at_all_ends_where_little_decides(problem in dense_values()) {
+        let (problem, sets) = problem.enumerable(SETS);
+        let certificates = problem.certify_with(Engine::Fast, Slopes::Default);
+        for part in [0.999, 1.001] {
+            let sharp = shifted(&problem, &sets, &certificates, part);
+            let [complete] = check_engines(&sharp, &sets, [Engine::Complete], Slopes::Default);
+            check_decided_at_ends(&sharp, &sets, &complete)?;
         }
     }
+}
+
+/// A few nodes with real values of wide ranges, some of them beyond these, large weights, and one or two hidden layers.
+fn dense_values() -> impl Strategy<Value = Problem> {
+    let values = |problem: Problem| {
+        let entries = prop::collection::vec(prop::sample::select(vec![-3.0, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0]), 18);
+        let ranges = prop::collection::vec(prop::sample::select(vec![(-2.0, 2.0), (-2.0, 1.0), (0.0, 2.0)]), 6);
+        (entries, ranges).prop_map(move |(mut entries, mut ranges)| {
+            entries.truncate(problem.nodes * problem.attributes);
+            ranges.truncate(problem.attributes);
+            let values = Some(RealValues { entries, ranges, tried: 2 });
+            Problem { kind: AttributeKind::RealValues, values, ones: vec![], ..problem.clone() }
+        })
+    };
+    dense_rows().prop_flat_map(values)
+}
+
+/// Certificates are undecided only where values between the ends of their ranges may matter, and no set of ends is a witness.
+pub(crate) fn check_decided_at_ends(
+    problem: &Problem,
+    sets: &[Vec<Flip>],
+    certificates: &[Certificate],
+) -> Result<(), TestCaseError> {
+    let open: Vec<&Certificate> = certificates.iter().filter(|of| of.verdict() == Verdict::Undecided).collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let is_end = |flip: &Flip| {
+        let ranges = problem.values.as_ref().map(|values| values.ranges[flip.attribute.index()]);
+        ranges.is_none_or(|(low, high)| [low, high].contains(&flip.to))
+    };
+    let ends: Vec<Vec<Flip>> = sets.iter().filter(|set| set.iter().all(is_end)).cloned().collect();
+    let truth = Truth::new(problem, &ends, certificates.iter().map(|certificate| certificate.class).collect());
+    for certificate in open {
+        prop_assert_eq!(certificate.undecided_because(), Some(Obstacle::Values), "{:?}", certificate);
+        let (node, classes) = (certificate.node.index(), certificate.margins.len());
+        let mut others = (0..classes).filter(|&k| k != certificate.class.index());
+        prop_assert!(others.all(|k| truth.positive(node, k)), "ends are a witness: {:?}", certificate);
+    }
+    Ok(())
 }
 
 proptest! {

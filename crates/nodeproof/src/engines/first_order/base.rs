@@ -123,7 +123,9 @@ pub(super) struct Base {
     /// Most flips at each node of level 0 that are left, and in total.
     pub(super) capacities: Vec<u32>,
     pub(super) left: usize,
-    /// Flips of real values that are made may be made the other way as well, or in part, without counting once more: those.
+    /// The flips of real values that are made, made the other way.
+    pub(super) opposite: Vec<SlicedFlip>,
+    /// Those of them that may be made as well, or in part, without counting once more.
     pub(super) freed: Vec<SlicedFlip>,
     /// Where the ones of rows are divided by their number, what that makes of them.
     pub(super) rows: Option<Rows>,
@@ -154,27 +156,77 @@ pub(super) enum Knows {
     Nothing,
 }
 
+/// Which flips of a base point may be made the other way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    /// All of them, and in part.
+    All,
+    /// Those that no list of flips has that way: of entries outside of their ranges, which both ends are on one side of.
+    Unlisted,
+}
+
+impl Ways {
+    /// Whether a flip of an entry that another one has brought to the opposite end is freed.
+    fn frees(self, target: &Target, flip: SlicedFlip) -> bool {
+        let Target { shared, slice, .. } = target;
+        let moves = shared.change(slice, flip) != 0.0 && shared.change_back(slice, flip) != 0.0;
+        self == Self::All || (moves && !target.goes_its_way(flip))
+    }
+}
+
 impl Base {
     /// The base point without flips.
     pub(super) fn clean(target: &Target, y: ClassId, knows: Knows) -> Self {
-        Self::new(target, y, Vec::new(), target.clean(), knows)
+        Self::new(target, y, Vec::new(), target.clean(), (knows, Ways::All))
     }
 
     /// The base point of `flips`, which were just tried.
     pub(super) fn tried(target: &Target, attack: &Attack, y: ClassId, flips: Vec<SlicedFlip>, knows: Knows) -> Self {
-        Self::new(target, y, flips, attack.pre_activations().to_vec(), knows)
+        Self::new(target, y, flips, attack.pre_activations().to_vec(), (knows, Ways::All))
     }
 
-    fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>, knows: Knows) -> Self {
+    /// The same with values at ends of their ranges alone.
+    pub(super) fn tried_at_ends(target: &Target, attack: &Attack, y: ClassId, flips: Vec<SlicedFlip>) -> Self {
+        Self::new(target, y, flips, attack.pre_activations().to_vec(), (Knows::Bounds, Ways::Unlisted))
+    }
+
+    /// The same base point with values at ends of their ranges alone, if it is another one then.
+    pub(super) fn at_ends(&self, target: &Target) -> Option<Self> {
+        let is_unlisted = |&flip: &SlicedFlip| Ways::Unlisted.frees(target, flip);
+        let is_new = !self.freed.iter().all(is_unlisted);
+        is_new.then(|| Self::new(target, self.y, self.flips.clone(), self.z.clone(), (self.knows, Ways::Unlisted)))
+    }
+
+    /// The same with fewer freed flips, these.
+    pub(super) fn with_freed(self, freed: Vec<SlicedFlip>) -> Self {
+        Self { freed, ..self }
+    }
+
+    fn new(target: &Target, y: ClassId, flips: Vec<SlicedFlip>, z: Vec<Matrix>, (knows, ways): (Knows, Ways)) -> Self {
         let mut capacities = target.capacities.clone();
         flips.iter().for_each(|&(position, _)| capacities[position as usize] -= 1);
         let left = (target.most - flips.len()).min(target.flips_left(&capacities));
-        let (units, tangents, falls, bent, unsure, open) = Default::default();
         let rows = Rows::new(target, &flips);
         let has_values = target.shared.network.graph().values().is_some();
-        let freed = flips.iter().filter(|_| has_values).map(|&flip| reversed(flip)).collect();
-        let mut base =
-            Self { flips, capacities, left, freed, rows, z, units, tangents, falls, bent, unsure, open, y, knows };
+        let opposite: Vec<SlicedFlip> = flips.iter().filter(|_| has_values).map(|&flip| reversed(flip)).collect();
+        let freed = opposite.iter().copied().filter(|&flip| ways.frees(target, flip)).collect();
+        let mut base = Self {
+            flips,
+            capacities,
+            left,
+            opposite,
+            freed,
+            rows,
+            z,
+            units: Vec::new(),
+            tangents: Vec::new(),
+            falls: Vec::new(),
+            bent: Vec::new(),
+            unsure: Vec::new(),
+            open: Vec::new(),
+            y,
+            knows,
+        };
         (0..target.hidden()).for_each(|layer| base.add_layer(target, layer));
         base
     }

@@ -3,6 +3,9 @@
 //! A subproblem has some flips made, its base point, some that are possible, and the signs of some units. It is dropped if its bound is
 //! positive; otherwise flips that no counterexample has are dropped, those that all have are made, and it is split in two: with and without
 //! a flip, or by the sign of a unit.
+//!
+//! Where nothing is left to split of a subproblem but real values between the ends of their ranges, robustness cannot be shown any more. What
+//! may still be found is a witness, which has values at ends: it is searched for in all that is open.
 
 use std::rc::Rc;
 
@@ -19,7 +22,10 @@ impl Search<'_, '_, '_, '_> {
     pub(super) fn branch(&mut self, first: Subproblem, bounded: Bounded) -> (Outcome, Bound) {
         self.held += first.bytes();
         self.bounding.cones.keep_moves = true;
+        self.only_ends = false;
         let mut open = vec![(first, bounded)];
+        // What is known of all values, once only ends are looked at.
+        let mut of_values = None;
         while let Some((of, bounded)) = open.pop() {
             self.held -= of.bytes();
             let lower = of.lower;
@@ -29,14 +35,26 @@ impl Search<'_, '_, '_, '_> {
                     open.extend(parts);
                     continue;
                 }
+                Step::Between(part) => {
+                    of_values = Some(self.least(lower, &open));
+                    self.only_ends = true;
+                    self.held += part.0.bytes();
+                    open.push(*part);
+                    continue;
+                }
                 Step::Ends(Outcome::Closed) => continue,
                 Step::Ends(outcome) => outcome,
             };
-            let lower = open.iter().fold(lower, |lower, (of, _)| lower.min(of.lower));
             self.held -= open.iter().map(|(of, _)| of.bytes()).sum::<usize>();
-            return (outcome, Bound::AtLeast(lower + self.bounding.linear.level));
+            return (outcome, of_values.unwrap_or_else(|| self.least(lower, &open)));
         }
-        (Outcome::Closed, Bound::Positive)
+        of_values.map_or((Outcome::Closed, Bound::Positive), |lower| (Outcome::Open(Obstacle::Values), lower))
+    }
+
+    /// What the margin is at least in open subproblems, and in one with this bound.
+    fn least(&self, lower: f64, open: &[Part]) -> Bound {
+        let lower = open.iter().fold(lower, |lower, (of, _)| lower.min(of.lower));
+        Bound::AtLeast(lower + self.bounding.linear.level)
     }
 
     /// The bound of a subproblem.
@@ -59,6 +77,12 @@ impl Search<'_, '_, '_, '_> {
         } else if self.around.as_ref().is_none_or(|base| !Rc::ptr_eq(base, &of.base)) {
             self.bounding.cones.clear();
             self.around = Some(Rc::clone(&of.base));
+        }
+        if self.only_ends
+            && let Some(base) = of.base.at_ends(self.target)
+        {
+            of.base = Rc::new(base);
+            bounded = self.bound_anew(&mut of);
         }
         loop {
             if let Some(outcome) = self.settled(&bounded) {
@@ -209,18 +233,46 @@ impl Search<'_, '_, '_, '_> {
         Step::Into(vec![(others, without), with])
     }
 
-    /// Splits a subproblem with no flips left but those that do not count: by the sign of a unit alone.
+    /// Splits a subproblem with no flips left but those that do not count: by the sign of a unit alone, or by the ends of a range where only
+    /// these are looked at.
     fn split_freed(&mut self, of: Subproblem, bounded: Bounded) -> Step {
-        if of.base.freed.is_empty() {
-            return Step::Ends(Outcome::Open(Obstacle::Overflow));
-        }
+        let Some(&freed) = of.base.freed.first() else { return Step::Ends(Outcome::Open(Obstacle::Overflow)) };
         self.branches += 1;
+        if self.only_ends {
+            return self.by_end(of, freed);
+        }
         match self.by_sign(&of, &bounded, self.bounding.tuning.signs) {
             Ok(Some((_, halves))) => Step::Into(halves.into()),
             Ok(None) if !self.attacks.holds(of.pair.1, of.base.with(&bounded.selected)) => Step::Ends(Outcome::Found),
-            Ok(None) => Step::Ends(Outcome::Open(Obstacle::Values)),
+            Ok(None) => Step::Between(Box::new((of, bounded))),
             Err(obstacle) => Step::Ends(Outcome::Open(obstacle)),
         }
+    }
+
+    /// The sets of a subproblem in which an entry stays at its end, and those in which a freed flip has brought it to the other one.
+    fn by_end(&mut self, mut of: Subproblem, freed: SlicedFlip) -> Step {
+        if let Some(obstacle) = self.patience.obstacle(self.held + of.bytes() + Base::bytes(self.target)) {
+            return Step::Ends(Outcome::Open(obstacle));
+        }
+        let rest: Vec<SlicedFlip> = of.base.freed.iter().copied().filter(|&flip| flip != freed).collect();
+        let flips: Vec<SlicedFlip> = of.base.with(&[freed]).collect();
+        if self.attacks.attempt(flips.iter().copied()) {
+            return Step::Ends(Outcome::Found);
+        }
+        let base = Base::tried_at_ends(self.target, self.attacks.attack, self.attacks.y, flips);
+        let mut other = of.around(base.with_freed(rest.clone()));
+        let there = self.bound_anew(&mut other);
+        of.base = Rc::new(Base::clone(&of.base).with_freed(rest));
+        let here = self.bound_anew(&mut of);
+        Step::Into(vec![(other, there), (of, here)])
+    }
+
+    /// The bound of a subproblem with a new base point, of which the lines may know more.
+    fn bound_anew(&mut self, of: &mut Subproblem) -> Bounded {
+        of.base = Rc::new(Base::clone(&of.base).narrowed(self.target, &of.lines));
+        self.bounding.cones.clear();
+        self.around = Some(Rc::clone(&of.base));
+        self.bound(of)
     }
 
     /// The better halves by the sign of one of some units, and what they are worth.
@@ -253,11 +305,14 @@ impl Search<'_, '_, '_, '_> {
         if self.attacks.attempt(flips.iter().copied()) {
             return Err(Outcome::Found);
         }
-        let base = Base::tried(self.target, self.attacks.attack, self.attacks.y, flips, Knows::Bounds);
-        let mut with = of.around(base.narrowed(self.target, &of.lines));
-        self.bounding.cones.clear();
-        self.around = Some(Rc::clone(&with.base));
-        let bounded = self.bound(&mut with);
+        let (attack, y) = (&*self.attacks.attack, self.attacks.y);
+        let base = if self.only_ends {
+            Base::tried_at_ends(self.target, attack, y, flips)
+        } else {
+            Base::tried(self.target, attack, y, flips, Knows::Bounds)
+        };
+        let mut with = of.around(base);
+        let bounded = self.bound_anew(&mut with);
         Ok((with, bounded))
     }
 }
@@ -323,4 +378,6 @@ enum Step {
     Ends(Outcome),
     /// It is split into these; the last is looked at first.
     Into(Vec<Part>),
+    /// Nothing is left to split but values between the ends of their ranges: from now on only ends are looked at, of this one, too.
+    Between(Box<Part>),
 }

@@ -209,6 +209,8 @@ pub(super) struct Search<'s, 't, 'b, 'a> {
     /// The base point that the cones are of.
     pub(super) around: Option<Rc<Base>>,
     pub(super) signs: Signs,
+    /// Whether branching looks at real values at ends of their ranges alone, since others keep it from closing.
+    pub(super) only_ends: bool,
 }
 
 /// What is known of a class without branching.
@@ -239,6 +241,7 @@ impl<'s, 't, 'b, 'a> Search<'s, 't, 'b, 'a> {
             held,
             around: None,
             signs: Signs::default(),
+            only_ends: false,
         }
     }
 

@@ -75,13 +75,13 @@ impl Subproblem {
         let possible = match &self.possible {
             Possible::These(flips) => {
                 let may = |flip: &&SlicedFlip| {
-                    let is_made = base.flips.contains(flip) || base.freed.contains(flip);
+                    let is_made = base.flips.contains(flip) || base.opposite.contains(flip);
                     base.left > 0 && base.capacities[flip.0 as usize] > 0 && !is_made
                 };
                 Possible::These(flips.iter().filter(may).copied().collect())
             }
             Possible::AllBut(excluded, threshold) => {
-                let mut excluded = [&excluded[..], &base.flips, &base.freed].concat();
+                let mut excluded = [&excluded[..], &base.flips, &base.opposite].concat();
                 excluded.sort_unstable();
                 excluded.dedup();
                 Possible::AllBut(excluded, *threshold)
