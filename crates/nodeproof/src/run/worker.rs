@@ -143,6 +143,7 @@ impl<'a> Worker<'a> {
             shard: self.shard,
             node,
             class: self.class(node),
+            first: self.first,
             starts_with_dual: self.effort.starts_with_dual(self.first),
             effort: self.effort,
             stopped: self.stopped,
@@ -158,10 +159,13 @@ impl<'a> Worker<'a> {
 }
 
 /// What is asked about a target.
+#[derive(Clone, Copy)]
 struct Look<'a, 'l> {
     shard: &'a Shard<'a>,
     node: NodeId,
     class: ClassId,
+    /// The engine to begin with, and whether its dual is the bound to begin with.
+    first: Engine,
     starts_with_dual: bool,
     effort: Effort<'l>,
     stopped: &'l AtomicBool,
@@ -169,8 +173,30 @@ struct Look<'a, 'l> {
 }
 
 impl<'a> Look<'a, '_> {
-    /// The verdict, if nothing that the slice leaves out may matter.
+    /// The verdict, if nothing that the slice leaves out may matter. What is undecided with proofs is looked at without them, too: their
+    /// bounds lead to other flips, none of which may be a witness.
     fn certificate(&self, slice: &Slice, dual: &mut Dual<'a>, attack: &mut Attack<'a>) -> Result<Certificate, LeftOut> {
+        let mut certificate = self.decided(slice, dual, attack)?;
+        let because = certificate.undecided_because();
+        // Where values between ends are what is left, all ends were tried.
+        let is_open = because.is_some_and(|because| because != Obstacle::Values);
+        let is_over = self.effort.patience(self.start, self.stopped).is_spent();
+        if !is_open || !self.effort.proofs || self.effort.engine == Engine::Fast || is_over {
+            return Ok(certificate);
+        }
+        let effort = Effort { proofs: false, ..self.effort };
+        let without = Self { effort, starts_with_dual: effort.starts_with_dual(self.first), ..*self };
+        let mut other = without.decided(slice, dual, attack)?;
+        if other.witness().is_none() {
+            certificate.time = Some(self.start.elapsed());
+            return Ok(certificate);
+        }
+        (other.engine, other.branches) = (other.engine.max(certificate.engine), other.branches + certificate.branches);
+        Ok(other)
+    }
+
+    /// The verdict of one look.
+    fn decided(&self, slice: &Slice, dual: &mut Dual<'a>, attack: &mut Attack<'a>) -> Result<Certificate, LeftOut> {
         let Self { shard, node, class, effort, .. } = *self;
         let logits = shard.logits(node);
         let mut screened = Screened::unknown(logits.len(), class);

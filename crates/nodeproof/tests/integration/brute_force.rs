@@ -231,7 +231,7 @@ pub(crate) fn sharpened(problem: &Problem, sets: &[Vec<Flip>], certificates: &[C
 }
 
 /// The problem with a bias that takes this part off the smallest margin of the first node.
-fn shifted(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate], part: f64) -> Problem {
+pub(crate) fn shifted(problem: &Problem, sets: &[Vec<Flip>], certificates: &[Certificate], part: f64) -> Problem {
     let classes: Vec<ClassId> = certificates.iter().map(|certificate| certificate.class).collect();
     let smallest = problem.world::<f64>().smallest_margins(sets, &classes);
     let others = smallest[0].iter().enumerate().filter(|&(k, _)| k != classes[0].index());
@@ -322,7 +322,7 @@ proptest! {
 }
 
 /// A few nodes with real values of wide ranges, some of them beyond these, large weights, and one or two hidden layers.
-fn dense_values() -> impl Strategy<Value = Problem> {
+pub(crate) fn dense_values() -> impl Strategy<Value = Problem> {
     let values = |problem: Problem| {
         let entries = prop::collection::vec(prop::sample::select(vec![-3.0, -2.0, -1.0, 0.0, 0.5, 1.0, 2.0]), 18);
         let ranges = prop::collection::vec(prop::sample::select(vec![(-2.0, 2.0), (-2.0, 1.0), (0.0, 2.0)]), 6);

@@ -6,7 +6,7 @@ use nodeproof_check::Checker;
 use nodeproof_problem::{Branch, Proof, Proofs, UnitSlope};
 use proptest::prelude::*;
 
-use crate::brute_force::{CLOSE, FEW, LONG, SETS, Truth, dense_rows, sharpened, thorough};
+use crate::brute_force::{CLOSE, FEW, LONG, SETS, Truth, dense_rows, dense_values, sharpened, shifted, thorough};
 use crate::common::seed::config;
 use crate::common::{Problem, TINY, problems, problems_of_terms, with_normalised_rows, with_values};
 
@@ -213,6 +213,30 @@ proptest! {
         let (problem, sets) = problem.enumerable(SETS / 3);
         let sharp = sharpened(&problem, &sets, &problem.certify_with(Engine::Fast, Slopes::Default));
         check_forged(&sharp, &sets, &choices);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(thorough(1_000)))]
+
+    /// Short proofs are looked for in other places than a witness is.
+    #[test]
+    fn no_witness_is_lost_to_proofs(
+        problem in prop_oneof![
+            2 => dense_values(), 1 => with_values(problems(FEW), FEW), 1 => dense_rows(), 1 => problems_of_terms(TINY, 4),
+        ],
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        let certificates = problem.certify_with(Engine::Fast, Slopes::Default);
+        for (part, engine) in [(0.0, Engine::Tight), (1.001, Engine::Tight), (1.001, Engine::Complete)] {
+            let sharp = shifted(&problem, &sets, &certificates, part);
+            let without = sharp.certify_with(engine, Slopes::Default);
+            let with = sharp.certify_by(|certifier| certifier.engine(engine).proofs(true));
+            for (without, with) in without.iter().zip(&with) {
+                let is_lost = without.witness().is_some() && with.witness().is_none();
+                prop_assert!(!is_lost, "{without:?}, {with:?}");
+            }
+        }
     }
 }
 
