@@ -325,6 +325,7 @@ class Summary(TypedDict):
     robust_share: float | None
     mean_margin: float | None
     accuracy: float | None
+    without_proof: int | None
 
 
 class RadiusSummary(TypedDict):
@@ -556,7 +557,8 @@ class Certificates(_Results):
     @property
     def summary(self) -> Summary:
         """Counts of verdicts, `robust_share`, `mean_margin` (if `fast` alone looked at the nodes: the other engines stop once a
-        verdict is known, and means of what they leave say nothing), and `accuracy` (where there are labels)."""
+        verdict is known, and means of what they leave say nothing), `accuracy` (where there are labels), and `without_proof`: of a run with
+        `proofs=True`, how many robust nodes have no proof."""
         labelled = self.labels >= 0
         known = self.margin[np.isfinite(self.margin)] if (self.engines == "fast").all() else np.empty(0)
         return {
@@ -567,6 +569,7 @@ class Certificates(_Results):
             "robust_share": float(self.robust.mean()) if len(self) else None,
             "mean_margin": float(known.mean()) if known.size else None,
             "accuracy": float((self.predicted == self.labels)[labelled].mean()) if labelled.any() else None,
+            "without_proof": self._core.without_proof(),
         }
 
     def budget_in_words(self) -> str:

@@ -287,7 +287,18 @@ class TestChecked:
     def test_proofs_are_accepted(self, bundled, standard):
         certificates = nodeproof.certify(bundled, standard, global_budget=5, proofs=True)
         assert certificates.robust.any() and certificates.nonrobust.any()
-        assert certificates.check(standard) == {}
+        assert certificates.check(standard) == {} and certificates.summary["without_proof"] == 0
+        assert nodeproof.certify(bundled, standard, global_budget=5).summary["without_proof"] is None
+
+    def test_robust_nodes_without_a_proof_are_counted(self):
+        # 1 + 2 relu(2x + 0.5) - relu(2x) + 2 relu(x + 0.5): x moves on between its ends after any flip.
+        weights = [np.array([[2.0, 2.0, 1.0]]), np.array([[2.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])]
+        biases = [np.array([0.5, 0.0, 0.5]), np.array([1.0, 0.0])]
+        model = nodeproof.Model(weights, biases, "symmetric-gcn", kind="real-values")
+        ranges = (np.array([-1.0]), np.array([1.0]))
+        graph = nodeproof.Graph(np.zeros((2, 2)), np.zeros((2, 1)), real_values=True, ranges=ranges)
+        found = nodeproof.certify(graph, model, global_budget=1, local_budget=1, protect_nodes=[1], proofs=True)
+        assert found.robust.all() and found.summary["without_proof"] == len(found.check(model)) == 1
 
     def test_what_was_changed_is_rejected(self, bundled, standard):
         certificates = nodeproof.certify(bundled, standard, global_budget=5, proofs=True)

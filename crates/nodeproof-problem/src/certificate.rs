@@ -229,6 +229,8 @@ pub struct Outline {
     pub engine: Engine,
     /// What kept an undecided node from being decided, if that is known.
     pub because: Option<Obstacle>,
+    /// Whether it is robust, and comes with what a checker needs.
+    pub proven: bool,
 }
 
 impl Certificate {
@@ -236,7 +238,8 @@ impl Certificate {
     pub fn outline(&self) -> Outline {
         let &Self { node, label, predicted, engine, .. } = self;
         let (verdict, margin, because) = (self.verdict(), self.margin(), self.undecided_because());
-        Outline { node, label, predicted, verdict, margin, engine, because }
+        let proven = verdict == Verdict::Robust && self.proofs.is_some();
+        Outline { node, label, predicted, verdict, margin, engine, because, proven }
     }
 
     /// A certificate of these parts; of the margins, one a class, the smallest makes the worst class.

@@ -90,6 +90,12 @@ impl PyCertificates {
         Ok(columns)
     }
 
+    /// How many robust nodes have no proof, if proofs were asked for.
+    fn without_proof(&self) -> Option<usize> {
+        let unproven = |record: &&Certificate| record.is_robust() && record.proofs.is_none();
+        self.0.header.proofs.then(|| self.0.records.iter().filter(unproven).count())
+    }
+
     /// Lower bounds on the margins, nodes × classes; NaN for the certified class.
     fn margins<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let margins = self.0.records.iter().flat_map(|record| &record.margins);

@@ -289,11 +289,15 @@ impl Certified {
             time: Time,
             #[serde(flatten)]
             summary: &'a Summary,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            without_proof: Option<usize>,
             header: H,
         }
         let Self { header, summary, resumed, again, time, .. } = self;
+        let without_proof = header.proofs.then(|| summary.without_proof());
         let (interrupted, header) = (self.interrupted(), Certificate::header_line(header));
-        let json = Json { interrupted, resumed: *resumed, certified: *again, time: *time, summary, header };
+        let json =
+            Json { interrupted, resumed: *resumed, certified: *again, time: *time, summary, without_proof, header };
         Ok(serde_json::to_string_pretty(&json)? + "\n")
     }
 
@@ -304,6 +308,7 @@ impl Certified {
             ("budget", question.graph.budget_in_words(&settings.budget) + &settings.asked_in_words()),
             ("engine", summary.settled().in_words(settings.engine)),
         ];
+        facts.extend((settings.proofs && summary.all().robust > 0).then(|| ("proofs", proofs_in_words(summary))));
         facts.extend(hint(summary, settings).map(|hint| ("hint", hint)));
         facts.push(("time", time.of_nodes(*again)));
         facts.extend(carried.clone().map(|carried| ("since", carried)));
@@ -317,6 +322,15 @@ impl Certified {
     fn interrupted_in_words(&self, files: &ResultFiles) -> String {
         let remedy = if files.can_be_resumed() { "; add --resume to continue" } else { "" };
         format!("interrupted after {} of {} nodes{remedy}", self.summary.all().nodes, self.header.nodes)
+    }
+}
+
+/// How many robust nodes have what a checker needs.
+fn proofs_in_words(summary: &Summary) -> String {
+    let robust = counted(summary.all().robust, "robust node");
+    match summary.without_proof() {
+        0 => format!("for each of {robust}"),
+        without => format!("none for {without} of {robust}, which `nodeproof check` may reject"),
     }
 }
 

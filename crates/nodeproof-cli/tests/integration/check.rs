@@ -1,6 +1,8 @@
 //! `nodeproof check` on certificates that are right, and on ones that were tampered with.
 
-use crate::common::{self, Fixture};
+use nodeproof::{AttributeKind, Graph, Matrix, Model, Propagation};
+
+use crate::common::{self, Fixture, json};
 
 /// A graph, a model, and certificates with proofs, all of which are accepted.
 fn fixture() -> Fixture {
@@ -81,6 +83,43 @@ fn certify_can_check_what_it_wrote_before_it_judges() {
     assert_eq!((run.code, &run.stdout[..]), (2, ""), "it is refused before anything is done");
     assert!(run.stderr.contains("give --out the name of a file"), "{}", run.stderr);
     assert_eq!(fixture.run(&format!("{CERTIFY} --check --out again.jsonl")).code, 2, "there is nothing to check");
+}
+
+/// The margin is 1 + 2 relu(2x + 0.5) − relu(2x) + 2 relu(x + 0.5), at least 1. No tree of flips shows that: after any of them x still moves
+/// between the ends of its range.
+#[test]
+fn the_summary_counts_robust_nodes_without_a_proof() {
+    let fixture = Fixture::new();
+    Graph::new(2, 1, &[], &[]).unwrap().write(fixture.path("graph.npz")).unwrap();
+    let layers = vec![
+        (Matrix::from_values(1, 3, vec![2.0, 2.0, 1.0]), vec![0.5, 0.0, 0.5]),
+        (Matrix::from_values(3, 2, vec![2.0, 0.0, -1.0, 0.0, 2.0, 0.0]), vec![1.0, 0.0]),
+    ];
+    let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap().with_kind(AttributeKind::RealValues);
+    model.write(fixture.path("model.safetensors")).unwrap();
+    fixture.write("ranges.csv", "all, -1, 1\n");
+    let files = "--graph graph.npz --real-values --ranges ranges.csv --model model.safetensors";
+    let certify = format!("certify {files} --global-budget 1 --local-budget 1");
+    for (more, expected, words) in [
+        ("", 2, "proofs none for 2 of 2 robust nodes, which `nodeproof check` may reject"),
+        ("--protect-nodes 1", 1, "proofs none for 1 of 2 robust nodes, which `nodeproof check` may reject"),
+        ("--protect-nodes 0-1", 0, "proofs for each of 2 robust nodes"),
+    ] {
+        let run = fixture.run(&format!("{certify} {more} --proof --out proven.jsonl")).succeeded();
+        let told = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(words), "{}", run.stdout);
+        let written = fixture.read("proven.jsonl").matches("\"proofs\":null").count();
+        let summary =
+            json(&fixture.run(&format!("{certify} {more} --proof --json --out json.jsonl")).succeeded().stdout);
+        assert_eq!((&summary["all"]["robust"], &summary["without_proof"]), (&2.into(), &expected.into()), "{summary}");
+        assert_eq!(written, expected);
+        let checked = fixture.run(&format!("check {files} proven.jsonl"));
+        assert_eq!(checked.code, i32::from(expected > 0), "{}", checked.stdout);
+    }
+    let run = fixture.run(&certify).succeeded();
+    assert!(!run.stdout.contains("proofs"), "{}", run.stdout);
+    let summary = json(&fixture.run(&format!("{certify} --json")).succeeded().stdout);
+    assert!(summary.get("without_proof").is_none(), "none were asked for");
 }
 
 #[test]

@@ -74,6 +74,7 @@ impl OutlineLine {
         let unclear = matches!(because, None | Some(Obstacle::Time | Obstacle::Memory));
         let cut_short = self.proofs || (verdict == Verdict::Undecided && unclear);
         let because = because.filter(|_| verdict == Verdict::Undecided);
-        Ok((Outline { node, label, predicted, verdict, margin, engine, because }, cut_short))
+        let proven = verdict == Verdict::Robust && header.proofs && !self.proofs;
+        Ok((Outline { node, label, predicted, verdict, margin, engine, because, proven }, cut_short))
     }
 }

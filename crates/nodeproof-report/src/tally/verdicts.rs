@@ -158,6 +158,8 @@ pub struct Summary {
     unlabelled: Tally,
     settled: Settled,
     obstacles: BTreeMap<Obstacle, usize>,
+    /// Robust nodes with proofs.
+    proven: usize,
 }
 
 impl Summary {
@@ -175,6 +177,7 @@ impl Summary {
     pub fn count(&mut self, outline: &Outline) {
         self.all.count(outline);
         self.settled.count(outline);
+        self.proven += usize::from(outline.proven);
         if let Some(obstacle) = outline.because {
             *self.obstacles.entry(obstacle).or_default() += 1;
         }
@@ -197,6 +200,11 @@ impl Summary {
     /// What kept how many nodes from being decided, as far as that is known.
     pub fn obstacles(&self) -> &BTreeMap<Obstacle, usize> {
         &self.obstacles
+    }
+
+    /// How many robust nodes come without what a checker needs: all of them, unless proofs were asked for.
+    pub fn without_proof(&self) -> usize {
+        self.all.robust - self.proven
     }
 
     /// The table: a row for all nodes, and one for each part of the split that is not empty. The mean margin is there if it is known,
