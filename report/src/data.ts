@@ -49,7 +49,7 @@ export interface Model {
 export interface Budget {
   global: number; // Q, flips in total; of radii the most that were tried
   in_words: string; // “at most 12 flips, 28 at one node (1% of 2879 attributes), only additions”
-  local_in_words: string; // the same without the number of flips in total
+  local_in_words: string; // the same without the number of flips in total, and with what margins and arithmetic were asked for
 }
 
 /** A lower bound on a margin: a number; positive, by how much is not known; or nothing: not looked at, or numbers overflowed. */
@@ -79,6 +79,7 @@ export interface Certificates {
 export interface Radii {
   budget: Budget;
   engine: "fast" | "tight" | "complete";
+  arithmetic: Certificates["arithmetic"]; // in which predictions withstand the flips
   target: "predicted" | "label"; // whose class withstands the flips
   scan: boolean; // true: only robust_up_to is known (nonrobust_from all null)
   position: number[];
@@ -89,7 +90,7 @@ export interface Radii {
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
   witness: (Flip[] | null)[];
   witness_class: (number | null)[];
-  witness_margin: (number | null)[]; // ≤ 0; 0 is a tie
+  witness_margin: (number | null)[]; // ≤ 0, or what was asked for; 0 is a tie
   /** For Q = 0, 1, … up to the largest that was tried: number of nodes proven robust, and proven nonrobust. */
   curve: { robust: number[]; nonrobust: number[] };
 }

@@ -163,7 +163,8 @@ function limits(findings: Findings): HTMLElement {
 
 /** Which rounding is covered. */
 function arithmetic({ models }: Findings): HTMLElement {
-  const names = [...new Set(models.flatMap(({ certificates }) => certificates?.arithmetic ?? []))];
+  const files = models.flatMap(({ certificates, radii }) => [certificates, radii]);
+  const names = [...new Set(files.flatMap((file) => file?.arithmetic ?? []))];
   const rounded = names.filter((name) => name !== "exact");
   if (rounded.length > 0 && rounded.length === names.length)
     return h(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nodeproof_problem::results::{Certificates, Header, Radii};
+use nodeproof_problem::settings::asked_in_words;
 use nodeproof_problem::{
     AttributeId, Bound, Certificate, ClassId, Engine, Evidence, Flip, Graph, NodeId, Radius, TargetClass, Verdict,
     Witness,
@@ -97,6 +98,7 @@ struct CertificateColumns {
 struct RadiusColumns {
     budget: BudgetFacts,
     engine: Engine,
+    arithmetic: &'static str,
     target: TargetClass,
     scan: bool,
     position: Vec<u32>,
@@ -277,7 +279,7 @@ impl BudgetFacts {
         Self {
             global: budget.global(),
             in_words: header.budget_in_words(),
-            local_in_words: budget.local_in_words(attributes),
+            local_in_words: budget.local_in_words(attributes) + &asked_in_words(header.margin, header.arithmetic),
         }
     }
 }
@@ -336,6 +338,7 @@ impl RadiusColumns {
         Self {
             budget: BudgetFacts::new(&file.header),
             engine: file.header.engine,
+            arithmetic: file.header.arithmetic.name(),
             target: file.header.target_class,
             scan: file.header.scan,
             position: column(file, |record| shown.position(record.node)),

@@ -35,6 +35,10 @@ impl ModelResults {
             Some("classes")
         } else if local(certificates) != local(radii) {
             Some("budgets")
+        } else if certificates.margin != radii.margin {
+            Some("margins")
+        } else if certificates.arithmetic != radii.arithmetic {
+            Some("arithmetics")
         } else {
             None
         }
@@ -77,7 +81,7 @@ pub enum PageError {
         /// The one in the results.
         found: String,
     },
-    /// Certificates and radii of different budgets or classes under one name.
+    /// Certificates and radii of different budgets or classes, or that ask for other margins, under one name.
     #[error(
         "the certificates and the radii of “{model}” are about different {what}; make them with the same options, or give \
          them different names"

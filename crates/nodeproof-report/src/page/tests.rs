@@ -1,7 +1,7 @@
 use nodeproof_problem::radius::Found;
 use nodeproof_problem::{
-    AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Matrix, Model,
-    Names, Obstacle, Propagation, Radius, TargetClass, Witness,
+    Arithmetic, AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Matrix,
+    Model, Names, Obstacle, Propagation, Radius, TargetClass, Witness,
 };
 use serde_json::{Value, json};
 
@@ -108,6 +108,17 @@ fn the_data_say_what_the_results_say() {
 }
 
 #[test]
+fn radii_say_what_margins_and_which_arithmetic_they_are_of() {
+    let graph = ring();
+    let mut radii = radii(&graph, 1.0);
+    (radii.header.margin, radii.header.arithmetic) = (0.25, Arithmetic::F32);
+    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", None, Some(radii)).html().unwrap());
+    let shown = &data["models"][0]["radii"];
+    let local = "2 at one node; margins above 0.25; in f32 arithmetic";
+    assert_eq!((&shown["arithmetic"], &shown["budget"]["local_in_words"]), (&json!("f32"), &json!(local)));
+}
+
+#[test]
 fn a_scan_proves_nothing_without_flips() {
     let graph = ring();
     let mut radii = radii(&graph, 1.0);
@@ -157,11 +168,13 @@ fn what_does_not_belong_together_is_refused() {
     let mut larger = ours();
     larger.header.graph.nodes = 1000;
     assert!(matches!(refused(Some(larger), None), PageError::OtherGraph { .. }));
-    for what in ["budgets", "classes"] {
+    for what in ["budgets", "classes", "margins", "arithmetics"] {
         let mut radii = radii(&graph, 1.0);
         match what {
             "budgets" => radii.header.budget = radii.header.budget.direction(Direction::AddOnly),
-            _ => radii.header.target_class = TargetClass::Label,
+            "classes" => radii.header.target_class = TargetClass::Label,
+            "margins" => radii.header.margin = 0.5,
+            _ => radii.header.arithmetic = Arithmetic::F32,
         }
         let error = refused(Some(ours()), Some(radii));
         assert!(matches!(error, PageError::OtherBudget { what: found, .. } if found == what), "{error}");

@@ -113,6 +113,10 @@ fn difference(left: &Radii, right: &Radii) -> Option<&'static str> {
         Some("budgets")
     } else if left_header.target_class != right_header.target_class {
         Some("classes")
+    } else if left_header.margin != right_header.margin {
+        Some("margins")
+    } else if left_header.arithmetic != right_header.arithmetic {
+        Some("arithmetics")
     } else if nodes(left) != nodes(right) {
         Some("nodes")
     } else {
