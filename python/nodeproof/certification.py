@@ -249,6 +249,8 @@ def radius(
     memory_limit: int | str = "1G",
     scan: bool = False,
     threads: int = 0,
+    margin: float = 0.0,
+    arithmetic: Arithmetic = "exact",
     proofs: bool = False,
     timings: bool = False,
     progress: Progress = None,
@@ -257,7 +259,8 @@ def radius(
 
     Small global budgets are tried first, then bisection up to `max_budget` finds the rest. With `scan`, which needs the
     `fast` engine, all budgets are tried upwards from 1: the paper's measure. All else as in `certify`; `time_limit` is for
-    one node under one budget, and `Radii.check` uses the proofs. Of a `budget` its global one is the `max_budget`.
+    one node under one budget, and `Radii.check` uses the proofs. With `margin` or `arithmetic` a radius is the largest budget under
+    which `certify` with these calls the node robust. Of a `budget` its global one is the `max_budget`.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -278,7 +281,7 @@ def radius(
     )
     settings = Settings(
         budget_of(budget, said, "max_budget").by_ids(graph, split), engine, target_class, time_limit,
-        memory_limit=memory_limit, threads=threads, proofs=proofs,
+        memory_limit=memory_limit, threads=threads, margin=margin, arithmetic=arithmetic, proofs=proofs,
     )  # fmt: skip
     scan, timings = flag("scan", scan), flag("timings", timings)
     with observer(progress, "radius") as tell:

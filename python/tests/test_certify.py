@@ -334,6 +334,20 @@ class TestChecked:
         with pytest.raises(nodeproof.InputError, match="bf16"):
             nodeproof.certify(bundled, standard, global_budget=5, arithmetic="f16")
 
+    def test_radii_may_be_of_margins_and_in_an_arithmetic(self, papers):
+        graph, model = papers
+        exactly = nodeproof.radius(graph, model, max_budget=4, local_budget=2)
+        for asked in ({"margin": 0.5}, {"arithmetic": "bf16"}, {"margin": 0.1, "arithmetic": "f32"}):
+            radii = nodeproof.radius(graph, model, max_budget=4, local_budget=2, proofs=True, **asked)
+            largest = np.full(graph.nodes, -1)
+            for budget in range(5):
+                largest[nodeproof.certify(graph, model, global_budget=budget, local_budget=2, **asked).robust] = budget
+            assert np.array_equal(radii.robust_up_to, largest) and (largest <= exactly.robust_up_to).all()
+            assert radii.check(model) == {}
+        assert "margins above 0.1; in f32 arithmetic" in radii.budget_in_words()
+        with pytest.raises(nodeproof.InputError, match="margin"):
+            nodeproof.radius(graph, model, margin=-1.0)
+
     def test_radii_are_checked(self, papers):
         graph, model = papers
         radii = nodeproof.radius(graph, model, local_budget=2, proofs=True)

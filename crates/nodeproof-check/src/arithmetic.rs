@@ -66,7 +66,7 @@ pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
     let (network, roundoff) = (clean.network, rounding.roundoff);
     let target = clean.region.nodes[network.layers().len() - 1][0];
     let region = Region::new(network, &rounding.magnitudes, target);
-    let base = Base::clean(network, &region, network.limits.global());
+    let base = Base::clean(network, &region, clean.most);
     let sums: Vec<Vec<Size>> = region
         .rows
         .iter()
@@ -76,7 +76,7 @@ pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
             network.whole_sum(&row, &one)
         })
         .collect();
-    let flips = Size { magnitude: network.limits.global() as f64, error: 0.0 };
+    let flips = Size { magnitude: clean.most as f64, error: 0.0 };
     let mut layers: Vec<Units<Size>> = Vec::new();
     for (i, layer) in network.layers().iter().enumerate() {
         let sent = sums.iter().enumerate().map(|(n, sum)| (n, &sum[..]));
@@ -156,7 +156,7 @@ fn read(base: &Base, term: &Term, nodes: &[u32], layers: &[Units<Size>]) -> (usi
         }
         Source::Attributes => {
             let nodes = nodes.iter().map(|&n| NodeId(n));
-            let longest = nodes.map(|node| graph.row_length(node) + limits.local(node).min(limits.global())).max();
+            let longest = nodes.map(|node| graph.row_length(node) + limits.local(node).min(base.most)).max();
             let times = if graph.kind().is_normalised() { 2 } else { 1 };
             let size = |d: u32| graph.values().map_or(1.0, |values| values.largest(AttributeId(d)));
             (times * longest.unwrap_or(0), (0..graph.attribute_count() as u32).map(size).fold(1.0, larger))

@@ -15,6 +15,8 @@ pub(crate) struct Base<'n> {
     pub(crate) flips: Vec<Flip>,
     pub(crate) without: BTreeSet<(NodeId, AttributeId)>,
     pub(crate) left: usize,
+    /// Most flips of a set, those of the base point included.
+    pub(crate) most: usize,
     /// Most further flips of each row of the region.
     pub(crate) capacities: Vec<usize>,
     /// `X W` of the rows, and pre-activations.
@@ -37,7 +39,7 @@ impl<'n> Base<'n> {
     pub(crate) fn clean(network: &'n Network<'n>, region: &'n Region, left: usize) -> Self {
         let capacities: Vec<usize> = region.rows.iter().map(|&node| network.limits.local(node)).collect();
         let (flips, without, sums, z) = Default::default();
-        Self { network, region, flips, without, left, capacities, sums, z }.evaluated()
+        Self { network, region, flips, without, left, most: left, capacities, sums, z }.evaluated()
     }
 
     /// Those of the sets that have a flip; `None` if none of them may.

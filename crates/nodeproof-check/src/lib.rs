@@ -184,7 +184,8 @@ impl<'a> Checker<'a> {
         self.check_class(&base, label, class, predicted)?;
         if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
             let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
-            self.robust(&base, class, proofs, |_| Some(Bound::Positive))?;
+            let exceeding = if self.margin > 0.0 { Bound::AtLeast(self.margin) } else { Bound::Positive };
+            self.robust(&base, class, proofs, |_| Some(exceeding))?;
         }
         let Some(found) = found else { return Ok(()) };
         let most = self.network.limits.global();
@@ -208,7 +209,7 @@ impl<'a> Checker<'a> {
             return Err(Rejection::Unknown);
         }
         let region = Region::new(&self.network, &self.network.matrices, node);
-        Ok(self.errors(&Base::clean(&self.network, &region, 0)))
+        Ok(self.errors(&Base::clean(&self.network, &region, self.network.limits.global())))
     }
 
     fn errors(&self, base: &Base) -> Option<Vec<f64>> {

@@ -3,7 +3,7 @@
 use nodeproof::{Budget, CertifySettings, Obstacle};
 use nodeproof_report::story::{self, Options};
 
-use crate::cli::{EngineArguments, ModelArguments};
+use crate::cli::{AskedArguments, EngineArguments, ModelArguments};
 use crate::words;
 
 /// How options are written here.
@@ -17,6 +17,15 @@ pub(crate) fn settings(budget: Budget, model: &ModelArguments, engine: &EngineAr
     settings.time_limit = engine.limit.time_limit.0;
     settings.memory_limit = engine.memory_limit;
     settings
+}
+
+/// Has the settings ask for margins above a number, in an arithmetic.
+///
+/// # Errors
+/// If no margin can exceed that number.
+pub(crate) fn ask(settings: &mut CertifySettings, asked: &AskedArguments) -> anyhow::Result<()> {
+    (settings.margin, settings.arithmetic) = (asked.margin, asked.arithmetic.into());
+    settings.check_margin().map_err(words::settings)
 }
 
 /// What may settle nodes that these obstacles, or likely ones if none is known, kept from being decided.

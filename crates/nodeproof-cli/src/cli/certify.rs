@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::choices::ArithmeticChoice;
 use super::{
-    EngineArguments, FlipOrEdgeArguments, GraphArguments, ModelArguments, NodeArguments, ProofArguments,
-    ResultArguments, ShardArguments, SinceArguments, ThreadArguments,
+    AskedArguments, EngineArguments, FlipOrEdgeArguments, GraphArguments, ModelArguments, NodeArguments,
+    ProofArguments, ResultArguments, ShardArguments, SinceArguments, ThreadArguments,
 };
 use crate::values::{self, Limit, Share};
 
@@ -82,17 +81,8 @@ pub(crate) struct CertifyArguments {
     pub(crate) since: SinceArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
-    /// Margins of robust nodes must exceed this
-    ///
-    /// A node is then nonrobust if flips bring another class this close.
-    #[arg(long, value_name = "MARGIN", default_value_t = 0.0, allow_hyphen_values = true, help_heading = "Model")]
-    pub(crate) margin: f64,
-    /// The arithmetic in which predictions must hold
-    ///
-    /// In all but `exact`, robust is what no evaluation of the network changes,
-    /// in whatever order it adds up.
-    #[arg(long, value_enum, default_value_t, help_heading = "Model")]
-    pub(crate) arithmetic: ArithmeticChoice,
+    #[command(flatten)]
+    pub(crate) asked: AskedArguments,
     #[command(flatten)]
     pub(crate) proof: ProofArguments,
     /// Exit with code 1 if a smaller share of the nodes is robust, such as 80%

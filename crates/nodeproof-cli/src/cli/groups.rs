@@ -7,7 +7,7 @@ use clap::Args;
 use nodeproof::results::ShardFields;
 use nodeproof::{LocalBudget, NodeId};
 
-use super::choices::{ClassChoice, EngineChoice};
+use super::choices::{ArithmeticChoice, ClassChoice, EngineChoice};
 use crate::inputs::GraphSource;
 use crate::lists;
 use crate::values::{self, Budgets, Limit, NodeList, Shard};
@@ -283,6 +283,23 @@ pub(crate) struct ResultArguments {
     /// Print neither progress nor notes nor the summary
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What is asked for beyond positive margins without rounding.
+#[derive(Debug, Clone, Copy, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct AskedArguments {
+    /// Margins of robust nodes must exceed this
+    ///
+    /// A node is then nonrobust if flips bring another class this close.
+    #[arg(long, value_name = "MARGIN", default_value_t = 0.0, allow_hyphen_values = true)]
+    pub(crate) margin: f64,
+    /// The arithmetic in which predictions must hold
+    ///
+    /// In all but `exact`, robust is what no evaluation of the network changes,
+    /// in whatever order it adds up.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) arithmetic: ArithmeticChoice,
 }
 
 /// What is written for a sceptic, and whether that is checked at once.

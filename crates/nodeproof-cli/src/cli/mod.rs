@@ -35,9 +35,9 @@ pub(crate) use explain::ExplainArguments;
 #[cfg(feature = "download")]
 pub(crate) use get::DataGetArguments;
 pub(crate) use groups::{
-    BudgetArguments, BudgetListArguments, EdgeArguments, EngineArguments, FlipArguments, FlipOrEdgeArguments,
-    GraphArguments, GraphFlags, MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments, ProofArguments,
-    ResultArguments, ShardArguments, SinceArguments, ThreadArguments, TimeLimitArguments,
+    AskedArguments, BudgetArguments, BudgetListArguments, EdgeArguments, EngineArguments, FlipArguments,
+    FlipOrEdgeArguments, GraphArguments, GraphFlags, MaxBudgetArguments, ModelArguments, NodeArguments, PrintArguments,
+    ProofArguments, ResultArguments, ShardArguments, SinceArguments, ThreadArguments, TimeLimitArguments,
 };
 pub(crate) use manual::{CompletionsArguments, ManArguments};
 pub(crate) use merge::MergeArguments;

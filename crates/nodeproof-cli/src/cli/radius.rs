@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{
-    EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ProofArguments,
+    AskedArguments, EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ProofArguments,
     ResultArguments, ShardArguments, ThreadArguments,
 };
 
@@ -28,6 +28,9 @@ Examples:
   nodeproof radius --graph g.npz --model m.safetensors --proof \\
       --out radii.jsonl
   nodeproof check radii.jsonl --graph g.npz --model m.safetensors
+
+  # flips that no evaluation in single precision may be fooled by
+  nodeproof radius --graph g.npz --model m.safetensors --arithmetic f32
 
   # the average largest budget of the paper
   nodeproof radius --graph g.npz --model m.safetensors --engine fast --scan";
@@ -57,6 +60,8 @@ pub(crate) struct RadiusArguments {
     pub(crate) shard: ShardArguments,
     #[command(flatten)]
     pub(crate) results: ResultArguments,
+    #[command(flatten)]
+    pub(crate) asked: AskedArguments,
     #[command(flatten)]
     pub(crate) proof: ProofArguments,
     #[command(flatten)]

@@ -69,8 +69,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof.proof;
-    (settings.margin, settings.arithmetic) = (arguments.margin, arguments.arithmetic.into());
-    settings.check_margin().map_err(words::settings)?;
+    engine::ask(&mut settings, &arguments.asked)?;
     let since = Since::read(&arguments.since, &graph.flags)?;
     Ok((inputs.ask(nodes, settings).part(&arguments.shard).since(since), files))
 }

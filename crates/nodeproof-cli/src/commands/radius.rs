@@ -65,6 +65,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof.proof;
+    engine::ask(&mut settings, &arguments.asked)?;
     Ok((inputs.ask(nodes, settings).part(&arguments.shard), files))
 }
 
@@ -249,7 +250,8 @@ impl Found {
         let settings = &question.settings;
         let most = counted(self.radii.max_budget() as usize, "flip");
         let attributes = question.graph.beside_budget();
-        let local = settings.budget.local_in_words(question.graph.attribute_count()) + &attributes;
+        let local =
+            settings.budget.local_in_words(question.graph.attribute_count()) + &attributes + &settings.asked_in_words();
         let engine = settings.engine.name();
         let engine = match self.radii.header.scan {
             true => format!("{engine}, scanning upwards from 1 flip as the paper does"),
@@ -275,10 +277,12 @@ fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
     // Radii do not say which limit was reached.
     let is_complete = question.settings.engine == Engine::Complete;
     let obstacles: &[Obstacle] = if is_complete { &[Obstacle::Time, Obstacle::Memory] } else { &[Obstacle::Engine] };
-    if summary.open > 0
-        && let Some(remedy) = engine::remedy(&question.settings, obstacles.iter().copied())
-    {
-        return Some(format!("{remedy} may make more radii exact"));
+    let arithmetic = question.settings.arithmetic;
+    let finer = (!arithmetic.is_exact()).then(|| format!("a finer --arithmetic (now {})", arithmetic.name()));
+    let remedies = [finer, engine::remedy(&question.settings, obstacles.iter().copied())];
+    let remedies: Vec<String> = remedies.into_iter().flatten().collect();
+    if summary.open > 0 && !remedies.is_empty() {
+        return Some(format!("{} may make more radii exact", remedies.join(", ")));
     }
     if u128::from(question.settings.budget.global()) >= question.graph.entries() {
         return None;

@@ -75,6 +75,66 @@ fn radii_agree_with_certifying_on_both_sides() {
     }
 }
 
+/// The largest budget under which `certify` calls the node robust, with the same margin and in the same arithmetic.
+#[test]
+fn more_may_be_asked_for_than_positive_margins() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors";
+    for asked in ["--margin 0.05", "--arithmetic bf16", "--margin 0.02 --arithmetic f32"] {
+        let run = radius(&fixture, &format!("--max-budget 4 {asked} --proof --check --out out.jsonl")).succeeded();
+        let words = match asked {
+            "--margin 0.05" => "; margins above 0.05",
+            "--arithmetic bf16" => "; in bf16 arithmetic",
+            _ => "; margins above 0.02; in f32 arithmetic",
+        };
+        let told = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(words) && told.contains("all radii are accepted"), "{}", run.stdout);
+        let radii = lines(&fixture.read("out.jsonl"));
+        let mut largest = vec![0; radii.len() - 1];
+        for global in 1..=4 {
+            let certify = format!("certify {files} --global-budget {global} {asked} --proof --out c.jsonl --quiet");
+            fixture.run(&certify).succeeded();
+            for (largest, certificate) in largest.iter_mut().zip(&lines(&fixture.read("c.jsonl"))[1..]) {
+                if certificate["verdict"] == "robust" {
+                    *largest = global;
+                }
+            }
+        }
+        let found: Vec<_> = radii[1..].iter().map(|radius| radius["robust_up_to"].as_u64().unwrap_or(0)).collect();
+        assert_eq!(found, largest, "{asked}");
+        assert!(
+            largest.iter().any(|&largest| largest < 4) && largest.iter().any(|&largest| largest > 0),
+            "{largest:?}"
+        );
+        fixture.run(&format!("report out.jsonl {} --out page.html --quiet", "--graph graph.npz")).succeeded();
+        assert!(fixture.read("page.html").contains(words), "{asked}");
+        let resumed = radius(&fixture, "--max-budget 4 --proof --out out.jsonl --resume");
+        assert!(resumed.code == 2 && resumed.stderr.contains("none now"), "{}", resumed.stderr);
+    }
+    let header = lines(&fixture.read("out.jsonl")).remove(0);
+    assert_eq!((&header["margin"], &header["arithmetic"]), (&0.02.into(), &"f32".into()));
+    let run = radius(&fixture, "--margin -1");
+    assert!(run.code == 2 && run.stderr.contains("--margin"), "{}", run.stderr);
+}
+
+#[test]
+fn radii_of_another_margin_or_arithmetic_are_rejected() {
+    let fixture = Fixture::new();
+    let check = |name: &str| fixture.run(&format!("check {name} --graph graph.npz --model model.safetensors")).code;
+    radius(&fixture, "--max-budget 4 --margin 0.05 --arithmetic f32 --proof --out out.jsonl --quiet").succeeded();
+    assert_eq!(check("out.jsonl"), 0);
+    let forge = |set: &dyn Fn(&mut nodeproof::results::Header)| {
+        let mut radii = nodeproof::results::Radii::read(fixture.path("out.jsonl")).unwrap();
+        set(&mut radii.header);
+        radii.write(std::fs::File::create(fixture.path("forged.jsonl")).unwrap()).unwrap();
+        check("forged.jsonl")
+    };
+    assert_eq!(forge(&|_| {}), 0);
+    assert_eq!(forge(&|header| header.arithmetic = nodeproof::Arithmetic::Bf16), 1, "it takes off more");
+    assert_eq!(forge(&|header| header.margin = 0.5), 1, "fewer exceed it");
+    assert_eq!(forge(&|header| header.margin = 0.0), 2, "some witnesses leave more");
+}
+
 #[test]
 fn the_summary_counts_and_draws() {
     let fixture = Fixture::new();

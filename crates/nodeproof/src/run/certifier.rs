@@ -271,7 +271,7 @@ impl<'a> Certifier<'a> {
     }
 
     /// The same certifier with another global budget.
-    fn under(&self, global: u32) -> Certifier<'_> {
+    pub(super) fn under(&self, global: u32) -> Certifier<'_> {
         let mut settings = self.settings.clone();
         settings.budget = settings.budget.with_global(global);
         Certifier {
@@ -284,7 +284,7 @@ impl<'a> Certifier<'a> {
 
     /// Certifies that margins exceed what the settings ask for: in a network with that taken off, and, where flips are found that only
     /// rounding makes matter, without anything taken off for it.
-    fn certify_more(
+    pub(super) fn certify_more(
         &self,
         nodes: &[NodeId],
         mut observer: impl FnMut(Progress<Certificate>) -> ControlFlow<()>,

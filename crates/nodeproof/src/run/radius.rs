@@ -1,5 +1,7 @@
 //! The radius of a node: the largest global budget that it withstands.
 //!
+//! Where more is asked for than positive margins, robust means that under each budget, with what may be lost in rounding under that one.
+//!
 //! Robust under a budget is robust under smaller ones, nonrobust under larger ones, so that verdicts under a few budgets
 //! tell the radius (Lemma 27 of `docs/maths.md`). Budgets are tried in rounds over all nodes; everything that follows depends on the verdicts alone, so that
 //! a search can be taken up again from a journal of them.
@@ -11,12 +13,11 @@ use std::time::Duration;
 use super::certifier::{Certifier, Progress};
 use super::worker::Worker;
 use super::{CertifyError, Finish};
-use crate::certificate::{Verdict, Witness};
+use crate::certificate::{Certificate, Verdict, Witness};
 use crate::ids::{ClassId, NodeId};
 use crate::proof::Proofs;
 use crate::radius::{Found, Radius};
 use crate::results::Trial;
-use crate::settings::SettingsError;
 
 /// The budget that is tried first.
 const FIRST_BUDGET: u32 = 8;
@@ -205,24 +206,24 @@ impl<'c> RadiusSearch<'c> {
         mut observer: impl FnMut(&Self, SearchEvent) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let certifier = self.certifier;
-        if certifier.settings.asks_for_more() {
-            let (margin, remedy) =
-                (certifier.settings.margin, "radii are of margins above 0 without rounding; ask for these");
-            return Err(SettingsError::value("margin", margin, remedy).into());
-        }
-        let ready = certifier.ready(self.nodes)?;
+        let ready = if certifier.settings.asks_for_more() { None } else { Some(certifier.ready(self.nodes)?) };
         while let Some((budget, places)) = self.plan.get(self.group).cloned() {
             let all: Vec<NodeId> = places.iter().map(|&place| self.nodes[place]).collect();
-            let targets = (&all[..], &all[self.done..]);
-            let work = |worker: &mut Worker, node| worker.certify(node);
-            let finish = certifier.look_at(&ready, budget, targets, work, |progress| match progress {
+            let left = &all[self.done..];
+            let observer = |progress: Progress<Certificate>| match progress {
                 Progress::Preparing { .. } | Progress::Working => observer(self, SearchEvent::Working),
                 Progress::Done(certificate) => {
                     let trial = Trial::new(&certificate, budget);
                     self.take(&trial);
                     observer(self, SearchEvent::Verdict(&trial))
                 }
-            })?;
+            };
+            let work = |worker: &mut Worker, node| worker.certify(node);
+            let finish = match &ready {
+                Some(ready) => certifier.look_at(ready, budget, (&all, left), work, observer)?,
+                // What is taken off for rounding grows with the budget.
+                None => certifier.under(budget).certify_more(left, observer)?,
+            };
             if finish == Finish::Cancelled {
                 return Ok(finish);
             }
@@ -276,7 +277,7 @@ mod tests {
     use crate::flip::Flip;
     use crate::ids::AttributeId;
     use crate::run::certifier::tests::ring;
-    use crate::settings::Engine;
+    use crate::settings::{Arithmetic, Engine};
 
     fn scanned(certifier: &Certifier, nodes: &[NodeId], most: u32) -> Vec<u32> {
         let mut search = certifier.scan_radii(nodes, most);
@@ -336,8 +337,10 @@ mod tests {
         let (graph, model) = ring(30);
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         let budget = Budget::new(1, 1.into());
-        let certifier = Certifier::new(&graph, &model).unwrap().budget(budget).engine(Engine::Complete);
-        for scan in [false, true] {
+        for (scan, margin) in [(false, 0.0), (true, 0.0), (false, 0.1)] {
+            let certifier = Certifier::new(&graph, &model).unwrap().budget(budget.clone()).engine(Engine::Complete);
+            let arithmetic = if margin == 0.0 { Arithmetic::Exact } else { Arithmetic::F32 };
+            let certifier = certifier.margin(margin).arithmetic(arithmetic);
             let begin = || RadiusSearch::new(&certifier, &nodes, 9, scan);
             let (mut whole, mut journal) = (begin(), Vec::new());
             let _ = whole.run(|_, event| {

@@ -2,10 +2,11 @@
 //! networks evaluated in it.
 
 use nodeproof::{
-    Arithmetic, Budget, Certificate, Certifier, Engine, Evidence, Flip, Graph, Matrix, Model, Obstacle, Propagation,
-    Slopes, SparseMatrix, Verdict,
+    Arithmetic, Budget, Certificate, Certifier, Engine, Evidence, Flip, Graph, Matrix, Model, NodeId, Obstacle,
+    Propagation, Radius, Slopes, SparseMatrix, TargetClass, Verdict,
 };
 use nodeproof_check::Checker;
+use nodeproof_problem::Proofs;
 use proptest::prelude::*;
 
 use crate::brute_force::{FEW, LONG, SETS};
@@ -118,6 +119,106 @@ fn check_margin(problem: &Problem, sets: &[Vec<Flip>], asked: f64) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// The radii that the complete engine finds up to the budget of a problem, with proofs where there are any.
+fn radii(problem: &Problem, asked: f64, arithmetic: Arithmetic) -> Vec<Radius> {
+    let (graph, model) = (problem.graph(), problem.model());
+    let nodes: Vec<_> = graph.node_ids().collect();
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(problem.budget()).engine(Engine::Complete);
+    let certifier = certifier.target_class(problem.target_class()).margin(asked).arithmetic(arithmetic).proofs(true);
+    certifier.threads(1).radii(&nodes, problem.global).unwrap()
+}
+
+/// The radius above a margin is the largest budget whose sets all leave more, and the checker accepts it, but none that is larger, nor asks for
+/// more.
+fn check_radii_above(problem: &Problem, sets: &[Vec<Flip>], asked: f64) -> Result<(), TestCaseError> {
+    let (graph, model) = (problem.graph(), problem.model());
+    let checker = |asked| checker(&graph, &model, problem).asking(asked, Arithmetic::Exact).unwrap();
+    let within = |most: u32| sets.iter().filter(move |set| set.len() <= most as usize).cloned().collect::<Vec<_>>();
+    let least: Vec<_> = (0..=problem.global).map(|most| Least::<Dyadic>::new(problem, &within(most))).collect();
+    let classes = problem.certify(Slopes::Default);
+    for radius in radii(problem, asked, Arithmetic::Exact) {
+        let of = &classes[radius.node.index()];
+        let truth = (0..=problem.global).take_while(|&most| least[most as usize].exceeds(of, asked)).last();
+        let may_be_open = problem.values.is_some();
+        prop_assert!(radius.robust_up_to <= truth, "{asked}: {truth:?}, {radius:?}");
+        prop_assert!(
+            may_be_open || (radius.robust_up_to == truth && radius.is_exact()),
+            "{asked}: {truth:?}, {radius:?}"
+        );
+        let first = truth.map_or(0, |robust| robust + 1);
+        prop_assert!(radius.nonrobust_from().is_none_or(|from| from >= first), "{asked}: {truth:?}, {radius:?}");
+        if radius.robust_up_to.is_some() && radius.found.as_ref().is_some_and(|found| found.proofs.is_none()) {
+            continue;
+        }
+        prop_assert_eq!(checker(asked).radius(&radius), Ok(()), "{}: {:?}", asked, radius);
+        let Some(from) = radius.nonrobust_from() else { continue };
+        let mut larger = radius.clone();
+        larger.robust_up_to = Some(from);
+        let found = larger.found.as_mut().unwrap();
+        (found.nonrobust_from, found.witness, found.proofs) = (None, None, Some(Proofs::new()));
+        found.exact = from == problem.global;
+        prop_assert!(checker(asked).radius(&larger).is_err(), "{asked}: {larger:?} is accepted in place of {radius:?}");
+        if asked > 0.0 && radius.witness().is_some_and(|witness| witness.margin > 0.0) {
+            prop_assert!(checker(0.0).radius(&radius).is_err(), "{radius:?} is accepted as one of margins above 0");
+        }
+    }
+    Ok(())
+}
+
+/// A radius in an arithmetic is the largest budget under which the node is robust in it, and the checker accepts it.
+fn check_radii_in(problem: &Problem) -> Result<(), TestCaseError> {
+    let (graph, model) = (problem.graph(), problem.model());
+    for arithmetic in [Arithmetic::F32, Arithmetic::Bf16] {
+        let checker = checker(&graph, &model, problem).asking(0.0, arithmetic).unwrap();
+        let exact = radii(problem, 0.0, Arithmetic::Exact);
+        let verdicts: Vec<Vec<Verdict>> = (0..=problem.global)
+            .map(|global| {
+                let problem = Problem { global, ..problem.clone() };
+                let found = problem.certify_by(|of| of.engine(Engine::Complete).arithmetic(arithmetic).proofs(true));
+                found.iter().map(Certificate::verdict).collect()
+            })
+            .collect();
+        for (radius, exact) in radii(problem, 0.0, arithmetic).iter().zip(&exact) {
+            let of_node = |global: u32| verdicts[global as usize][radius.node.index()];
+            let is = |verdict: Verdict| (0..=problem.global).filter(move |&global| of_node(global) == verdict);
+            prop_assert_eq!(radius.robust_up_to, is(Verdict::Robust).next_back(), "{:?}: {:?}", arithmetic, radius);
+            prop_assert_eq!(radius.nonrobust_from(), is(Verdict::Nonrobust).next(), "{:?}: {:?}", arithmetic, radius);
+            prop_assert!(radius.robust_up_to <= exact.robust_up_to, "{arithmetic:?}: {radius:?}, {exact:?}");
+            if radius.robust_up_to.is_none() || radius.found.as_ref().is_some_and(|found| found.proofs.is_some()) {
+                prop_assert_eq!(checker.radius(radius), Ok(()), "{:?}: {:?}", arithmetic, radius);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Four bits of 0.25 each against 0.5 − 1 / 4096. Two flips leave a margin of 1 / 4096, which single precision tells, and 8 bits do not: there
+/// the radius is smaller, and the larger one is rejected.
+#[test]
+fn radii_are_those_of_their_arithmetic() {
+    let graph = Graph::new(1, 4, &[], &[(0, 0), (0, 1), (0, 2), (0, 3)]).unwrap();
+    let layer = (Matrix::from_values(4, 2, [0.25, 0.0].repeat(4)), vec![0.0, 0.5 - 1.0 / 4096.0]);
+    let model = Model::gcn(vec![layer], Propagation::Identity).unwrap();
+    let certifier =
+        || Certifier::new(&graph, &model).unwrap().budget(Budget::new(4, 4.into())).engine(Engine::Complete);
+    let radius = |arithmetic| {
+        let radii = certifier().arithmetic(arithmetic).proofs(true).radii(&[NodeId(0)], 4).unwrap();
+        radii.into_iter().next().unwrap()
+    };
+    let [exact, f32, bf16] = [Arithmetic::Exact, Arithmetic::F32, Arithmetic::Bf16].map(radius);
+    assert_eq!(
+        [&exact, &f32, &bf16].map(|of| (of.robust_up_to, of.is_exact())),
+        [(Some(2), true), (Some(2), true), (Some(1), false)]
+    );
+    let limits = || Budget::new(4, 4.into()).limits(&graph).unwrap();
+    let check = |radius: &Radius, arithmetic| {
+        let checker = Checker::new(&graph, &model, limits(), TargetClass::Predicted).unwrap();
+        checker.asking(0.0, arithmetic).unwrap().radius(radius).is_ok()
+    };
+    assert!(check(&f32, Arithmetic::F32) && check(&f32, Arithmetic::Exact) && check(&bf16, Arithmetic::Bf16));
+    assert!(!check(&f32, Arithmetic::Bf16), "8 bits do not tell");
 }
 
 /// What is robust in an arithmetic is so however it is evaluated there, and what is nonrobust is so without rounding.
@@ -261,5 +362,30 @@ proptest! {
     ) {
         let (problem, sets) = problem.enumerable(SETS / 3);
         check_arithmetic(&problem, &sets)?;
+    }
+
+    #[test]
+    fn radii_above_what_is_asked(
+        problem in prop_oneof![
+            2 => problems(TINY), 1 => problems_of_terms(TINY, 4), 1 => with_normalised_rows(problems(TINY)), 1 => with_values(problems(FEW), FEW),
+        ],
+        (pick, part) in (any::<u8>(), prop_oneof![Just(0.0), Just(1.0), 0.1..1.5]),
+    ) {
+        let (problem, sets) = problem.enumerable(SETS / 3);
+        check_radii_above(&problem, &sets, some_margin(&problem, pick.into(), part))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(60))]
+
+    #[test]
+    fn radii_in_an_arithmetic(
+        problem in prop_oneof![
+            2 => problems(TINY), 1 => problems_of_terms(TINY, 4), 1 => with_normalised_rows(problems(TINY)), 1 => with_values(problems(FEW), FEW),
+        ],
+    ) {
+        let (problem, _) = problem.enumerable(SETS / 3);
+        check_radii_in(&problem)?;
     }
 }
