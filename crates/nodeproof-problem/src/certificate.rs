@@ -105,6 +105,11 @@ impl Witness {
         self
     }
 
+    /// How many changes it takes: flips, and deletions of edges.
+    pub fn size(&self) -> usize {
+        self.flips.len() + self.edges.len()
+    }
+
     /// Whether the flips only bring the class level.
     pub fn is_tie(&self) -> bool {
         self.margin == 0.0

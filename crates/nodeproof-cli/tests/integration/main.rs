@@ -10,6 +10,7 @@ mod common;
 mod data;
 mod demo;
 mod download;
+mod edges;
 mod engines;
 mod explain;
 mod interrupt;

@@ -204,7 +204,7 @@ impl Record for Certificate {
             self.verdict().name().to_owned(),
             margin,
             self.worst_class.to_string(),
-            cell(witness.map(|witness| witness.flips.len())),
+            cell(witness.map(Witness::size)),
             cell(witness.map(|witness| witness.margin)),
             self.engine.name().to_owned(),
             self.branches.to_string(),

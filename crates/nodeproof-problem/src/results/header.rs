@@ -417,6 +417,10 @@ impl Header {
         if witness.flips.len() > self.budget.global() as usize {
             return Err(format!("its witness has {} flips, more than the budget", witness.flips.len()));
         }
+        witness.edges.iter().flat_map(|edge| edge.ends()).try_for_each(|node| self.check_node(node))?;
+        if witness.edges.len() > self.budget.edges().map_or(0, |edges| edges.global() as usize) {
+            return Err(format!("its witness deletes {}, more than the budget", witness.edges.len()));
+        }
         if witness.margin.is_nan() || witness.margin > self.margin {
             return Err(format!("the margin under its witness is larger than {}", self.margin));
         }

@@ -92,6 +92,14 @@ pub enum PageError {
         /// In what they differ.
         what: &'static str,
     },
+    /// Deletions of edges.
+    #[error(
+        "the results of “{model}” are about deletions of edges, which the report does not show yet; leave them out"
+    )]
+    Edges {
+        /// What the model is called.
+        model: String,
+    },
     /// A flip that leaves an attribute as it is.
     #[error("the results of “{model}” have a flip of node {node} that changes nothing; create them again")]
     NoFlip {
@@ -192,6 +200,9 @@ impl<'a> Page<'a> {
             }
             if let Some(what) = model.difference() {
                 return Err(PageError::OtherBudget { model: name(), what });
+            }
+            if model.headers().any(|header| header.budget.edges().is_some()) {
+                return Err(PageError::Edges { model: name() });
             }
             if let Some(flip) = model.flips().find(|flip| !flip.is_of(self.graph)) {
                 return Err(PageError::NoFlip { model: name(), node: flip.node });

@@ -1,0 +1,101 @@
+//! Deletions of edges, end to end.
+
+use nodeproof::{Edge, Graph, GraphOptions, Model, Network, NodeId};
+use serde_json::{Value, json};
+
+use crate::common::{Fixture, Run, json};
+
+fn certify(fixture: &Fixture, more: &str) -> Run {
+    fixture.run(&format!("certify --graph graph.npz --model model.safetensors --delete-edges {more}"))
+}
+
+fn refused(run: &Run, words: &str) {
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+}
+
+/// Every single deletion is tried for what is robust, and each witness for what is not.
+#[test]
+fn verdicts_are_what_the_network_does_without_the_edges() {
+    let fixture = Fixture::new();
+    let run = certify(&fixture, "1 --out out.jsonl --csv out.csv").succeeded();
+    assert!(run.stdout.contains("at most 1 edge deleted"), "{}", run.stdout);
+    let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
+    let model = Model::read(fixture.path("model.safetensors")).unwrap();
+    let predictions = |edges: &[Edge]| {
+        let left = graph.without_edges(edges).unwrap();
+        Network::new(&left, &model).unwrap().predictions()
+    };
+    let usual = predictions(&[]);
+    let edges = graph.adjacency().iter().filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b)).filter(|_| a < b));
+    let under: Vec<_> = edges.map(|edge| predictions(&[edge])).collect();
+    let text = fixture.read("out.jsonl");
+    let records: Vec<Value> = text.lines().map(json).collect();
+    assert_eq!(records[0]["budget"]["edges"], json!({"global": 1}));
+    let (mut robust, mut nonrobust) = (0, 0);
+    for (node, record) in records[1..].iter().enumerate() {
+        if record["verdict"] == "robust" {
+            robust += 1;
+            assert!(under.iter().all(|predictions| predictions[node] == usual[node]), "node {node}");
+        } else {
+            assert_eq!(record["verdict"], "nonrobust");
+            nonrobust += 1;
+            let edges: Vec<Edge> = serde_json::from_value(record["witness_edges"].clone()).unwrap();
+            assert_ne!(predictions(&edges)[node], usual[node], "node {node}");
+            assert_eq!(record["witness"], json!([]));
+        }
+    }
+    assert!(robust > 0 && nonrobust > 0);
+    assert!(fixture.read("out.csv").lines().any(|line| line.contains(",nonrobust,") && line.contains(",1,")));
+}
+
+#[test]
+fn parts_and_what_was_interrupted_come_to_the_same() {
+    let fixture = Fixture::new();
+    certify(&fixture, "2 --edges-per-node 1 --keep-one-edge --out whole.jsonl").succeeded();
+    for part in 1..=2 {
+        certify(&fixture, &format!("2 --edges-per-node 1 --keep-one-edge --shard {part}/2 --out {part}.jsonl"))
+            .succeeded();
+    }
+    fixture.run("merge 1.jsonl 2.jsonl --out merged.jsonl --quiet").succeeded();
+    assert_eq!(fixture.read("merged.jsonl"), fixture.read("whole.jsonl"));
+    let whole = fixture.read("whole.jsonl");
+    let some: String = whole.lines().take(12).map(|line| format!("{line}\n")).collect();
+    fixture.write("resumed.jsonl.unfinished", some);
+    let run = certify(&fixture, "2 --edges-per-node 1 --keep-one-edge --out resumed.jsonl --resume");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(fixture.read("resumed.jsonl"), whole);
+}
+
+#[test]
+fn protected_edges_stay() {
+    let fixture = Fixture::new();
+    let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
+    let all: String = graph.adjacency().iter().map(|(a, b)| format!("{a} {b} # an edge\n")).collect();
+    fixture.write("edges.txt", all);
+    let run = certify(&fixture, "2 --protect-edges edges.txt --json").succeeded();
+    assert_eq!(json(&run.stdout)["all"]["robust"], 30, "{}", run.stdout);
+    fixture.write("none.txt", "0 1\n0 17\n");
+    refused(&certify(&fixture, "2 --protect-edges none.txt"), "none.txt, line 2: the graph has no edge 0–17");
+    fixture.write("odd.txt", "0 1 2\n");
+    refused(&certify(&fixture, "2 --protect-edges odd.txt"), "`0 1 2` is not an edge");
+}
+
+#[test]
+fn what_is_about_attributes_alone_is_refused() {
+    let fixture = Fixture::new();
+    certify(&fixture, "1 --out out.jsonl").succeeded();
+    for (more, words) in [
+        ("1 --global-budget 1", "flips of attributes beside deletions of edges"),
+        ("1 --proof", "proofs"),
+        ("1 --margin 0.1", "margins"),
+        ("1 --since out.jsonl --out new.jsonl", "certifying again"),
+    ] {
+        refused(&certify(&fixture, more), words);
+    }
+    let files = "--graph graph.npz --model model.safetensors";
+    refused(&fixture.run(&format!("check out.jsonl {files}")), "deletions of edges, which are not checked yet");
+    refused(&fixture.run("report out.jsonl --graph graph.npz --out r.html"), "the report does not show yet");
+    refused(&fixture.run(&format!("certify {files}")), "--global-budget");
+    refused(&fixture.run(&format!("certify {files} --global-budget 1 --keep-one-edge")), "--delete-edges");
+}
