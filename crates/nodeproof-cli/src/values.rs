@@ -59,6 +59,15 @@ pub(crate) fn global_budget(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Parses `--delete-edges`.
+pub(crate) fn deletions(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("with 0 deletions there is nothing to prove; give at least 1".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) => Err(format!("give a whole number of edges, such as 5 (at most {})", u32::MAX)),
+    }
+}
+
 /// Parses `--local-budget`.
 pub(crate) fn local_budget(text: &str) -> Result<LocalBudget, String> {
     match text.parse() {

@@ -79,7 +79,7 @@ impl PyCertificates {
         columns.set_item("upper", floats(&upper))?;
         let because = |record: &Certificate| record.undecided_because().map_or(-1, |obstacle| obstacle as i64);
         columns.set_item("undecided_because", integers(&because))?;
-        columns.set_item("flips", integers(&|record| record.witness().map_or(-1, |found| found.flips.len() as i64)))?;
+        columns.set_item("flips", integers(&|record| record.witness().map_or(-1, |found| found.size() as i64)))?;
         columns.set_item("witness_class", integers(&|record| class(record.witness().map(|found| found.class))))?;
         columns.set_item("witness_margin", floats(&|record| record.witness().map(|found| found.margin)))?;
         columns.set_item("engine", integers(&|record| record.engine as i64))?;
@@ -166,7 +166,7 @@ impl PyCertificates {
 
     #[getter]
     fn global_budget(&self) -> u32 {
-        self.0.header.budget.global()
+        self.0.header.budget.varied()
     }
 
     /// The budget as a person would say it.

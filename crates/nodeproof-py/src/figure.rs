@@ -1,7 +1,7 @@
 //! Figures.
 
+use nodeproof::TargetClass;
 use nodeproof::results::{Certificates, StepRecord};
-use nodeproof::{CertifyError, EdgesError, TargetClass};
 use nodeproof_report::plot::figures::{self, Aims, Curves, Run};
 use nodeproof_report::plot::{Figure, Size};
 use nodeproof_report::structure;
@@ -42,9 +42,6 @@ pub(crate) fn plot_certificates(
     look: Look,
 ) -> PyResult<PyFigure> {
     let under: Vec<&Certificates> = under.iter().map(|results| &results.0).collect();
-    if under.iter().any(|results| results.header.budget.edges().is_some()) {
-        return Err(CertifyError::from(EdgesError::NotYet("figures"))).raised(py);
-    }
     check_nodes(under.iter().map(|results| results.records.len()).sum()).raised(py)?;
     finished(py, figures::certificates((None, &Curves::of_certificates(&under)), None, None), look)
 }

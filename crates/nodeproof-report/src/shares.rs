@@ -28,17 +28,17 @@ impl Shares {
     }
 
     /// The counts that follow from certificates of one model under one or several global budgets, all else being equal: a node that is
-    /// robust under one is robust under smaller ones, and nonrobust from the number of flips of its witness on.
+    /// robust under one is robust under smaller ones, and nonrobust from the size of its witness on.
     pub fn of_certificates(under: &[&Certificates]) -> Self {
         let mut known: BTreeMap<_, (Option<u32>, Option<u32>)> = BTreeMap::new();
-        let budget = |results: &Certificates| results.header.budget.global();
+        let budget = |results: &Certificates| results.header.budget.varied();
         for results in under {
             for record in &results.records {
                 let (robust, nonrobust) = known.entry(record.node).or_default();
                 match &record.evidence {
                     Evidence::Robust => *robust = (*robust).max(Some(budget(results))),
                     Evidence::Witness(witness) => {
-                        let from = budget(results).min(witness.flips.len() as u32);
+                        let from = budget(results).min(witness.size() as u32);
                         *nonrobust = Some(nonrobust.map_or(from, |known| known.min(from)));
                     }
                     _ => {}

@@ -95,7 +95,7 @@ pub(crate) struct FlipOrEdgeArguments {
 #[command(next_help_heading = "Budget")]
 pub(crate) struct EdgeArguments {
     /// Most edges that the attacker may delete, in both directions; attributes stay as they are
-    #[arg(long, value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
+    #[arg(long, value_name = "Q", value_parser = values::deletions, allow_hyphen_values = true)]
     pub(crate) delete_edges: Option<u32>,
     /// Most edges of one node that may be deleted; an edge counts at both ends
     #[arg(long, value_name = "q", requires = "delete_edges")]
@@ -113,7 +113,7 @@ pub(crate) struct EdgeArguments {
 #[command(next_help_heading = "Budget")]
 pub(crate) struct MaxBudgetArguments {
     /// Largest global budget (flips in total) that is tried
-    #[arg(long, alias = "global-budget", value_name = "Q", default_value_t = 100, value_parser = values::global_budget, allow_hyphen_values = true)]
+    #[arg(long, alias = "global-budget", value_name = "Q", default_value_t = 100, conflicts_with = "delete_edges", value_parser = values::global_budget, allow_hyphen_values = true)]
     pub(crate) max_budget: u32,
     #[command(flatten)]
     pub(crate) flips: FlipArguments,

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::{
-    AskedArguments, EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments, ProofArguments,
-    ResultArguments, ShardArguments, ThreadArguments,
+    AskedArguments, EdgeArguments, EngineArguments, GraphArguments, MaxBudgetArguments, ModelArguments, NodeArguments,
+    ProofArguments, ResultArguments, ShardArguments, ThreadArguments,
 };
 
 pub(super) const EXAMPLES: &str = "\
@@ -32,6 +32,9 @@ Examples:
   # flips that no evaluation in single precision may be fooled by
   nodeproof radius --graph g.npz --model m.safetensors --arithmetic f32
 
+  # how many deleted edges each prediction withstands, up to 10
+  nodeproof radius --graph g.npz --model m.safetensors --delete-edges 10
+
   # the average largest budget of the paper
   nodeproof radius --graph g.npz --model m.safetensors --engine fast --scan";
 
@@ -46,6 +49,8 @@ pub(crate) struct RadiusArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) budget: MaxBudgetArguments,
+    #[command(flatten)]
+    pub(crate) edges: EdgeArguments,
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
     /// Scan global budgets upwards from 1 until the `fast` engine proves nothing more, as the paper does

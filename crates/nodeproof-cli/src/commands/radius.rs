@@ -54,6 +54,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let flips = &budget.flips;
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file());
+    taken.extend(arguments.edges.protect_edges.as_deref());
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
         check::to_be_checked(&files)?;
@@ -61,7 +62,10 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
-    let budget = budget::read(budget.max_budget, flips, &inputs.graph, split)?.capped(&inputs.graph);
+    // Either all that is tried is flips, or all is deletions.
+    let flips_in_all = if arguments.edges.delete_edges.is_some() { 0 } else { budget.max_budget };
+    let budget = budget::read(flips_in_all, flips, &inputs.graph, split)?;
+    let budget = budget::with_edges(budget, &arguments.edges, &inputs.graph)?.capped(&inputs.graph);
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof.proof;
@@ -99,7 +103,7 @@ pub(super) fn find(question: &Question, scan: bool, files: &ResultFiles, quiet: 
         settings.validate_scan().map_err(words::settings)?;
     }
     let certifier = question.certifier()?;
-    let most = settings.budget.global();
+    let most = settings.budget.varied();
     let mut search = if scan { certifier.scan_radii(nodes, most) } else { certifier.search_radii(nodes, most) };
     let header = Header::new(graph, model, settings, nodes.len()).shard(*shard).scan(scan).timings(files.timings);
     let mut radii = Radii::new(header);
@@ -248,16 +252,21 @@ impl Found {
 
     fn in_words(&self, summary: &RadiusSummary, question: &Question, files: &ResultFiles) -> String {
         let settings = &question.settings;
-        let most = counted(self.radii.max_budget() as usize, "flip");
-        let attributes = question.graph.beside_budget();
-        let local =
-            settings.budget.local_in_words(question.graph.attribute_count()) + &attributes + &settings.asked_in_words();
+        let attributes = question.graph.beside_budget() + &settings.asked_in_words();
+        let budget = match settings.budget.edges() {
+            Some(_) => question.graph.budget_in_words(&settings.budget) + " tried",
+            None => {
+                let most = counted(self.radii.max_budget() as usize, "flip");
+                let local = settings.budget.local_in_words(question.graph.attribute_count());
+                format!("up to {most} tried, {local}{attributes}")
+            }
+        };
         let engine = settings.engine.name();
         let engine = match self.radii.header.scan {
             true => format!("{engine}, scanning upwards from 1 flip as the paper does"),
             false => engine.to_owned(),
         };
-        let mut facts = vec![("budget", format!("up to {most} tried, {local}")), ("engine", engine)];
+        let mut facts = vec![("budget", budget), ("engine", engine)];
         facts.extend(summary.notes().into_iter().map(|note| ("note", note)));
         facts.extend(hint(summary, question).map(|hint| ("hint", hint)));
         match counted(self.resumed, "verdict") {
@@ -284,12 +293,15 @@ fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
     if summary.open > 0 && !remedies.is_empty() {
         return Some(format!("{} may make more radii exact", remedies.join(", ")));
     }
-    if u128::from(question.settings.budget.global()) >= question.graph.entries() {
+    let budget = &question.settings.budget;
+    let all = if budget.edges().is_some() { question.graph.edges() as u128 } else { question.graph.entries() };
+    if u128::from(budget.varied()) >= all {
         return None;
     }
     let withstand = if summary.withstand_all == 1 { "withstands" } else { "withstand" };
     let nodes = counted(summary.withstand_all, "node");
-    let more = format!("{nodes} {withstand} all of --max-budget, and may withstand more");
+    let option = if budget.edges().is_some() { "--delete-edges" } else { "--max-budget" };
+    let more = format!("{nodes} {withstand} all of {option}, and may withstand more");
     (summary.withstand_all > 0).then_some(more)
 }
 

@@ -67,6 +67,27 @@ fn parts_and_what_was_interrupted_come_to_the_same() {
     assert_eq!(fixture.read("resumed.jsonl"), whole);
 }
 
+/// Radii, and certificates under each number of deletions up to them.
+#[test]
+fn radii_are_where_verdicts_change() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors";
+    let run = fixture.run(&format!("radius {files} --delete-edges 3 --out radii.jsonl")).succeeded();
+    assert!(run.stdout.contains("at most 3 edges deleted tried"), "{}", run.stdout);
+    let radii: Vec<Value> = fixture.read("radii.jsonl").lines().skip(1).map(json).collect();
+    for count in 1..=3 {
+        certify(&fixture, &format!("{count} --out under.jsonl")).succeeded();
+        for (record, radius) in fixture.read("under.jsonl").lines().skip(1).map(json).zip(&radii) {
+            let is_robust = radius["robust_up_to"].as_u64().is_some_and(|robust| count <= robust);
+            assert_eq!(record["verdict"] == "robust", is_robust, "{radius}");
+        }
+    }
+    let some = |radius: &&Value| radius["witness_edges"].as_array().is_some_and(|edges| edges.len() == 2);
+    assert!(radii.iter().any(|radius| some(&radius)));
+    refused(&fixture.run(&format!("radius {files} --delete-edges 3 --max-budget 2")), "--max-budget");
+    fixture.run("plot certificates radii.jsonl --out radii.svg --quiet").succeeded();
+}
+
 #[test]
 fn protected_edges_stay() {
     let fixture = Fixture::new();
@@ -87,7 +108,7 @@ fn what_is_about_attributes_alone_is_refused() {
     certify(&fixture, "1 --out out.jsonl").succeeded();
     for (more, words) in [
         ("1 --global-budget 1", "flips of attributes beside deletions of edges"),
-        ("1 --proof", "proofs"),
+        ("1 --proof --out new.jsonl", "proofs"),
         ("1 --margin 0.1", "margins"),
         ("1 --since out.jsonl --out new.jsonl", "certifying again"),
     ] {

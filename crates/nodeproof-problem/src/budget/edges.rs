@@ -35,6 +35,12 @@ impl EdgeBudget {
         Self { global, at_node: None, keep_one: false, protected: BTreeSet::new() }
     }
 
+    /// Allows at most so many in total, and leaves the rest as it is.
+    pub fn with_global(mut self, global: u32) -> Self {
+        self.global = global;
+        self
+    }
+
     /// Allows at most `count` of the edges of each node to be deleted; an edge counts at both of its ends.
     pub fn at_node(mut self, count: u32) -> Self {
         self.at_node = Some(count);

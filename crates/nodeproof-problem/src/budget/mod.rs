@@ -213,6 +213,20 @@ impl Budget {
         self.global
     }
 
+    /// The global budget that searches for radii vary: that of deletions where edges may be deleted, and Q otherwise.
+    pub fn varied(&self) -> u32 {
+        self.edges.as_ref().map_or(self.global, EdgeBudget::global)
+    }
+
+    /// The same with another one of these.
+    pub fn with_varied(mut self, global: u32) -> Self {
+        match &mut self.edges {
+            Some(edges) => *edges = edges.clone().with_global(global),
+            None => self.global = global,
+        }
+        self
+    }
+
     /// Which flips are allowed.
     pub fn allowed(&self) -> Direction {
         self.direction
@@ -262,10 +276,12 @@ impl Budget {
         self.limits(graph).map(drop)
     }
 
-    /// The budget with a global budget of no more than there is to flip in `graph`: for searches up to a largest budget.
+    /// The budget with global budgets of no more than there is to flip, and to delete, in `graph`: for searches up to a largest budget.
     pub fn capped(mut self, graph: &Graph) -> Self {
         self.global = u32::try_from(graph.entries()).map_or(self.global, |entries| self.global.min(entries));
-        self
+        let edges = u32::try_from(graph.edges()).unwrap_or(u32::MAX);
+        let varied = self.varied();
+        if self.edges.is_some() { self.with_varied(varied.min(edges)) } else { self }
     }
 
     /// Resolves the budget for `graph`.

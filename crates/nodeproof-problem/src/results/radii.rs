@@ -9,6 +9,7 @@ use super::certificates::{WitnessFields, cell, duration};
 use super::lines::LineWriter;
 use super::proofs::ProofFields;
 use super::{Header, Record, Results, ResultsError, wrong_kind};
+use crate::certificate::Witness;
 use crate::ids::{ClassId, NodeId};
 use crate::radius::{Found, Radius};
 
@@ -30,13 +31,13 @@ impl Radii {
 
     /// The largest global budget that was tried.
     pub fn max_budget(&self) -> u32 {
-        self.header.budget.global()
+        self.header.budget.varied()
     }
 
     /// What a search up to the global budget `most` would have found.
     pub fn up_to(mut self, most: u32) -> Self {
         let most = most.min(self.max_budget());
-        self.header.budget = self.header.budget.with_global(most);
+        self.header.budget = self.header.budget.with_varied(most);
         for record in &mut self.records {
             let is_cut = record.robust_up_to > Some(most);
             record.robust_up_to = record.robust_up_to.map(|robust| robust.min(most));
@@ -152,7 +153,7 @@ impl Record for Radius {
         let RadiusLine { node, label, robust_up_to, found } = line;
         header.check_node(node)?;
         label.into_iter().try_for_each(|label| header.check_class(label))?;
-        let most = header.budget.global();
+        let most = header.budget.varied();
         if robust_up_to > Some(most) {
             return Err(format!("it is robust under a larger budget than the largest that was tried, {most}"));
         }
@@ -183,10 +184,10 @@ impl Record for Radius {
 
 /// Checks what is known of a radius from above against what is known from below, and in itself.
 fn check_found(robust_up_to: Option<u32>, found: &Found, header: &Header) -> Result<(), String> {
-    let most = header.budget.global();
+    let most = header.budget.varied();
     found.class.into_iter().try_for_each(|class| header.check_class(class))?;
     found.witness.iter().try_for_each(|witness| header.check_witness(witness, found.class))?;
-    let size = found.witness.as_ref().map(|witness| witness.flips.len());
+    let size = found.witness.as_ref().map(Witness::size);
     if size.is_some_and(|size| found.nonrobust_from.map(|from| from as usize) != Some(size)) {
         return Err("it is nonrobust from another budget on than its witness needs".to_owned());
     }

@@ -195,13 +195,33 @@ impl<'a> Certifier<'a> {
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let observer = |progress: Progress<Certificate>| observer(progress.event());
-        if self.settings.budget.edges().is_some() {
-            return self.certify_deletions(nodes, observer);
-        }
-        if self.settings.asks_for_more() {
-            return self.certify_more(nodes, observer);
+        if self.shares_nothing() {
+            return self.certify_alone(nodes, observer);
         }
         self.each(nodes, |worker, node| worker.certify(node), observer)
+    }
+
+    /// Whether nothing that is prepared for one run serves another: of more than positive margins even the network that bounds are computed for
+    /// depends on the budget, and of deletions nothing is prepared.
+    fn shares_nothing(&self) -> bool {
+        self.settings.asks_for_more() || self.settings.budget.edges().is_some()
+    }
+
+    /// Certifies `nodes` in a run that shares nothing with others.
+    pub(super) fn certify_alone(
+        &self,
+        nodes: &[NodeId],
+        observer: impl FnMut(Progress<Certificate>) -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
+        match self.settings.budget.edges() {
+            Some(_) => self.certify_deletions(nodes, observer),
+            None => self.certify_more(nodes, observer),
+        }
+    }
+
+    /// What runs of these nodes under several budgets share, if they share anything.
+    pub(super) fn ready_for_budgets(&self, nodes: &[NodeId]) -> Result<Option<Ready<'_>>, CertifyError> {
+        if self.shares_nothing() { Ok(None) } else { self.ready(nodes).map(Some) }
     }
 
     /// Certifies parts of `nodes`, given by places among them, which `next` names until it has no more. What they share is prepared once, for all
@@ -215,7 +235,7 @@ impl<'a> Certifier<'a> {
         mut next: impl FnMut() -> Option<Range<usize>>,
         mut observer: impl FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        if self.settings.asks_for_more() || self.settings.budget.edges().is_some() {
+        if self.shares_nothing() {
             while let Some(part) = next() {
                 if self.certify_each(&nodes[part], &mut observer)? == Finish::Cancelled {
                     return Ok(Finish::Cancelled);
@@ -252,16 +272,14 @@ impl<'a> Certifier<'a> {
         budgets: &[u32],
         mut observer: impl FnMut(u32, Event) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
-        self.check_no_edges("several budgets in one pass")?;
-        let ready = if self.settings.asks_for_more() { None } else { Some(self.ready(nodes)?) };
+        let ready = self.ready_for_budgets(nodes)?;
         for &global in budgets {
             let observer = |progress: Progress<Certificate>| observer(global, progress.event());
             let finish = match &ready {
                 Some(ready) => {
                     self.look_at(ready, global, (nodes, nodes), |worker, node| worker.certify(node), observer)?
                 }
-                // Of more than positive margins, even the network that bounds are computed for depends on the budget.
-                None => self.under(global).certify_more(nodes, observer)?,
+                None => self.under(global).certify_alone(nodes, observer)?,
             };
             if finish == Finish::Cancelled {
                 return Ok(finish);
@@ -273,7 +291,7 @@ impl<'a> Certifier<'a> {
     /// The same certifier with another global budget.
     pub(super) fn under(&self, global: u32) -> Certifier<'_> {
         let mut settings = self.settings.clone();
-        settings.budget = settings.budget.with_global(global);
+        settings.budget = settings.budget.with_varied(global);
         Certifier {
             network: self.network.clone(),
             settings,

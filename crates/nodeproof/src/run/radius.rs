@@ -76,7 +76,7 @@ impl Known {
             Verdict::Robust => (self.not_robust, self.proofs) = (budget.saturating_add(1), proofs.clone()),
             Verdict::Nonrobust => {
                 // The witness needs no larger budget than its own size.
-                let needed = witness.as_ref().map_or(*budget, |witness| (*budget).min(witness.flips.len() as u32));
+                let needed = witness.as_ref().map_or(*budget, |witness| (*budget).min(witness.size() as u32));
                 if self.nonrobust.is_none_or(|known| needed < known) {
                     self.nonrobust = Some(needed);
                     self.witness.clone_from(witness);
@@ -206,7 +206,7 @@ impl<'c> RadiusSearch<'c> {
         mut observer: impl FnMut(&Self, SearchEvent) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let certifier = self.certifier;
-        let ready = if certifier.settings.asks_for_more() { None } else { Some(certifier.ready(self.nodes)?) };
+        let ready = certifier.ready_for_budgets(self.nodes)?;
         while let Some((budget, places)) = self.plan.get(self.group).cloned() {
             let all: Vec<NodeId> = places.iter().map(|&place| self.nodes[place]).collect();
             let left = &all[self.done..];
@@ -221,8 +221,7 @@ impl<'c> RadiusSearch<'c> {
             let work = |worker: &mut Worker, node| worker.certify(node);
             let finish = match &ready {
                 Some(ready) => certifier.look_at(ready, budget, (&all, left), work, observer)?,
-                // What is taken off for rounding grows with the budget.
-                None => certifier.under(budget).certify_more(left, observer)?,
+                None => certifier.under(budget).certify_alone(left, observer)?,
             };
             if finish == Finish::Cancelled {
                 return Ok(finish);

@@ -68,8 +68,8 @@ impl Recheck<'_> {
     pub fn trial(&self, trial: &Trial) -> Result<(), String> {
         self.check_class(trial.node, trial.class)?;
         match &trial.witness {
-            Some(witness) if witness.flips.len() > trial.budget as usize => {
-                Err(format!("its witness has {} flips under a budget of {}", witness.flips.len(), trial.budget))
+            Some(witness) if witness.size() > trial.budget as usize => {
+                Err(format!("its witness has {} changes under a budget of {}", witness.size(), trial.budget))
             }
             Some(witness) => self.witness(trial.node, trial.class, witness),
             None => Ok(()),
@@ -91,8 +91,8 @@ impl Recheck<'_> {
         let class = radius.class().ok_or("it does not say which class is certified")?;
         self.check_class(node, class)?;
         match (radius.witness(), radius.nonrobust_from()) {
-            (Some(witness), Some(from)) if witness.flips.len() > from as usize => {
-                Err(format!("its witness has {} flips under a budget of {from}", witness.flips.len()))
+            (Some(witness), Some(from)) if witness.size() > from as usize => {
+                Err(format!("its witness has {} changes under a budget of {from}", witness.size()))
             }
             (Some(witness), Some(_)) => self.witness(node, class, witness),
             (None, None) => Ok(()),
