@@ -299,6 +299,15 @@ def _operation(name: str) -> Any:
     """The operation of PyTorch that computes a loss, or margins, from a model's tensors."""
     torch = optional("torch", "pyg", "nodeproof.torch")
 
+    def check_first_derivative() -> None:
+        """Refuses gradients that are to be differentiated again; they would be taken for constants."""
+        # PyTorch records the backward pass exactly where its result is to be differentiated.
+        if torch.is_grad_enabled():
+            raise InputError(
+                "worst-case losses and margins have no second derivatives, as the engine computes their gradients; leave out "
+                "create_graph=True, and take penalties on gradients of the other terms of the loss alone"
+            )
+
     class Loss(torch.autograd.Function):  # type: ignore[misc, name-defined]
         """A mean over nodes; its gradient is computed along with it."""
 
@@ -310,8 +319,8 @@ def _operation(name: str) -> Any:
             return torch.tensor(loss, dtype=torch.float64)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(context: Any, by_loss: Any) -> Any:
+            check_first_derivative()
             return None, None, None, *(by_loss * part for part in context.gradient)
 
     class Margins(torch.autograd.Function):  # type: ignore[misc, name-defined]
@@ -326,8 +335,8 @@ def _operation(name: str) -> Any:
             return torch.from_numpy(margins)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
         def backward(context: Any, by_margins: Any) -> Any:
+            check_first_derivative()
             core, *given = context.given
             gradient = core.margins_gradient(*given, by_margins.contiguous().numpy())
             return None, None, None, *(torch.from_numpy(part) for part in gradient)

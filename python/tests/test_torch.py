@@ -372,7 +372,7 @@ def test_changes_are_noticed() -> None:
     module.run = lambda m, x, e: 2 * pruned(m, x, e)
     with pytest.raises(nodeproof.VerificationError, match="something else than what is followed"):
         robust.check()
-    with pytest.raises(TypeError, match="not copied or pickled"):
+    with pytest.raises(TypeError, match="not copied or pickled") as error:
         copy.deepcopy(robust)
 
 
