@@ -13,7 +13,7 @@ from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_o
 from .certification import Engine, Settings, TargetClass, targets_of
 from .graph import Graph
 from .model import Floats, Model
-from .results import Certificate, Certificates, Radii, Radius
+from .results import Certificate, Certificates, Radii, Radius, frozen
 from .split import Split
 
 
@@ -107,6 +107,8 @@ def explain(
     certified, searched, logits, text = _core.explain(graph._core, model._core, settings, place, flag("radius", radius))
     certificate = Certificates(certified, graph)[0]
     with np.errstate(invalid="ignore"):  # Logits may have overflowed.
-        margins = logits[certificate.class_] - logits
+        margins = frozen(logits[certificate.class_] - logits)
     found = None if searched is None else Radii(searched, graph)[0]
-    return Explanation(graph, certificate, logits, margins, certified.budget_in_words(), found, text.rstrip("\n"))
+    return Explanation(
+        graph, certificate, frozen(logits), margins, certified.budget_in_words(), found, text.rstrip("\n")
+    )

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +41,22 @@ _CLASSES = ("label", "predicted", "class", "worst_class")
 #: What `Radii.plot` draws.
 FIGURES = ["certificates", "degree", "purity"]
 
+#: An array of any type.
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 Words = npt.NDArray[np.str_]
 
 
+def frozen(array: _Array) -> _Array:
+    """The array, which cannot be written to from now on: results share theirs with all who ask."""
+    array.flags.writeable = False
+    return array
+
+
 class _Results(ABC):
-    """What certificates and radii have in common: one row a node, in the order asked for."""
+    """What certificates and radii have in common: one row a node, in the order asked for. Their arrays are read-only."""
 
     _kind: ClassVar[type[_core.Certificates] | type[_core.Radii]]
     #: Columns of a table, in order: those of the CSV files of the command line.
@@ -59,7 +67,7 @@ class _Results(ABC):
     def __init__(self, made: Any, graph: Graph | None) -> None:
         self._core = made
         self._graph = graph
-        self._columns: dict[str, npt.NDArray[Any]] = made.columns()
+        self._columns: dict[str, npt.NDArray[Any]] = {name: frozen(values) for name, values in made.columns().items()}
         self._margins: Floats | None = None
         self._places: dict[int, int] | None = None
 
@@ -452,7 +460,7 @@ class Certificates(_Results):
     @property
     def verdicts(self) -> Words:
         """`robust`, `nonrobust` or `undecided` for each node."""
-        words: Words = VERDICTS[self._columns["verdict"]]
+        words: Words = frozen(VERDICTS[self._columns["verdict"]])
         return words
 
     @property
@@ -471,7 +479,7 @@ class Certificates(_Results):
         return self._are(2)
 
     def _are(self, verdict: int) -> Truths:
-        truths: Truths = self._columns["verdict"] == verdict
+        truths: Truths = frozen(self._columns["verdict"] == verdict)
         return truths
 
     @property
@@ -494,7 +502,7 @@ class Certificates(_Results):
         says that nothing is known.
         """
         if self._margins is None:
-            self._margins = self._core.margins()
+            self._margins = frozen(self._core.margins())
         return self._margins
 
     @property
@@ -516,7 +524,7 @@ class Certificates(_Results):
     def undecided_because(self) -> Words:
         """What kept undecided nodes from being decided: `engine`, `values`, `time`, `memory`, `overflow` or
         `arithmetic`. "" for others."""
-        words: Words = OBSTACLES[self._columns["undecided_because"]]
+        words: Words = frozen(OBSTACLES[self._columns["undecided_because"]])
         return words
 
     @property
@@ -527,7 +535,7 @@ class Certificates(_Results):
     @property
     def engines(self) -> Words:
         """The engine that settled each node, or the last one that tried."""
-        words: Words = ENGINES[self._columns["engine"]]
+        words: Words = frozen(ENGINES[self._columns["engine"]])
         return words
 
     @property

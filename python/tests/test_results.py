@@ -294,3 +294,22 @@ def test_what_keeps_nodes_undecided_is_what_files_say(papers) -> None:
         assert list(result.undecided_because) == written
         found |= set(written)
     assert found >= {"engine", "overflow"}
+
+
+def test_arrays_are_read_only(papers) -> None:
+    certificates = nodeproof.certify(*papers, global_budget=4, local_budget=2)
+    radii = nodeproof.radius(*papers, local_budget=2)
+    explanation = nodeproof.explain(*papers, 0, global_budget=4)
+    before = certificates[0], radii.of(6), radii.mean
+    for result in (certificates, radii, certificates[0], explanation):
+        arrays = [getattr(result, name) for name in dir(result) if not name.startswith("_")]
+        arrays = [array for array in arrays if isinstance(array, np.ndarray)]
+        assert arrays
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = array
+    table = radii.to_pandas()
+    table["robust_up_to"] += 1
+    copied = certificates.nodes.copy()
+    copied += 1
+    assert (certificates[0], radii.of(6), radii.mean) == before
