@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from .split import Nodes, Split
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_log = logging.getLogger("nodeproof")
 
 #: How hard to try: the paper's bound; optimised bounds; branch and bound until a node is decided.
 Engine = Literal["fast", "tight", "complete"]
@@ -163,7 +166,8 @@ def certify(
         threads: threads to use; 0 takes as many as there are cores. Results do not depend on it.
         margin: margins of robust nodes must exceed this; a node is nonrobust if flips bring another class that close.
         arithmetic: robust is what no evaluation of the network in this arithmetic changes, in whatever order it adds up.
-        proofs: keeps what `Certificates.check` needs to see for itself that robust nodes are robust.
+        proofs: keeps what `Certificates.check` needs to see for itself that robust nodes are robust. A warning counts robust
+            nodes for which there is no proof.
         timings: keeps the seconds spent on each node.
         since: certificates of an earlier run with the same model and settings, or their file: nodes that see nothing that has
             changed keep theirs, and the others are certified again. Nodes must keep their ids; new ones come at the end.
@@ -203,9 +207,21 @@ def certify(
         )
     with observer(progress, "certify") as tell:
         if budgets is None:
-            return Certificates(_core.certify(*parts, targets, timings, earlier, tell), graph)
+            return told(Certificates(_core.certify(*parts, targets, timings, earlier, tell), graph))
         made = _core.certify_budgets(*parts, budgets, targets, timings, tell)
-    return CertificatesByBudget(Certificates(one, graph) for one in made)
+    return CertificatesByBudget(told(Certificates(one, graph)) for one in made)
+
+
+def told(certificates: Certificates) -> Certificates:
+    """The certificates; warns where proofs were asked for, and robust nodes have none."""
+    if without := certificates._core.without_proof():
+        _log.warning(
+            "%d of %d robust nodes have no proof, so that check may reject them: none was found within the limits of time and "
+            "memory, or values between the ends of ranges matter",
+            without,
+            int(certificates.robust.sum()),
+        )
+    return certificates
 
 
 def _earlier(since: Certificates | StrPath | None, since_graph: Graph | None, graph: Graph) -> _core.Earlier | None:

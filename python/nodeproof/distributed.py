@@ -114,11 +114,13 @@ def certify(
     where = _backend(backend, client)
     plan = _Plan.of(shards, out, threads, retries, len(targets), where)
     if not len(targets):
-        return Certificates(_core.certify(graph._core, model._core, checked, targets, work.timings, None, None), graph)
+        return told(
+            Certificates(_core.certify(graph._core, model._core, checked, targets, work.timings, None, None), graph)
+        )
     with observer(progress, "certify") as tell:
         files = _files(where, plan, work, graph, model, targets, tell)
     made = _core.Certificates.of_shards(graph._core, model._core, checked, len(targets), work.timings, files)
-    return _checked(Certificates(made, graph), targets)
+    return told(_checked(Certificates(made, graph), targets))
 
 
 def radius(

@@ -282,7 +282,9 @@ class _Results(ABC):
         """Checks everything with a program that has none of the engines' code, as `nodeproof check` does.
 
         What needs a proof is accepted only if there is one: give `certify` or `radius` `proofs=True`. Nodes of which
-        something is rejected come back with the reason; if there are none, all is right.
+        something is rejected come back with the reason; if there are none, all is right. A robust node without a proof is
+        rejected even if it is right: of real values, and at limits of time and memory, there may be none (`certify` warns of
+        them). The reason tells these nodes from those that claim too much.
 
         >>> import nodeproof
         >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import pickle
 from pathlib import Path
 
@@ -121,3 +123,43 @@ def test_a_module_that_reads_real_values_is_imported_as_it_is() -> None:
             for node, attribute, to in certificate.witness:
                 x[node, attribute] = to
             assert module(x, data.edge_index)[certificate.node].argmax() == certificate.witness.class_
+
+
+def forged(lines: bytes, **changes: object) -> bytes:
+    """A file of results whose records have other fields, with hashes that fit (`docs/formats.md`)."""
+    before, made = bytes(8), []
+    for line in lines.splitlines():
+        record = json.loads(line)
+        if "hash" in record:
+            del record["hash"]
+            record |= changes
+        text = json.dumps(record, separators=(",", ":")).encode()
+        before = hashlib.sha256(before + text).digest()[:8]
+        made.append(text if "format" in record else text[:-1] + b',"hash":"' + before.hex().encode() + b'"}')
+    return b"\n".join(made) + b"\n"
+
+
+def test_a_missing_proof_is_told_from_a_claim_that_is_wrong(caplog, tmp_path: Path) -> None:
+    # The margin is 2 + relu(2x + 1) - relu(2x), which is at least 2: after any flip x still moves between its ends.
+    weights = [[[2.0, 2.0]], [[1.0, 0.0], [-1.0, 0.0]]]
+    model = nodeproof.Model(weights, [[1.0, 0.0], [0.5, 0.0]], "identity", kind="real-values")
+    graph = Graph(np.zeros((2, 2)), np.zeros((2, 1)), real_values=True, ranges=(-1, 1))
+    asked = {"global_budget": 1, "local_budget": 1, "protect_nodes": [1]}
+    found = nodeproof.certify(graph, model, **asked, proofs=True)
+    assert found.robust.all()
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["1 of 2 robust nodes have no proof"]
+    assert set(found.check(model)) == {0}
+    assert "no proof" in found.check(model)[0] and "may be right all the same" in found.check(model)[0]
+    assert "proofs=True" not in found.check(model)[0]
+    several = nodeproof.certify(graph, model, **asked | {"global_budget": [0, 1]}, proofs=True)
+    assert len(caplog.records) == 2 and several[0].check(model) == {}
+    radii = nodeproof.radius(graph, model, max_budget=1, local_budget=1, proofs=True)
+    assert all("no proof" in reason for reason in radii.check(model).values()) and set(radii.check(model)) == {0, 1}
+    caplog.clear()
+    plain = nodeproof.certify(graph, model, **asked)
+    assert plain.check(model)[0].endswith("proofs=True keeps proofs") and not caplog.records
+    path = tmp_path / "forged.jsonl"
+    path.write_bytes(forged(plain._core.lines()))
+    assert nodeproof.Certificates.read(path, graph) == plain
+    path.write_bytes(forged(plain._core.lines(), margin=5.0, margins=[None, 5.0]))
+    assert "is smaller than it says" in nodeproof.Certificates.read(path, graph).check(model)[1]

@@ -65,9 +65,17 @@ pub enum Rejection {
     /// A margin is missing.
     #[error("it says nothing of class {0}")]
     Missing(ClassId),
-    /// A margin was not shown.
-    #[error("the margin over class {0} is not shown to be as large as it says; its proof is missing, or shows less")]
+    /// A margin is smaller than is said on the graph as it is, or under the witness.
+    #[error("the margin over class {0} is smaller than it says, without flips or under its witness")]
+    Overclaimed(ClassId),
+    /// A margin is not shown by its proof.
+    #[error("the margin over class {0} is not shown to be as large as it says: its proof shows less")]
     Margin(ClassId),
+    /// A margin is not shown without a proof, and there is none.
+    #[error(
+        "it has no proof, and what is tried without one does not show the margin over class {0}; it may be right all the same"
+    )]
+    Unproven(ClassId),
     /// A proof of the certified class, or of one that there is not.
     #[error("a proof is not of another class of the network")]
     Proof,
@@ -157,12 +165,12 @@ impl<'a> Checker<'a> {
         // Bounds that prove nothing are not proven, but none is above the margin without flips.
         let is_above = |&k: &ClassId| exceeds(said(k), base.margin((class, k)).hi);
         if let Some(k) = self.others(class).find(is_above) {
-            return Err(Rejection::Margin(k));
+            return Err(Rejection::Overclaimed(k));
         }
         match &certificate.evidence {
             Evidence::Robust => self.robust(&base, class, certificate.proofs.as_ref(), said),
             Evidence::Witness(witness) if exceeds(said(witness.class), witness.margin) => {
-                Err(Rejection::Margin(witness.class))
+                Err(Rejection::Overclaimed(witness.class))
             }
             Evidence::Witness(witness) => self.witness(&region, class, witness),
             _ => Ok(()),
@@ -271,7 +279,11 @@ impl<'a> Checker<'a> {
             let above = errors.as_ref().map_or(self.margin, error);
             let claim = Claim { pair: (class, k), above, at_least: said.value() };
             let is_robust = above < f64::INFINITY && said.exceeds(self.margin) && is_shown(base, claim, of(k));
-            if is_robust { Ok(()) } else { Err(Rejection::Margin(k)) }
+            match proofs {
+                _ if is_robust => Ok(()),
+                Some(_) => Err(Rejection::Margin(k)),
+                None => Err(Rejection::Unproven(k)),
+            }
         })
     }
 
