@@ -11,8 +11,7 @@ Give nodeproof a graph, a trained network and a budget of attribute flips, and e
 20
 
 From PyTorch Geometric: `graph, model = nodeproof.from_pyg(module, data)`. In a training loop of your own: `nodeproof.torch`.
-    On a
-cluster: `nodeproof.distributed`.
+On a cluster: `nodeproof.distributed`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,15 @@ from .errors import (
     FileError,
     InputError,
     InternalError,
+    MissingBudgetError,
     MissingDependencyError,
     MissingFileError,
+    MissingRowError,
     NodeproofError,
+    NotCopyableError,
     NotFittedError,
+    NotRunnableError,
+    PrecisionError,
     VerificationError,
 )
 from .estimator import RobustGCN
@@ -57,11 +61,16 @@ __all__ = [
     "InputError",
     "InternalError",
     "Layer",
+    "MissingBudgetError",
     "MissingDependencyError",
     "MissingFileError",
+    "MissingRowError",
     "Model",
     "NodeproofError",
+    "NotCopyableError",
     "NotFittedError",
+    "NotRunnableError",
+    "PrecisionError",
     "Radii",
     "Radius",
     "Report",

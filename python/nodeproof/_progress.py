@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._optional import optional
+from .errors import InputError
 
 Observer = Callable[[int, int], object]
-#: `None` for a bar after a second, where there is a terminal or a notebook; `False` for none; or a function that is
-#: called with steps done and steps in total.
+#: `None` for a bar after a second, where there is a terminal or a notebook; `True` for a bar at once, anywhere; `False` for
+#: none; or a function that is called with steps done and steps in total.
 Progress = bool | Observer | None
 
 
@@ -27,6 +28,10 @@ def _bar() -> Any:
 @contextmanager
 def observer(progress: Progress, what: str) -> Iterator[Observer | None]:
     """A function to be called with `done` and `total`."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(
+            f"progress={progress!r} must be None, True or False, or a function that is called with what is done and the total"
+        )
     if progress is False:
         yield None
         return

@@ -54,6 +54,10 @@ class Budget:
     local_budget_at: Mapping[int | str, int] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "global_budget", whole("global_budget", self.global_budget, most=_MOST))
+        object.__setattr__(self, "local_budget", _local(self.local_budget))
+        if flag("add_only", self.add_only) & flag("delete_only", self.delete_only):
+            raise InputError("add_only and delete_only together leave no flips; choose one")
         # Whatever was given can be gone through more than once, and travel to workers.
         nodes: Any = self.protect_nodes
         if not isinstance(nodes, str):
@@ -77,25 +81,17 @@ class Budget:
             local_budget_at={graph.node(node): count for node, count in self.local_budget_at.items()},
         )
 
-    def on(
-        self, graph: Graph, name: str = "global_budget", capped: bool = False, split: Split | None = None
-    ) -> _core.Budget:
+    def on(self, graph: Graph, capped: bool = False, split: Split | None = None) -> _core.Budget:
         """The budget, checked against `graph`.
 
         With `capped`, a global budget of more than there is to flip becomes that: for searches up to a largest budget.
         """
         by_ids = self.by_ids(graph, split)
-        add_only, delete_only = flag("add_only", self.add_only), flag("delete_only", self.delete_only)
-        if add_only and delete_only:
-            raise InputError("add_only and delete_only together leave no flips; choose one")
-        local = self.local_budget
-        if isinstance(local, bool) or not (isinstance(local, str) or hasattr(local, "__index__")):
-            raise InputError(f"local_budget={local!r} must be a number of flips, or a share such as '1%'")
         return _core.Budget(
             graph._core,
-            whole(name, self.global_budget, most=_MOST),
-            str(local),
-            "add-only" if add_only else "delete-only" if delete_only else "both",
+            self.global_budget,
+            str(self.local_budget),
+            "add-only" if self.add_only else "delete-only" if self.delete_only else "both",
             {
                 int(node): whole(f"local_budget_at[{node!r}]", count, most=_MOST)
                 for node, count in by_ids.local_budget_at.items()
@@ -119,6 +115,16 @@ class Budget:
         return f"Budget({', '.join(parts)})"
 
 
+def _local(given: Any) -> int | str:
+    """A local budget: a number of flips, or text that is one, or a share."""
+    if isinstance(given, str):
+        _core.check_local_budget(given)
+        return given
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise InputError(f"local_budget={given!r} must be a number of flips, or a share such as '1%'")
+    return whole("local_budget", given, most=_MOST)
+
+
 def budget_of(budget: Budget | None, parts: dict[str, Any], name: str = "global_budget") -> Budget:
     """The budget that is meant: `budget`, or the one whose `parts` were given. `name` is that of the global one."""
     said = given(parts)
@@ -138,7 +144,7 @@ def budget_of(budget: Budget | None, parts: dict[str, Any], name: str = "global_
         raise InputError(f"there is no budget; give {name}, such as {name}=12, or budget=Budget(12)")
     values = {part: value.value if isinstance(value, Default) else value for part, value in parts.items()}
     values["local_budget_at"] = values["local_budget_at"] or {}
-    return Budget(values.pop(name), **values)
+    return Budget(whole(name, values.pop(name), most=_MOST), **values)
 
 
 def parts_of(

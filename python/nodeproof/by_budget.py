@@ -7,8 +7,8 @@ from typing import Any
 
 from . import _core, notebook
 from ._optional import optional
-from .errors import InputError
-from .figure import Figure
+from .errors import InputError, MissingBudgetError
+from .figure import Figure, look
 from .results import Certificates, Summary
 
 
@@ -30,7 +30,7 @@ class CertificatesByBudget(Mapping[int, Certificates]):
 
     def __getitem__(self, global_budget: int) -> Certificates:
         if global_budget not in self._results:
-            raise KeyError(f"global_budget={global_budget!r} is not among {', '.join(map(str, self))}")
+            raise MissingBudgetError(f"global_budget={global_budget!r} is not among {', '.join(map(str, self))}")
         return self._results[global_budget]
 
     def __iter__(self) -> Iterator[int]:
@@ -92,7 +92,7 @@ class CertificatesByBudget(Mapping[int, Certificates]):
         on; what does not follow from the budgets that were asked about is left white, as undecided. `Radii.plot` leaves
         nothing out. Width and height are in millimetres.
         """
-        return Figure(_core.plot_certificates([one._core for one in self.values()], (title, width, height)))
+        return Figure(_core.plot_certificates([one._core for one in self.values()], look(title, width, height)))
 
     def __repr__(self) -> str:
         shares = (f"{budget}: {int(found.robust.sum())} robust of {len(found)}" for budget, found in self.items())

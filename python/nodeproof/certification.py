@@ -61,7 +61,7 @@ class Settings:
 
     def on(self, graph: Graph, most: bool = False) -> _core.Settings:
         """The settings, checked; with `most`, the global budget is the largest that is tried, `max_budget`."""
-        budget = self.budget.on(graph, "max_budget", capped=True) if most else self.budget.on(graph)
+        budget = self.budget.on(graph, capped=True) if most else self.budget.on(graph)
         return _core.Settings(
             budget,
             str(self.engine),
@@ -172,8 +172,8 @@ def certify(
         since: certificates of an earlier run with the same model and settings, or their file: nodes that see nothing that has
             changed keep theirs, and the others are certified again. Nodes must keep their ids; new ones come at the end.
         since_graph: the graph that the file `since` is about; by default `graph`. Certificates know theirs.
-        progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `False` shows none;
-            a function is called with nodes done and nodes in total.
+        progress: `None` shows a bar of tqdm, if that is installed, where it takes longer than a second; `True` shows one at
+            once; `False` shows none; a function is called with nodes done and nodes in total.
 
     Raises:
         InputError: if something does not fit.

@@ -8,10 +8,15 @@ __all__ = [
     "FileError",
     "InputError",
     "InternalError",
+    "MissingBudgetError",
     "MissingDependencyError",
     "MissingFileError",
+    "MissingRowError",
     "NodeproofError",
+    "NotCopyableError",
     "NotFittedError",
+    "NotRunnableError",
+    "PrecisionError",
     "VerificationError",
 ]
 
@@ -26,6 +31,28 @@ class InputError(NodeproofError, ValueError):
 
 class VerificationError(InputError):
     """An imported model does not compute what the module computes."""
+
+
+class NotRunnableError(InputError):
+    """A module itself cannot be run on its data."""
+
+
+class PrecisionError(VerificationError):
+    """A module rounds on its way to another precision."""
+
+
+class MissingBudgetError(InputError, KeyError):
+    """Several budgets were certified, and this one is not among them: a `KeyError`."""
+
+    __str__ = Exception.__str__  # That of `KeyError` puts the message in quotes.
+
+
+class MissingRowError(InputError, IndexError):
+    """Results have no such row: an `IndexError`."""
+
+
+class NotCopyableError(NodeproofError, TypeError):
+    """Something cannot be copied or pickled: a `TypeError`."""
 
 
 class FileError(NodeproofError, OSError):

@@ -109,6 +109,10 @@ class RobustGCN:
             assert graph.labels is not None
             split = Split(graph, np.flatnonzero(graph.labels >= 0))
         own = {"split": split, "train": self.train, "hidden": self.hidden, "seed": self.seed} | self._budget()
+        if not isinstance(self.options, (Mapping, type(None))):
+            raise InputError(
+                f"options={self.options!r} must be a mapping of options of train, such as {{'steps': 100}}"
+            )
         options = dict(self.options or {})
         for name in options:
             known = list(inspect.signature(train).parameters)
@@ -118,6 +122,10 @@ class RobustGCN:
                     if name in own
                     else f"options: train has no option {name!r}{_core.did_you_mean(name, known)}"
                 )
+        default = inspect.signature(type(self).__init__).parameters["train"].default
+        if split is not None or ("train_per_class" in options and self.train == default):
+            # The share is for a draw, which there is none of, or one of so many nodes of each class.
+            del own["train"]
         self.training_ = train(graph, self.method, **own, **options)
         self.graph_, self.model_, self.split_ = graph, self.training_.model, self.training_.split
         self.classes_, self.n_features_in_ = np.arange(self.model_.classes), self.model_.attributes

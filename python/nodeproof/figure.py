@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from . import _core
-from ._checks import number
+from ._checks import number, text
 from ._files import StrPath, path_text, replace
 from .errors import InputError
+
+
+def look(title: Any, width: Any, height: Any) -> tuple[str | None, float, float]:
+    """Title, width and height of a figure, checked."""
+    return None if title is None else text("title", title), number("width", width), number("height", height)
 
 
 class Figure:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _core, notebook
 from ._checks import flag, listed, number
-from ._files import StrPath, existing, path_text
+from ._files import StrPath, destination, existing
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
 
@@ -58,7 +58,6 @@ class Graph:
     __slots__ = ("_core", "_names", "cleaning")
 
     _core: CoreGraph
-    #: What was changed while the graph was made: counts by their names, such as `self_loops_removed`.
     cleaning: Mapping[str, int]
 
     def __init__(
@@ -232,7 +231,7 @@ class Graph:
         """Writes a file that `Graph.read` and the command line read: in the `.graph` layout, which is opened fast, if
         that is how the name ends, else an `.npz`.
         """
-        self._core.write(path_text(path))
+        self._core.write(destination(path, "graphs", "npz", "graph"))
 
     def with_labels(self, labels: npt.ArrayLike) -> Graph:
         """The same graph with other labels, negative for none."""
@@ -346,16 +345,16 @@ class Graph:
         return self._all_names()[2]
 
     def node_name(self, node: int) -> str:
-        """The name of a node, or `node 17`."""
-        return _name(self.node_names, node, "node")
+        """The name of the node with this id, or `node 17`."""
+        return _name(self.node_names, self.node(_id(node, "node")), "node")
 
     def attribute_name(self, attribute: int) -> str:
-        """The name of an attribute, or `attribute 17`."""
-        return _name(self.attribute_names, attribute, "attribute")
+        """The name of the attribute with this id, or `attribute 17`."""
+        return _name(self.attribute_names, self.attribute(_id(attribute, "attribute")), "attribute")
 
     def class_name(self, class_: int) -> str:
-        """The name of a class, or `class 3`."""
-        return _name(self.class_names, class_, "class")
+        """The name of the class with this id, or `class 3`."""
+        return _name(self.class_names, self.class_(_id(class_, "class")), "class")
 
     def node(self, node: int | str) -> int:
         """The id of a node that is given by its id or its name.
@@ -388,6 +387,9 @@ class Graph:
         if not isinstance(class_, str):
             if isinstance(class_, bool) or not isinstance(class_, (int, np.integer)):
                 raise InputError(f"{class_!r} is not a class; give an id or a name")
+            # Without names a model may have more classes than there are labels of.
+            if class_ < 0 or (self.class_names is not None and class_ >= self.classes):
+                raise InputError(f"class {class_} does not exist: there are {self.classes}, numbered from 0")
             return int(class_)
         return _find(self.class_names, class_, "class")
 
@@ -495,6 +497,14 @@ def _ones(offsets: npt.NDArray[Any], indices: npt.NDArray[Any], columns: int) ->
 
     data = np.ones(len(indices), dtype=np.int8)
     return scipy.sparse.csr_matrix((data, indices, offsets), shape=(len(offsets) - 1, columns))
+
+
+def _id(given: Any, what: str) -> Any:
+    """What is no name, in place of which an id was to be given."""
+    if isinstance(given, str):
+        own = "class_" if what == "class" else what
+        raise InputError(f"{given!r} is a name, not an id; graph.{own}({given!r}) is the id of the {what} that has it")
+    return given
 
 
 def _name(names: list[str] | None, index: int, what: str) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _core
 from ._checks import finite, instance, text, whole
-from ._files import StrPath, existing, path_text
+from ._files import StrPath, destination, existing
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
 from .graph import Graph, flip_ids
@@ -165,7 +165,7 @@ class Model:
 
     def write(self, path: StrPath) -> None:
         """Writes `.safetensors`, with the propagation and the metadata."""
-        self._core.write(path_text(path), self.metadata)
+        self._core.write(destination(path, "models", "safetensors"), self.metadata)
 
     @property
     def layers(self) -> list[Layer]:

@@ -16,12 +16,17 @@ from .split import Nodes, Split, node_ids
 PARTS = ("train", "labelled", "validation", "test", "unlabelled")
 
 
+def check_split(split: Any, graph: Graph) -> None:
+    """Refuses what is no split of the graph."""
+    instance("split", split, Split, "Split.stratified(graph)")
+    if split.nodes != graph.nodes:
+        raise InputError(f"the split is one of {split.nodes} nodes, but the graph has {graph.nodes}")
+
+
 def chosen(graph: Graph, nodes: Any, split: Split | None, what: str = "nodes") -> Nodes:
     """The nodes that are meant: "all", a part of the split, names, ids, or a mask."""
     if split is not None:
-        instance("split", split, Split, "Split.stratified(graph)")
-        if split.nodes != graph.nodes:
-            raise InputError(f"the split is one of {split.nodes} nodes, but the graph has {graph.nodes}")
+        check_split(split, graph)
     if isinstance(nodes, str):
         if nodes == "all":
             return np.arange(graph.nodes, dtype=np.uint32)

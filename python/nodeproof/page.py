@@ -7,7 +7,7 @@ from html import escape
 
 from . import _core
 from ._checks import instance
-from ._files import StrPath, replace
+from ._files import StrPath, check_ending, path_text, replace
 from .by_budget import CertificatesByBudget
 from .errors import InputError
 from .results import Certificates, Radii, _Results
@@ -25,6 +25,8 @@ class Report:
 
     def write(self, path: StrPath) -> None:
         """Writes the page."""
+        path = path_text(path)
+        check_ending(path, "reports", "html")
         replace(path, self.html.encode())
 
     def __repr__(self) -> str:

@@ -18,8 +18,8 @@ from ._files import StrPath, existing, replace
 from ._matrices import plain
 from ._optional import optional
 from ._progress import Progress, observer
-from .errors import InputError
-from .figure import Figure
+from .errors import InputError, MissingRowError
+from .figure import Figure, look
 from .graph import Graph
 from .model import Model
 from .nodes import chosen
@@ -143,7 +143,7 @@ class _Results(ABC):
                 f"{place!r} is not a row; give one, a slice or an array, or ask .of(node) for a node's id or name"
             )
         if not -len(self) <= place < len(self):
-            raise IndexError(
+            raise MissingRowError(
                 f"there is no row {place}: there are {len(self)}, numbered from 0; .of(node) takes ids of nodes"
             )
         return self._row(range(len(self))[place])
@@ -258,25 +258,58 @@ class _Results(ABC):
             have = np.array([self._node_name(int(node)) for node in self.nodes], dtype=np.str_)
         else:
             have = self._words(column)
-        among = _AMONG.get(column)
         truths = np.zeros(len(self), dtype=np.bool_)
         for one in many:
-            if among is not None and one is not None and one not in among:
-                names = [name for name in among if name]
+            wanted = self._nothing(column, have) if one is None else self._wanted(column, have, one)
+            truths |= np.isnan(have) if wanted != wanted else have == wanted
+        return truths
+
+    def _nothing(self, column: str, have: npt.NDArray[Any]) -> Any:
+        """What stands for nothing in a column."""
+        if column == "undecided_because":
+            return ""
+        if column in self._optional:
+            return -1
+        if have.dtype.kind != "f":
+            raise InputError(f"{column}=None would keep no rows, as each has a {column}; give a value, or leave it out")
+        return float("nan")
+
+    def _wanted(self, column: str, have: npt.NDArray[Any], one: Any) -> Any:
+        """A value as it stands in a column; an error if it cannot."""
+        if column in _AMONG:
+            if one not in _AMONG[column]:
+                names = [name for name in _AMONG[column] if name]
                 hint = _core.did_you_mean(str(one), names)
                 raise InputError(f"{column} is never {one!r}; it is {', '.join(names)}{hint}")
-            if isinstance(one, str) and column in _CLASSES:
-                one = self.graph.class_(one)
-            nothing = "" if have.dtype.kind == "U" else -1
-            truths |= (
-                np.isnan(have) if one is None and have.dtype.kind == "f" else have == (nothing if one is None else one)
-            )
-        return truths
+            return one
+        if column == "name":
+            known = [*have.tolist(), *(self._node_names or ())]
+            if text(column, one) not in known:
+                raise InputError(f"there is no node called {one!r}{_core.did_you_mean(one, known)}")
+            return one
+        if column == "node" and (self._graph is not None or isinstance(one, str)):
+            return self.graph.node(one)
+        if isinstance(one, str) and column in _CLASSES:
+            return self.graph.class_(one)
+        if have.dtype.kind == "b":
+            return flag(column, one)
+        if have.dtype.kind == "f":
+            return number(column, one)
+        if isinstance(one, float) and one.is_integer():
+            one = int(one)
+        found = whole(column, one, least=-1 if column in self._optional else 0)
+        classes = max(self._core.classes, 0 if self._graph is None else self._graph.classes)
+        if column in _CLASSES and found >= classes:
+            raise InputError(f"{column}={found}: there is no such class; there are {classes}, numbered from 0")
+        return found
 
     def write(self, path: StrPath) -> None:
         """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`), compressed to a `.gz`."""
+        path = path_text(path)
+        inner = path.removesuffix(".gz")
+        check_ending(inner, "results", "jsonl", "ndjson", "json", instead="; to_pandas().to_csv(path) writes a table")
         lines = self._core.lines()
-        replace(path, gzip.compress(lines, mtime=0) if str(path).endswith(".gz") else lines)
+        replace(path, gzip.compress(lines, mtime=0) if inner != path else lines)
 
     def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
         """Checks everything with a program that has none of the engines' code, as `nodeproof check` does.
@@ -562,7 +595,7 @@ class Certificates(_Results):
 
     def plot(self, *, title: str | None = None, width: float = 84, height: float = 58) -> Figure:
         """What these certificates show of all global budgets up to theirs: see `CertificatesByBudget.plot`."""
-        return Figure(_core.plot_certificates([self._core], (title, width, height)))
+        return Figure(_core.plot_certificates([self._core], look(title, width, height)))
 
     @property
     def summary(self) -> Summary:
@@ -742,12 +775,12 @@ class Radii(_Results):
             what: "certificates", the share of nodes that is robust (from below) and nonrobust (from above) by global budget;
                 "degree" or "purity", the radii against the degree of nodes, or the share of their neighbourhood that is
                 predicted to be of their class.
-            against: radii of another model, dashed over certificates.
+            against: radii of another model at the same nodes, dashed over certificates.
             names: what the legend calls the two.
             title: a title.
             width, height: in millimetres.
         """
-        look = (title, width, height)
+        shown = look(title, width, height)
         if what not in FIGURES:
             hint = _core.did_you_mean(str(what), FIGURES)
             raise InputError(f"there is no figure of {what!r}; there are {', '.join(FIGURES)}{hint}")
@@ -755,16 +788,21 @@ class Radii(_Results):
             if against is not None or names is not None:
                 raise InputError(f"against and names are for certificates; leave them out for {what}")
             draw = _core.plot_degree if what == "degree" else _core.plot_purity
-            return Figure(draw(self.graph._core, self._core, look))
+            return Figure(draw(self.graph._core, self._core, shown))
         if against is None:
             if names is not None:
                 raise InputError("names are those of these radii and of others; give against=, too")
-            return Figure(_core.plot_radii((None, self._core), None, look))
+            return Figure(_core.plot_radii((None, self._core), None, shown))
         instance("against", against, Radii, "radius(graph, other)")
         if names is not None and (isinstance(names, str) or len(names) != 2):
             raise InputError(f"names={names!r} must be two, of these radii and of the others")
+        if set(self.nodes.tolist()) != set(against.nodes.tolist()):
+            raise InputError(
+                "against has radii of other nodes than these, and shares of different nodes do not compare; filter(nodes=...) "
+                "keeps those that both have"
+            )
         own, other = ("these", "the others") if names is None else names
-        return Figure(_core.plot_radii((str(own), self._core), (str(other), against._core), look))
+        return Figure(_core.plot_radii((str(own), self._core), (str(other), against._core), shown))
 
     def robust_share(self, global_budget: int) -> float:
         """The share of nodes that are proven robust under a global budget."""

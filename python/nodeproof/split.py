@@ -10,10 +10,16 @@ import numpy.typing as npt
 
 from . import _core
 from ._checks import instance, whole
-from ._files import StrPath, existing, path_text
+from ._files import StrPath, destination, existing
+from ._given import Default
 from ._matrices import plain
 from .errors import InputError
 from .graph import Graph
+
+#: Defaults that can be told from what was given.
+TRAIN: Any = Default("10%")
+VALIDATION: Any = Default("0%")
+UNSET: Any = Default(None)
 
 Share = float | str
 Nodes = npt.NDArray[np.uint32]
@@ -53,10 +59,10 @@ class Split:
         cls,
         graph: Graph,
         *,
-        train: Share = "10%",
-        train_per_class: int | None = None,
-        validation: Share = "0%",
-        validation_per_class: int | None = None,
+        train: Share = TRAIN,
+        train_per_class: int | None = UNSET,
+        validation: Share = VALIDATION,
+        validation_per_class: int | None = UNSET,
         seed: int = 0,
     ) -> Split:
         """Draws the same share, or the same number, of nodes of each class; all others are for test.
@@ -86,7 +92,7 @@ class Split:
 
     def write(self, path: StrPath) -> None:
         """Writes JSON."""
-        self._core.write(path_text(path))
+        self._core.write(destination(path, "splits", "json"))
 
     def part(self, name: str) -> Nodes:
         """The nodes of a part, ascending: `train` (or `labelled`), `validation`, `test`, `unlabelled` (all but train)."""
@@ -125,8 +131,10 @@ class Split:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Split):
             return NotImplemented
-        parts = ("train", "validation", "test")
-        return all(np.array_equal(self.part(part), other.part(part)) for part in parts) and self.seed == other.seed
+        # The seed says where the nodes come from, not which they are.
+        return self.nodes == other.nodes and all(
+            np.array_equal(self.part(part), other.part(part)) for part in ("train", "validation")
+        )
 
     def __hash__(self) -> int:
         return hash((self.train.tobytes(), self.validation.tobytes(), self.nodes))
@@ -143,13 +151,21 @@ def _unpickled(nodes: int, train: Nodes, validation: Nodes, seed: int | None) ->
     return Split._of(_core.Split.of_nodes(nodes, train, validation, seed))
 
 
-def _size(name: str, share_: Share, per_class: int | None) -> float | int:
-    return share(name, share_) if per_class is None else whole(f"{name}_per_class", per_class)
+def _size(name: str, share_: Any, per_class: Any) -> float | int:
+    """The share, or the number, of nodes of each class; an error if both were given."""
+    count = per_class.value if isinstance(per_class, Default) else per_class
+    if count is None:
+        return share(name, share_.value if isinstance(share_, Default) else share_)
+    if not isinstance(share_, Default):
+        raise InputError(f"{name} is a share, and {name}_per_class a number, of nodes of each class; give one of them")
+    return whole(f"{name}_per_class", count)
 
 
 def share(name: str, value: Share) -> float:
     """A share between 0 and 1, given as a number or in per cent."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         number = float(value[:-1]) / 100 if isinstance(value, str) and value.endswith("%") else float(value)
     except (TypeError, ValueError):
         number = float("nan")

@@ -28,7 +28,7 @@ from ._matrices import plain
 from ._optional import optional
 from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .certification import certify
-from .errors import InputError
+from .errors import InputError, NotCopyableError
 from .nodes import chosen
 from .pyg.convert import array_of
 from .pyg.following import FollowedModule
@@ -100,7 +100,6 @@ class Robust:
             global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at
         )
         meant, threads = budget_of(budget, said), whole("threads", threads)
-        whole("global_budget", meant.global_budget)
         if worst_case not in (None, *get_args(WorstCase)):
             raise InputError(f"worst_case={worst_case!r} must be one of {', '.join(get_args(WorstCase))}, or None")
         self.module, self._data, self._split = module, data, split
@@ -168,9 +167,13 @@ class Robust:
         return self._result("margins", self._core, *self._targets(nodes, classes))
 
     def certify(self, nodes: Nodes = "all", **options: Any) -> Certificates:
-        """Imports the module as it is now, and certifies it under the budget; options are those of `nodeproof.certify`."""
+        """Imports the module as it is now, and certifies it; options are those of `nodeproof.certify`.
+
+        By default under the budget and with the split of this `Robust`.
+        """
         graph, model = imported(self.module, self._data, **self._options)
-        return certify(graph, model, self.budget, nodes=_array(nodes, "nodes"), split=self._split, **options)
+        given = {"budget": self.budget, "split": self._split} | options
+        return certify(graph, model, nodes=_array(nodes, "nodes"), **given)
 
     def check(self) -> None:
         """Imports the module as it is now, and holds what is followed against that.
@@ -187,7 +190,7 @@ class Robust:
         return f"Robust({type(self.module).__name__}, {self.budget!r}, worst_case={self.worst_case!r})"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise TypeError(
+        raise NotCopyableError(
             "a Robust is not copied or pickled: it follows one module; make another one of the copy of that"
         )
 

@@ -16,11 +16,12 @@ from ._progress import Progress, observer
 from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
 from .certification import certify
 from .errors import InputError
-from .figure import Figure
+from .figure import Figure, look
 from .graph import Graph
 from .model import Model, given_propagation
+from .nodes import check_split
 from .results import Certificates
-from .split import Share, Split
+from .split import TRAIN, UNSET, VALIDATION, Share, Split
 
 #: Cross entropy; of worst-case logits; hinge loss of worst-case margins of labelled nodes; and of unlabelled ones, too.
 Method = Literal["ce", "rce", "rh", "rh-u"]
@@ -94,7 +95,7 @@ class Training:
         options = json.loads(self.model.metadata["options"])
         aims = (options["labelled_margin"], options["unlabelled_margin"]) if self.method in ("rh", "rh-u") else None
         lines = [json.dumps(step) for step in self.log]
-        return Figure(_core.plot_training(self.method, lines, aims, (title, width, height)))
+        return Figure(_core.plot_training(self.method, lines, aims, look(title, width, height)))
 
     def to_pandas(self) -> Any:
         """The log as a `pandas.DataFrame`, a row a step."""
@@ -142,10 +143,10 @@ def train(
     protect_nodes: str | Iterable[int | str] = NONE,
     local_budget_at: Mapping[int | str, int] | None = NOTHING,
     split: Split | None = None,
-    train: Share = "10%",
-    train_per_class: int | None = None,
-    validation: Share = "0%",
-    split_seed: int | None = None,
+    train: Share = TRAIN,
+    train_per_class: int | None = UNSET,
+    validation: Share = VALIDATION,
+    split_seed: int | None = UNSET,
     seed: int = 0,
     architecture: Architecture = "gcn",
     hidden: int | Sequence[int] = DEFAULT,
@@ -218,7 +219,6 @@ def train(
     """
     if isinstance(method, Budget):
         raise InputError('a budget comes after the method: train(graph, "rh-u", budget)')
-    method = str(method).lower()  # type: ignore[assignment]
     instance("graph", graph, Graph, "Graph.bundled()")
     said = parts_of(
         global_budget, local_budget, add_only, delete_only, protect_attributes, protect_nodes, local_budget_at
@@ -234,7 +234,7 @@ def train(
         "clip": clip, "patience": patience,
     }  # fmt: skip
     options = {name: _checked(name, value) for name, value in options_given.items() if value is not DEFAULT}
-    options |= {"seed": whole("seed", seed), "architecture": str(architecture).lower()}
+    options |= {"seed": whole("seed", seed), "architecture": str(architecture)}
     if propagation is not DEFAULT:
         options["propagation"] = given_propagation(propagation)
     threads = whole("threads", threads)
@@ -242,18 +242,20 @@ def train(
     log_margins = whole("log_margins", log_margins, most=2**32 - 1)
     if flag("resume", resume) and checkpoint is None:
         raise InputError("resume=True needs a checkpoint to go on from; give checkpoint=")
+    drawn = given(
+        {"train": train, "train_per_class": train_per_class, "validation": validation, "split_seed": split_seed}
+    )
     if split is not None:
-        instance("split", split, Split, "Split.stratified(graph)")
+        check_split(split, graph)
+        if drawn:
+            raise InputError(
+                f"a split was given, and so was {next(iter(drawn))}, which is for drawing one; give one or the other"
+            )
     else:
         if graph.labels is None:
             raise InputError("the graph has no labels to learn from; give it labels")
-        split = Split.stratified(
-            graph,
-            train=train,
-            train_per_class=train_per_class,
-            validation=validation,
-            seed=seed if split_seed is None else split_seed,
-        )
+        own = drawn.pop("split_seed", None)
+        split = Split.stratified(graph, **drawn, seed=seed if own is None else own)
     meant = None if meant is None else meant.by_ids(graph, split)
     on_graph = None if meant is None else meant.on(graph)
     kept: Any = (
@@ -261,7 +263,7 @@ def train(
     )
     with observer(progress, "train") as tell:
         made, lines, metadata, taken = _core.train(
-            graph._core, split._core, method, on_graph, options, log_margins, threads, kept, tell
+            graph._core, split._core, str(method), on_graph, options, log_margins, threads, kept, tell
         )
     model = Model._of(made, metadata)
     labelled = unlabelled = certificates = None

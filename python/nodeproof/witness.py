@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
 from . import _core
+from ._checks import instance
 from .errors import InputError
 from .graph import Graph
 
@@ -23,7 +24,8 @@ class Flip(NamedTuple):
 
     def in_words(self, graph: Graph, target: int | None = None) -> str:
         """Such as `add “bayesian” to A perceptron revisited (node 9), the node itself`, where node 9 is the `target`."""
-        return _core.flip_in_words(graph._core, self, target)
+        instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        return _core.flip_in_words(graph._core, self, None if target is None else graph.node(target))
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +75,12 @@ class Witness:
         return tampered(to, self.flips, self._graph)
 
     def in_words(self, target: int | None = None) -> list[str]:
-        """Each flip as a sentence with names, as far as they are known; see `Flip.in_words`."""
+        """Each flip as a sentence with names, as far as they are known; see `Flip.in_words`.
+
+        The witness knows the graph; `target` is the node that it is about.
+        """
+        if isinstance(target, Graph):
+            raise InputError("target must be a node, not a Graph: a witness knows its graph; leave it out")
         if self._graph is not None:
             return [flip.in_words(self._graph, target) for flip in self.flips]
         return [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]

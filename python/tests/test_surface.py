@@ -82,6 +82,29 @@ class TestBudgets:
         assert "budget" not in alone.model.metadata and '"budget"' not in alone.model.metadata["options"]
         assert with_one.robust_share == with_one.certificates.robust_share == with_one.summary["robust_share"]
 
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (("x",), "global_budget='x' must be a whole number"),
+            ((-3,), "global_budget=-3 must be a whole number"),
+            ((2.0,), "global_budget=2.0 must be a whole number"),
+            ((2, "x"), "`x` is not a local budget"),
+            ((2, -1), "local_budget=-1 must be a whole number"),
+            ((2, "1%", 1), "add_only=1 must be True or False"),
+            ((2, "1%", True, True), "leave no flips"),
+        ],
+    )
+    def test_what_is_no_budget_is_refused_at_once(self, arguments, words) -> None:
+        with pytest.raises(InputError, match=words):
+            Budget(*arguments)
+
+    def test_numbers_of_numpy_are_numbers(self) -> None:
+        assert repr(Budget(np.int64(5), np.int32(2))) == "Budget(5, local_budget=2)"
+
+    def test_a_largest_budget_is_called_what_it_is(self, papers) -> None:
+        with pytest.raises(InputError, match="max_budget=-1 must be a whole number"):
+            nodeproof.radius(*papers, max_budget=-1)
+
 
 class TestSeveralBudgets:
     @pytest.mark.parametrize("options", [{"engine": "fast"}, {}, {"margin": 0.05}, {"proofs": True}])
@@ -110,8 +133,12 @@ class TestSeveralBudgets:
         several = nodeproof.certify(*papers, global_budget=[1, 2])
         with pytest.raises(InputError, match="global_budget=7 is not among 1, 2"):
             several.robust_share(7)
-        with pytest.raises(KeyError, match="global_budget=7 is not among 1, 2"):
+        with pytest.raises(KeyError, match="^global_budget=7 is not among 1, 2$") as missing:
             several[7]
+        assert isinstance(missing.value, nodeproof.MissingBudgetError) and several.get(7) is None and 7 not in several
+        with pytest.raises(IndexError, match="no row 99") as missing:
+            several[1][99]
+        assert isinstance(missing.value, nodeproof.MissingRowError)
         for report in (several, {"a": several}):
             with pytest.raises(InputError, match="one budget of a model; give the certificates of one"):
                 nodeproof.report(report)
@@ -172,6 +199,17 @@ class TestTables:
             ({"mask": [True]}, "a truth value for each of the 24 rows"),
             ({"mask": list(range(24))}, "a truth value"),
             ({"nodes": "train"}, "give split="),
+            ({"node": "A perceptron revisted"}, "did you mean A perceptron revisited"),
+            ({"node": 24}, "node 24 does not exist"),
+            ({"name": "A perceptron revisted"}, "no node called.*did you mean A perceptron revisited"),
+            ({"name": 3}, "name=3 must be a string"),
+            ({"label": 9}, "label=9: there is no such class; there are 3, numbered from 0"),
+            ({"predicted": 77}, "predicted=77: there is no such class"),
+            ({"class_": "77"}, "no class called"),
+            ({"verdict": None}, "verdict=None would keep no rows, as each has a verdict"),
+            ({"engine": None}, "engine=None would keep no rows"),
+            ({"margin": "large"}, "margin='large' must be a number"),
+            ({"branches": "many"}, "branches='many' must be a whole number"),
         ],
     )
     def test_what_is_no_condition_is_named(self, conditions, words, certificates) -> None:
@@ -329,6 +367,15 @@ class TestFigures:
             (lambda: radii.plot("degree", against=radii), "for certificates"),
             (lambda: radii.plot(names=("a", "b")), "give against="),
             (lambda: radii.plot(against=certificates), "against must be a nodeproof.Radii"),
+            (lambda: radii.plot(against=radii.filter(nodes=range(5))), "radii of other nodes than these"),
+            (lambda: radii.plot(title=3), "title=3 must be a string"),
+            (lambda: certificates.plot(title=3), "title=3 must be a string"),
+            (lambda: certificates.plot(width="wide"), "width='wide' must be a number"),
+            (
+                lambda: nodeproof.certify(*papers, global_budget=[1, 2]).plot(height=None),
+                "height=None must be a number",
+            ),
+            (lambda: ce.plot(title=3), "title=3 must be a string"),
             (lambda: radii.plot(width=1), "width and height must be from 30 to 1000 mm"),
             (lambda: radii.filter(nodes=[]).plot(), "no nodes to show"),
             (lambda: certificates.filter(nodes=[]).plot(), "no nodes to show"),
@@ -379,6 +426,65 @@ class TestNames:
         assert "did you mean" not in str(error.value)
         with pytest.raises(InputError, match="the graph has no names of classes"):
             Graph(np.eye(2), np.eye(2), keep_self_loops=True).class_("a")
+
+
+class TestIds:
+    @pytest.mark.parametrize(
+        ("ask", "words"),
+        [
+            (lambda graph: graph.node_name("horn"), r"'horn' is a name, not an id; graph.node\('horn'\)"),
+            (lambda graph: graph.node_name(1.0), "1.0 is not a node; give an id"),
+            (lambda graph: graph.node_name(24), "node 24 does not exist: the graph has 24 nodes"),
+            (lambda graph: graph.node_name(-1), "node -1 does not exist"),
+            (lambda graph: graph.attribute_name(99999), "attribute 99999 does not exist"),
+            (lambda graph: graph.attribute_name("bayesian"), "'bayesian' is a name"),
+            (lambda graph: graph.class_name("x"), r"'x' is a name, not an id; graph.class_\('x'\)"),
+            (lambda graph: graph.class_name(77), "class 77 does not exist: there are 3"),
+            (lambda graph: graph.class_(-1), "class -1 does not exist"),
+            (lambda graph: nodeproof.Flip(0, 0, 1).in_words(3), "graph must be a nodeproof.Graph"),
+            (lambda graph: nodeproof.Flip(0, 0, 1).in_words(graph, 24), "node 24 does not exist"),
+            (lambda graph: nodeproof.RobustGCN(options=3).fit(graph), "options=3 must be a mapping"),
+        ],
+    )
+    def test_what_is_none_is_named(self, ask, words, papers) -> None:
+        with pytest.raises(InputError, match=words):
+            ask(papers[0])
+
+    def test_a_witness_knows_its_graph(self, certificates, papers) -> None:
+        witness = certificates.of(9).witness
+        with pytest.raises(InputError, match="target must be a node, not a Graph"):
+            witness.in_words(papers[0])
+        assert witness.in_words(9) == witness.in_words("A perceptron revisited") != []
+
+    def test_models_may_have_more_classes_than_labels_name(self) -> None:
+        assert Graph(np.zeros((2, 2)), np.eye(2), [0, 1]).class_name(5) == "class 5"
+
+
+def test_names_of_files_say_what_is_in_them(papers, certificates, tmp_path) -> None:
+    graph, model = papers
+    split = Split.stratified(graph, train="30%")
+    page = nodeproof.report(certificates)
+    for result, name, words in (
+        (model, "m.npz", r"m.npz ends in .npz, but models are written as .safetensors; give it such a name$"),
+        (certificates, "c.csv", r"written as .jsonl; give it such a name; to_pandas\(\).to_csv"),
+        (certificates, "c.jsonl.xz", "ends in .xz"),
+        (certificates, "c.csv.gz", "c.csv ends in .csv"),
+        (graph, "g.csv", "graphs are written as .npz"),
+        (split, "s.npz", "splits are written as .json"),
+        (page, "r.pdf", "reports are written as .html"),
+    ):
+        with pytest.raises(InputError, match=words):
+            result.write(tmp_path / name)
+        with pytest.raises(nodeproof.FileError, match="there is no directory .*missing; make it first"):
+            result.write(tmp_path / "missing" / "file")
+        result.write(tmp_path / "v1.2")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v1.2"]
+
+
+def test_progress_is_one_of_a_few_things(papers) -> None:
+    for progress in ("yes", 1, 0):
+        with pytest.raises(InputError, match=f"progress={progress!r} must be None, True or False, or a function"):
+            nodeproof.certify(*papers, global_budget=1, progress=progress)
 
 
 def test_progress_ends_where_the_work_does(papers, bundled) -> None:

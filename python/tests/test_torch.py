@@ -374,6 +374,39 @@ def test_changes_are_noticed() -> None:
         robust.check()
     with pytest.raises(TypeError, match="not copied or pickled") as error:
         copy.deepcopy(robust)
+    assert isinstance(error.value, nodeproof.NotCopyableError)
+
+
+@pytest.mark.parametrize("worst_case", ["dual", "first-order"])
+def test_there_are_no_second_derivatives(worst_case) -> None:
+    module = gcn()
+    robust = Robust(module, data(), global_budget=2, worst_case=worst_case)
+    weight = module.conv1.lin.weight
+    for value in (
+        lambda: robust.hinge(range(6), margin=9.0),
+        lambda: robust.cross_entropy(range(6)),
+        lambda: robust.worst_case_margins(range(6)).sum(),
+    ):
+        with pytest.raises(nodeproof.InputError, match="no second derivatives.*leave out create_graph=True"):
+            torch.autograd.grad(value(), [weight], create_graph=True)
+        with pytest.raises(nodeproof.InputError, match="no second derivatives"):
+            value().backward(create_graph=True)
+        (first,) = torch.autograd.grad(value(), [weight])
+        assert first.any() and not first.requires_grad
+    # A penalty on the gradient of another term is nothing to refuse.
+    logits = module(robust._data.x, robust._data.edge_index)
+    (plain,) = torch.autograd.grad(logits.logsumexp(1).sum(), [weight], create_graph=True)
+    (robust.hinge(range(6), margin=9.0) + (plain**2).sum()).backward()
+    assert weight.grad is not None
+
+
+def test_another_budget_and_split_may_be_given_to_certify(bundled) -> None:
+    robust = Robust(gcn(), data(), global_budget=2, local_budget=1)
+    split = nodeproof.Split(12, train=[3, 5])
+    assert robust.certify("train", split=split).nodes.tolist() == [3, 5]
+    assert robust.certify(budget=nodeproof.Budget(1, local_budget=1)).global_budget == 1
+    with pytest.raises(nodeproof.InputError, match="a budget was given, and so was global_budget"):
+        robust.certify(global_budget=1)
 
 
 def test_the_functions_import_anew_what_has_changed(caplog) -> None:

@@ -93,6 +93,7 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("rh", {"worst_case": "exact"}, "worst_case is exact; choose dual or first-order"),
         ("ce", {"train": "110%"}, "no share"),
         ("ce", {"train": "half"}, "no share"),
+        ("ce", {"train": True}, "train=True is no share"),
         ("ce", {"train_per_class": 100}, "labelled nodes"),
         ("ce", {"hidden": [0]}, "hidden layer"),
         ("ce", {"hidden": "32"}, "hidden=.32. must be a list of sizes"),
@@ -106,16 +107,31 @@ def test_a_run_goes_on_from_its_checkpoint(bundled, tmp_path) -> None:
         ("ce", {"train_per_class": -1}, "train_per_class=-1 must be a whole number"),
         ("ce", {"train": None}, "no share"),
         ("ce", {"checkpoint_every": 0}, "checkpoint_every=0 must be a whole number of at least 1"),
-        (None, {}, "method is none; "),
+        (None, {}, "method is None; "),
         ("ce", {"hidden": [2**40]}, "GB of memory"),
         ("ce", {"resume": True}, "needs a checkpoint"),
         ("ce", {"evaluate": "no"}, "evaluate='no' must be True or False"),
         ("ce", {"split": Split(24, [0])}, "no node in the train part"),
+        (
+            "ce",
+            {"split": Split(24, [0, 5]), "train": "10%"},
+            "a split was given, and so was train, which is for drawing",
+        ),
+        ("ce", {"split": Split(24, [0, 5]), "split_seed": 1}, "a split was given, and so was split_seed"),
+        ("ce", {"split": Split(23, [0, 5])}, "the split is one of 23 nodes, but the graph has 24"),
+        (
+            "ce",
+            {"train": "20%", "train_per_class": 3},
+            "train is a share, and train_per_class a number.*give one of them",
+        ),
+        ("CE", {}, "method is CE; .*did you mean ce"),
+        ("ce", {"architecture": "GCN"}, "architecture is GCN; .*did you mean gcn"),
     ],
 )
 def test_what_is_wrong_is_named(method, options, words, papers) -> None:
+    drawn = {} if "split" in options or "train_per_class" in options else {"train": "30%"}
     with pytest.raises(nodeproof.InputError, match=words):
-        nodeproof.train(papers[0], method, **({"global_budget": 4, "train": "30%"} | options))
+        nodeproof.train(papers[0], method, **({"global_budget": 4} | drawn | options))
 
 
 def test_labels_may_leave_out_a_class(papers) -> None:

@@ -8,6 +8,12 @@ use pyo3::prelude::*;
 use crate::errors::Raised;
 use crate::graph::PyGraph;
 
+/// Whether text is a local budget.
+#[pyfunction]
+pub(crate) fn check_local_budget(py: Python<'_>, text: &str) -> PyResult<()> {
+    text.parse::<LocalBudget>().map(drop).raised(py)
+}
+
 /// What an attacker may change.
 #[pyclass(name = "Budget", module = "nodeproof._core", frozen)]
 pub(crate) struct PyBudget(pub(crate) Budget);

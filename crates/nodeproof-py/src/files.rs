@@ -8,6 +8,12 @@ use pyo3::prelude::*;
 
 use crate::errors::Raised;
 
+/// Whether a file can be written at `path`.
+#[pyfunction]
+pub(crate) fn check_destination(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    Destination::File(path).check(&[]).raised(py)
+}
+
 /// Writes `content` beside `path` and moves it there once it is complete; what was there stays as it was if that fails.
 #[pyfunction]
 pub(crate) fn write_file(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {

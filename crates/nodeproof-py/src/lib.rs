@@ -40,6 +40,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<radii::PyRadii>()?;
     module.add_class::<figure::PyFigure>()?;
     module.add_class::<robust_loss::PyRobustLoss>()?;
+    module.add_function(wrap_pyfunction!(budget::check_local_budget, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
@@ -56,6 +57,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(figure::plot_purity, module)?)?;
     module.add_function(wrap_pyfunction!(figure::plot_training, module)?)?;
     module.add_function(wrap_pyfunction!(names::did_you_mean, module)?)?;
+    module.add_function(wrap_pyfunction!(files::check_destination, module)?)?;
     module.add_function(wrap_pyfunction!(files::write_file, module)?)?;
     Ok(())
 }

@@ -13,6 +13,7 @@ from .._optional import optional, pytorch
 from ..errors import InputError
 from ..graph import Graph
 from ..model import Model
+from ..nodes import check_split
 from ..split import Split
 
 
@@ -52,6 +53,8 @@ def data_of(graph: Graph, split: Split | None = None) -> Any:
     """See `Graph.to_pyg`. A self-loop has weight 2, as it counts in nodeproof's propagation."""
     torch = optional("torch", "pyg", "to_pyg()")
     geometric = optional("torch_geometric.data", "pyg", "to_pyg()")
+    if split is not None:
+        check_split(split, graph)
     adjacency = graph.adjacency.tocoo()
     data = geometric.Data(
         x=torch.tensor(read_of(_dense(graph.attributes), graph.kind), dtype=torch.get_default_dtype()),

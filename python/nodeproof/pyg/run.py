@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._optional import pytorch
-from ..errors import InputError, NodeproofError, VerificationError
+from ..errors import InputError, NodeproofError, NotRunnableError, VerificationError
 from . import words
 from .convert import float_type
 from .expression import Expression
@@ -31,10 +31,6 @@ _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0]
 _KEPT_OF_EDGES = ("_cached_edge_index", "_cached_adj_t")
 #: Where they keep attributes that were propagated.
 _KEPT_OF_ATTRIBUTES = ("_cached_x", "_cached_h")
-
-
-class NotRunnableError(InputError):
-    """The module itself cannot be run on the data."""
 
 
 @dataclass(frozen=True)

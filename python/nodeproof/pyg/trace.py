@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from .._optional import pytorch
-from ..errors import VerificationError
+from ..errors import PrecisionError, VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
 from .learned import current_tape
@@ -60,10 +60,6 @@ _ENTRY_BY_ENTRY = {"add", "copy", "sub"}
 _OF_THE_MEMORY = {"set", "set_data"}
 #: Operations whose results have whatever values the memory had.
 _UNSET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
-
-
-class PrecisionError(VerificationError):
-    """The module rounds on its way to another precision."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._checks import finite
 from .._optional import pytorch
 from .._progress import Observer, Progress, observer
-from ..errors import InputError, VerificationError
+from ..errors import InputError, NotRunnableError, PrecisionError, VerificationError
 from ..graph import Graph
 from ..model import Model
 from ..verification import Verification
@@ -23,8 +23,7 @@ from .evaluate import Evaluator
 from .expression import Expression
 from .network import model_of
 from .record import Record
-from .run import Forward, NotRunnableError, Subject, at_rest
-from .trace import PrecisionError
+from .run import Forward, Subject, at_rest
 
 _log = logging.getLogger("nodeproof")
 
@@ -133,6 +132,11 @@ def imported(
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
         raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
+    if any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers())):
+        raise InputError(
+            "the module has no numbers, as its parameters or buffers are on the device meta; give them values first: "
+            "module.to_empty(device='cpu'), then module.load_state_dict(...)"
+        )
     if real_values and (binarise or certify_binarised):
         raise InputError("real_values=True takes x as it is; leave out binarise and certify_binarised")
     x, kind = attributes_of(data, binarise or certify_binarised, real_values)
