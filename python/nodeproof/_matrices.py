@@ -74,7 +74,9 @@ def _of_tensor(tensor: Any, what: str) -> Any:
 def check_numbers(dtype: np.dtype[Any], what: str) -> None:
     """Refuses what is not a real number."""
     if dtype.kind not in "biuf":
-        raise InputError(f"{what} has type {dtype}; it must hold truth values, integers or real numbers")
+        verb = "have" if what.endswith("attributes") else "has"
+        they = "they" if verb == "have" else "it"
+        raise InputError(f"{what} {verb} type {dtype}; {they} must hold truth values, integers or real numbers")
 
 
 def values(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

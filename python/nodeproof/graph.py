@@ -201,7 +201,10 @@ class Graph:
         if edges.size == 0:
             edges = np.zeros((2, 0), dtype=np.int64)
         if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype.kind not in "iu":
-            hint = "; transpose them" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+            is_turned = edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2
+            hint = "; transpose them" if is_turned else "; number the nodes from 0" if edges.dtype.kind in "US" else ""
+            if edges.dtype.kind == "f":
+                hint += "; ids are whole numbers: edge_index.astype(int), or edge_index.long() of a tensor"
             raise InputError(
                 f"edges must be integers of shape 2 × E, but are {edges.dtype} of shape {edges.shape}{hint}"
             )

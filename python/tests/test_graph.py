@@ -221,3 +221,12 @@ def test_what_is_no_path_is_named(path) -> None:
         Graph.read(path)
     with pytest.raises(nodeproof.InputError, match="is no path"):
         Graph([[0]], [[1]]).write(path)
+
+
+def test_ids_of_edges_and_attributes_are_numbers() -> None:
+    with pytest.raises(nodeproof.InputError, match=r"ids are whole numbers: edge_index.astype\(int\)"):
+        Graph.from_edges([[0.0, 1.0], [1.0, 0.0]], np.eye(2))
+    with pytest.raises(nodeproof.InputError, match="number the nodes from 0"):
+        Graph.from_edges([["a", "b"], ["b", "a"]], np.eye(2))
+    with pytest.raises(nodeproof.InputError, match="the attributes have type complex128; they must hold"):
+        Graph(np.zeros((2, 2)), np.eye(2) * 1j)

@@ -293,6 +293,39 @@ def test_one_layer_called_twice_is_two() -> None:
     assert len(model.weights) == 3 and np.array_equal(model.weights[0], model.weights[1])
 
 
+#: Places that do not depend on the attributes.
+PLACES = {
+    "a node": 0,
+    "nodes": slice(2, 5),
+    "every other node, from the end": (slice(None, None, 2),),
+    "a unit": (slice(None), 1),
+    "the last unit": (..., -1),
+    "units": (slice(None), slice(1, 3)),
+    "ids": torch.tensor([1, -2, 1]),
+    "ids in a list": [0, 3],
+    "ids of units": (slice(None), torch.tensor([0, 2])),
+    "a mask of units": (slice(None), torch.tensor([True, False, False, True, True])),
+}
+
+
+@pytest.mark.parametrize("value", [0, 1.5])
+@pytest.mark.parametrize("place", PLACES)
+def test_places_may_be_set_to_one_value(place: str, value: float) -> None:
+    class Written(Network):
+        def forward(self, x, edge_index, edge_weight=None):
+            h = self.conv1(x, edge_index).relu()
+            h[PLACES[place]] = value
+            h[2:8][1:3] = value
+            return self.conv2(h, edge_index)
+
+    torch.manual_seed(1)
+    module, of = Written(GCNConv(6, 5), GCNConv(5, 3)), data()
+    graph, model = from_pyg(module, of)
+    np.testing.assert_allclose(model.logits(graph), run(module, of, of.x), atol=1e-5)
+    tampered = graph.with_flips([(0, 0), (3, 2), (7, 5)])
+    np.testing.assert_allclose(model.logits(tampered), run(module, of, tampered.to_pyg().x), atol=1e-5)
+
+
 #: Modules of the right form, written in other ways.
 EVEN = {
     "clamp": lambda m, x, h, e: m.conv2(h.clamp(min=0), e),
@@ -418,6 +451,38 @@ def test_weights_that_are_not_finite_are_named() -> None:
         from_pyg(data(), module)
     with pytest.raises(nodeproof.InputError, match="must be a torch_geometric.data.Data, not a dict"):
         from_pyg(gcn(), data().to_dict())
+    with pytest.raises(nodeproof.InputError, match="no numbers, as its parameters or buffers are on the device meta"):
+        from_pyg(gcn().to("meta"), data())
+    for tolerance in (-1, float("nan")):
+        with pytest.raises(nodeproof.InputError, match=f"tolerance={tolerance} must be"):
+            from_pyg(gcn(), data(), tolerance=tolerance)
+
+
+def test_logits_that_are_none_are_named() -> None:
+    of = data()
+    for forward, words in (
+        (
+            lambda m, d: m(d.x, d.edge_index)[:4],
+            r"tensor of shape \(4, 3\).*for the 12 nodes; return a row of logits for each",
+        ),
+        (lambda m, d: m(d.x, d.edge_index)[:, 0], r"tensor of shape \(12,\).*give forward=lambda module, data: …"),
+        (lambda m, d: 1e200 * (1e200 * m(d.x, d.edge_index)), "not finite"),
+    ):
+        with pytest.raises(nodeproof.InputError, match=words) as error:
+            from_pyg(gcn(), of, forward=forward)
+        assert "[0], or whatever" not in str(error.value) and "nan" not in str(error.value)
+
+
+def test_a_split_must_be_one_of_the_graph() -> None:
+    graph = nodeproof.Graph.from_pyg(data())
+    split = nodeproof.Split.stratified(graph, train="50%", seed=3)
+    assert nodeproof.Split.from_pyg(graph.to_pyg(split)) == split
+    for wrong, words in (
+        (nodeproof.Split(11, [0]), "split is one of 11 nodes, but the graph has 12"),
+        (3, "nodeproof.Split"),
+    ):
+        with pytest.raises(nodeproof.InputError, match=words):
+            graph.to_pyg(wrong)
 
 
 def test_the_data_are_not_changed() -> None:

@@ -401,6 +401,21 @@ def behind(change):
     return lambda m, x, h, e: m.conv2(change(h).relu(), e)
 
 
+def put(h, place, value):
+    """The same with something else at a place."""
+    h = h.clone()
+    h[place] = value
+    return h
+
+
+def under_another_name(h):
+    """A view of what is written to by another one."""
+    h = h.clone()
+    view = h.view(h.shape)
+    h[0] = 0.0
+    return view
+
+
 def before(change):
     """Something that the attributes go through."""
     return lambda m, x, h, e: m.conv3(change(x), e)
@@ -437,6 +452,13 @@ ODD = {
     "a mask": (behind(lambda h: h.masked_fill(h < -9, 0.0)), "decides by them"),
     "a mask of infinities": (behind(lambda h: h.masked_fill(torch.arange(5) == 1, -torch.inf)), "not finite"),
     "single entries": (behind(lambda h: h.index_put((torch.tensor([0]),), torch.zeros(1, 5))), "use torch.where"),
+    "several values": (behind(lambda h: put(h, torch.tensor([0, 1]), torch.ones(2, 5))), "writes several values"),
+    "a row of several values": (behind(lambda h: put(h, 0, torch.arange(5.0).to(h.dtype))), "in place"),
+    "some units of some nodes": (behind(lambda h: put(h, (slice(2, 5), 0), 0.0)), "write whole rows, or whole columns"),
+    "a row of another": (behind(lambda h: put(h, 0, h[1])), "in place"),
+    "a row that is added to": (behind(lambda h: put(h, 0, h[0] + 1)), "in place"),
+    "a view that was made before": (behind(under_another_name), "in place"),
+    "a row of infinities": (behind(lambda h: put(h, 0, torch.inf)), "not finite"),
     "a mask of what is written": (behind(lambda h: h.index_put((h > -9,), torch.tensor(0.0))), "decides by them"),
     "top values": (behind(lambda h: h.topk(5, dim=1).values), "order"),
     "sorted": (behind(lambda h: h.sort(dim=1).values), "order"),

@@ -358,7 +358,11 @@ def test_changes_are_noticed() -> None:
         robust.hinge([0])
     module, of, robust = made()
     of.x = of.x.flip(0)
-    with pytest.raises(nodeproof.InputError, match="the data have changed"):
+    with pytest.raises(nodeproof.InputError, match="the data have changed: 'x' is new, gone, or was written to"):
+        robust.hinge([0])
+    module, of, robust = made()
+    of.y = torch.zeros(12, dtype=torch.long)
+    with pytest.raises(nodeproof.InputError, match="the data have changed: 'y'"):
         robust.hinge([0])
     module, _, robust = made()
     module.extra = torch.nn.Linear(2, 2)

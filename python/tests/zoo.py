@@ -237,11 +237,17 @@ def convs(kind, **options):
     return two(lambda: kind(6, 5, **options), lambda: kind(5, 3, **options))
 
 
+def attending():
+    """A layer with one head, of the width that `of_edges` has."""
+    return torch.nn.TransformerEncoderLayer(5, 1, 4, batch_first=True)
+
+
 def masked(m, x, e):
-    """Leaves out nodes without edges, a unit, and half of the nodes of another layer."""
+    """Leaves out nodes without edges, a unit, half of the nodes of another layer, and some nodes and units by their ids."""
     alone = degree(e[1], len(x)) == 0
     h = torch.where(alone[:, None], 0.0, m.conv1(x, e)).masked_fill(torch.arange(5) == 2, 0.5)
     h[torch.arange(len(x)) % 2 == 0] = 0.25
+    h[1:2], h[:, 3], h[torch.tensor([-1])] = 0, 0.125, 0.5
     return m.conv2(h.relu(), e)
 
 
@@ -331,7 +337,10 @@ ACCEPTED = [
         "x - x.mean(dim=0)",
         of_edges(lambda m, x, e: m.conv2((m.conv1(x, e) - m.conv1(x, e).mean(0, keepdim=True)).relu(), e)),
     ),
-    Case("masks that are constant: `torch.where`, `masked_fill`, `h[mask] = 0`", of_edges(masked)),
+    Case(
+        "masks and places that are constant: `torch.where`, `masked_fill`, `h[mask] = 0`, `h[2:5] = 0`, `h[:, 0] = 0`",
+        of_edges(masked),
+    ),
 ]
 
 REFUSED = [
@@ -339,6 +348,20 @@ REFUSED = [
     Case("`GATv2Conv`", convs(GATv2Conv), "`self.conv1`, a GATv2Conv: .*attention"),
     Case("`TransformerConv`", convs(TransformerConv), "`self.conv1`, a TransformerConv: .*attention"),
     Case("`models.GAT`", graph_of(GAT), r"`self.convs\[0\]`, a GATConv"),
+    Case(
+        "`F.scaled_dot_product_attention`",
+        of_edges(
+            lambda m, x, e: m.conv2(
+                F.scaled_dot_product_attention(m.conv1(x, e)[None], *2 * [m.conv1(x, e)[None]])[0], e
+            )
+        ),
+        "the forward of Net: attends: .*by attention",
+    ),
+    Case(
+        "`torch.nn.TransformerEncoderLayer`",
+        of_edges(lambda m, x, e: m.conv2(m.attend(m.conv1(x, e)[None])[0], e), attend=lambda: attending()),
+        "`self.attend.self_attn`, a MultiheadAttention: attends: .*by attention",
+    ),
     Case("`SAGEConv` with `aggr='max'`", sages(aggr="max"), "`self.conv1`, a SAGEConv: takes the maximum.*aggr='mean'"),
     Case("`SAGEConv` with `normalize=True`", sages(normalize=True), "`self.conv1`, a SAGEConv: divides by"),
     Case("the tutorial's edge convolution", convs(EdgeConvLike), r"`self.conv1.mlp\[1\]`, a ReLU: .*edges"),

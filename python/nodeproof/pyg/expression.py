@@ -132,6 +132,14 @@ class Expression:
         are_sums = same(term.left, _identity(self.rows)) and _are_ones(term.right)
         return source.least if are_sums else None
 
+    def same_everywhere(self) -> float | None:
+        """The number that all entries are, whatever the attributes; `None` if there is none, or a parameter decides it."""
+        if any(term.source is not None or is_learned(term.right) for term in self.terms):
+            return None
+        table = sum((_dense(term.left @ term.right) for term in self.terms), np.zeros((self.rows, self.columns)))
+        found = np.unique(np.asarray(table))
+        return float(found[0]) if len(found) == 1 else None
+
     def plus(self, other: Expression) -> Expression:
         """The sum; both are broadcast to a common shape."""
         shape = np.broadcast_shapes(self.shape, other.shape)

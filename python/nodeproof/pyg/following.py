@@ -59,8 +59,10 @@ class FollowedModule:
     def changed(self) -> str | None:
         """What has changed since the module was imported that is not followed, as far as a look at tensors can tell."""
         torch = optional("torch", "pyg", "nodeproof.torch")
-        if stamp(self._data) != self._stamp:
-            return "the data have changed"
+        before, now = self._stamp, stamp(self._data)
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) != now.get(name):
+                return f"the data have changed: {name!r} is new, gone, or was written to"
         own = tensors_of(self._module)
         for name in own.keys() | self._shapes.keys():
             if name not in own or name not in self._shapes or tuple(own[name].shape) != self._shapes[name]:
@@ -186,11 +188,11 @@ class _Point:
         )
 
 
-def stamp(data: Any) -> Any:
-    """What tells data from others, and from what they were before."""
+def stamp(data: Any) -> dict[str, tuple[int, int | None]]:
+    """What tells the fields of data from others, and from what they were before."""
     torch = optional("torch", "pyg", "nodeproof.torch")
     values = data.to_dict() if hasattr(data, "to_dict") else {}
-    return tuple((n, id(v), v._version if isinstance(v, torch.Tensor) else None) for n, v in sorted(values.items()))
+    return {n: (id(v), v._version if isinstance(v, torch.Tensor) else None) for n, v in values.items()}
 
 
 def with_tensors(like: Model, tensors: list[Any]) -> Model:

@@ -539,14 +539,33 @@ def _masked_fill(self: Any, mask: Any, value: Any) -> Expression:
 @rule("index_put")
 def _index_put(self: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Expression:
     torch = pytorch()
-    mask = indices[0]
     if any(isinstance(index, Expression) for index in indices):
         raise UnfitError(_DECIDES)
-    is_mask = len(indices) == 1 and mask is not None and mask.dtype in (torch.bool, torch.uint8)
-    if not is_mask or accumulate or math.prod(values.shape) != 1:
-        raise UnfitError("writes to single entries; use torch.where with a mask")
-    mask = mask.reshape(tuple(mask.shape) + (1,) * (len(self.shape) - mask.dim()))
-    return _where(mask, values.viewed(()) if isinstance(values, Expression) else values.reshape(()), self)
+    if accumulate or math.prod(values.shape) != 1:
+        raise UnfitError("writes several values to a part of a tensor; use torch.where with a mask, or write one value")
+    places = torch.zeros(tuple(self.shape), dtype=torch.bool)
+    places[tuple(slice(None) if index is None else index for index in indices)] = True
+    value = values.viewed(()) if isinstance(values, Expression) else values.reshape(())
+    return filled_at(self, np.asarray(places.numpy()), value)
+
+
+@rule("index_fill")
+def _index_fill(self: Any, dim: int, index: Any, value: Any) -> Expression:
+    if isinstance(index, Expression):
+        raise UnfitError(_DECIDES)
+    indices = [None] * (dim % len(self.shape)) + [index.reshape(-1)]
+    return _index_put(self, indices, value if isinstance(value, Expression) else pytorch().as_tensor(value))
+
+
+def filled_at(into: Any, places: npt.NDArray[np.bool_], value: Any) -> Expression:
+    """What becomes of a tensor some of whose entries are set to one value."""
+    try:
+        kept = _at(~places, into)
+    except UnfitError:
+        if not isinstance(into, Expression):
+            raise
+        raise UnfitError("writes to some units of some nodes; write whole rows, or whole columns") from None
+    return _add(_at(places, value), kept)
 
 
 def _at(places: npt.NDArray[np.bool_], value: Any) -> Any:

@@ -27,6 +27,8 @@ from .trace import Trace, constant_behind
 Forward = Callable[[Any, Any], Any]
 #: What a user could write where a module is called in another way.
 _EXAMPLE = "give forward=lambda module, data: module(data.x, data.edge_index)[0], or whatever returns the logits"
+#: The same where there is not one row a node.
+_ALL_NODES = "return a row of logits for each node, and choose nodes afterwards: certify(..., nodes=...)"
 #: Where modules of PyTorch Geometric keep propagations of the edges of their first run.
 _KEPT_OF_EDGES = ("_cached_edge_index", "_cached_adj_t")
 #: Where they keep attributes that were propagated.
@@ -201,9 +203,16 @@ def _unrunnable(error: Exception) -> str:
 def _check_logits(output: Any, nodes: int) -> None:
     """Refuses what cannot be logits."""
     torch = pytorch()
-    shape = tuple(output.shape) if isinstance(output, torch.Tensor) else f"a {type(output).__name__}"
-    if not isinstance(output, torch.Tensor) or output.dim() != 2 or output.shape[0] != nodes:
-        raise InputError(f"the module returns {shape}, not logits of shape nodes × classes; {_EXAMPLE}")
+    if not isinstance(output, torch.Tensor):
+        raise InputError(
+            f"the module returns a {type(output).__name__}, not logits of shape nodes × classes; {_EXAMPLE}"
+        )
+    if output.dim() != 2 or output.shape[0] != nodes:
+        advice = "give forward=lambda module, data: …, which returns them" if output.dim() != 2 else _ALL_NODES
+        raise InputError(
+            f"the module returns a tensor of shape {tuple(output.shape)}, not logits of shape nodes × classes for the {nodes} "
+            f"nodes; {advice}"
+        )
     if output.shape[1] == 1:
         raise InputError(
             "the module returns one number a node, and there must be a logit for each class: return "

@@ -10,18 +10,21 @@ results of operations are, their strides and whose memory they share, is taken f
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .._optional import pytorch
 from ..errors import PrecisionError, VerificationError
 from . import words
 from .expression import Expression, Source, UnfitError
 from .learned import current_tape
-from .operations import is_known, perform
+from .operations import filled_at, is_known, perform
 from .record import Layout, Operation, Record, Result, flat, looks, mapped, mode
 
 #: Operations that look at nothing but shapes and types.
@@ -72,6 +75,24 @@ class _Memory:
     has_left: bool = False
     #: Whether nothing is known of its values.
     is_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Which entries of another tensor one is a view of, by slices and selections one after the other."""
+
+    of: Any
+    steps: tuple[Callable[[Any], Any], ...]
+
+    def places(self) -> npt.NDArray[np.bool_]:
+        """Where these entries are."""
+        torch = pytorch()
+        chosen = torch.zeros(self.of.shape, dtype=torch.bool)
+        view = chosen
+        for step in self.steps:
+            view = step(view)
+        view.fill_(True)
+        return np.asarray(chosen.numpy())
 
 
 class Trace:
@@ -220,8 +241,10 @@ class Trace:
         """Performs an operation on what is followed, if it is one of those that may be."""
         torch = pytorch()
         if torch.Tag.nondeterministic_seeded in function.tags and not _is_off(function, arguments):
+            # Some can leave things out by chance on the way.
+            attends = "attention" in function.name()
             problem = "draws random numbers"
-            raise self.refuse(problem + words.instead(problem))
+            raise self.refuse(words.ATTENDS if attends else problem + words.instead(problem))
         tensors = [value for value in flat((arguments, keywords)) if isinstance(value, torch.Tensor)]
         known = [value for value in tensors if isinstance(value, self._class)]
         for value in known:
@@ -335,7 +358,10 @@ class Trace:
         self._check_precision(first.dtype, results[0].layout.dtype)
         expressions = self._rule(name, function, arguments, keywords, made)
         if not isinstance(expressions, list):
-            return self._made(expressions, made, self._memory(results[0], tensors), first._nodeproof_end)
+            given = self._made(expressions, made, self._memory(results[0], tensors), first._nodeproof_end)
+            if name in ("select", "slice") and given._nodeproof_memory is first._nodeproof_memory:
+                given._nodeproof_part = _part_of(first, function, arguments, keywords)
+            return given
         sharing, parts = list(tensors), []
         for expression, part, result in zip(expressions, made, results, strict=True):
             parts.append(self._made(expression, part, self._memory(result, sharing)))
@@ -401,7 +427,9 @@ class Trace:
         others = [value for value in others if value is not target or name not in _ENTRY_BY_ENTRY]
         if any(value._nodeproof_memory is target._nodeproof_memory for value in others):
             raise self.refuse("changes a part of a tensor in place by another part of it; make a new tensor")
-        if torch._debug_has_internal_overlap(hidden) != 0:
+        # A part of what does not overlap does not either, whatever its strides.
+        part = target._nodeproof_part
+        if torch._debug_has_internal_overlap(hidden if part is None else _blank(part.of, "meta")) != 0:
             raise self.refuse(
                 "changes a part of a tensor in place, or writes several values to one place; make a new tensor"
             )
@@ -413,11 +441,24 @@ class Trace:
         result = self._rule(name, function, arguments, keywords, hidden)
         if result.shape != tuple(target.shape):
             raise self.refuse("changes the shape of a tensor in place; make a new one")
-        target._nodeproof_is = result
-        target._nodeproof_hidden = hidden
-        target._nodeproof_memory.changes += 1
-        target._nodeproof_seen = target._nodeproof_memory.changes
+        self._change(target, result, hidden)
         return target
+
+    def _change(self, target: Any, result: Expression, hidden: Any) -> None:
+        """Gives a tensor other values; what it is a part of changes with it, if these are the same in all its entries."""
+        part, memory = target._nodeproof_part, target._nodeproof_memory
+        value = None if part is None else result.same_everywhere()
+        changed = [(target, result, hidden)]
+        if part is not None and value is not None and part.of._nodeproof_seen == memory.changes:
+            try:
+                whole = filled_at(part.of._nodeproof_is, part.places(), value)
+            except UnfitError as error:
+                raise self.refuse(str(error) + words.instead(str(error))) from None
+            changed.append((part.of, whole, _blank(part.of, "meta")))
+        memory.changes += 1
+        for tensor, expression, shape in changed:
+            tensor._nodeproof_is, tensor._nodeproof_hidden = expression, shape
+            tensor._nodeproof_seen = memory.changes
 
     def check_current(self, value: Any) -> None:
         """Refuses tensors that share memory with one that was changed since, or that are another one by now."""
@@ -448,6 +489,12 @@ def constant_behind(value: Any) -> tuple[Any, bool]:
     if not hasattr(type(value), "_nodeproof_trace"):
         return value, False
     return value._nodeproof_hidden, value._nodeproof_is is not None
+
+
+def _part_of(whole: Any, function: Any, arguments: Any, keywords: Any) -> _Part:
+    """What a slice or a selection of a tensor is a part of."""
+    own = whole._nodeproof_part or _Part(whole, ())
+    return _Part(own.of, (*own.steps, lambda view: function(view, *arguments[1:], **keywords)))
 
 
 def _is_off(function: Any, arguments: Any) -> bool:
@@ -542,6 +589,8 @@ def _followed_class(trace: Trace) -> Any:
             self._nodeproof_memory = memory
             self._nodeproof_seen = memory.changes
             self._nodeproof_end = end
+            #: What it is a part of, if it is one.
+            self._nodeproof_part: _Part | None = None
             self._nodeproof_place = _place(self)
 
         @classmethod

@@ -146,7 +146,8 @@ def imported(
     own = Subject.of(module, data, forward)
     if tolerance is None:
         tolerance = max(_TOLERANCE, _UNITS * float(torch.finfo(own.dtype).eps))
-    tolerance = finite("tolerance", tolerance)
+    if not finite("tolerance", tolerance) >= 0:
+        raise InputError(f"tolerance={tolerance!r} must be at least 0; None is the default")
     # One after the other: tensors that are followed change a class of PyTorch's meanwhile.
     with _one_at_a_time, observer(progress, "importing") as observe, at_rest(module):
         what = _Import(module, data, forward, graph, x, observe)
@@ -370,6 +371,13 @@ def _comparison(
     torch = pytorch()
     if theirs.shape != ours.shape:
         raise VerificationError(f"the module has logits of shape {theirs.shape}, the imported model {ours.shape}")
+    for of, logits in (("the module", theirs), ("the imported model", ours)):
+        if not np.isfinite(logits).all():
+            node = int(np.argwhere(~np.isfinite(logits).all(axis=1))[0, 0])
+            raise VerificationError(
+                f"{of} computes logits that are not finite, at node {node} for one, so that the two cannot be compared; are "
+                f"weights or attributes too large for {str(dtype).removeprefix('torch.')}?"
+            )
     # Margins are all that matters, and log_softmax moves all logits of a node alike.
     difference = np.abs((theirs - theirs[:, :1]) - (ours - ours[:, :1]))
     largest = float(difference.max()) if difference.size else 0.0

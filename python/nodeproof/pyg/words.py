@@ -139,6 +139,8 @@ def place(path: str, kind: str) -> str:
     return f"`{text}`, {'an' if kind[:1] in 'AEIOU' or kind == 'LSTM' else 'a'} {kind}"
 
 
+#: What attention does, whatever operation of it comes first.
+ATTENDS = f"attends: weighs values by products of values that depend on the attributes; {_EDGES}"
 #: Modules that have gates, whatever operation of theirs comes first.
 _GATED = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}
 
@@ -150,4 +152,4 @@ def of_module(kind: str) -> str | None:
             "passes values that depend on the attributes through gates, which are curved; "
             f"{_ACTIVATIONS}, and so can sums of layers (jk='cat')"
         )
-    return None
+    return ATTENDS if kind == "MultiheadAttention" else None
