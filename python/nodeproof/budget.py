@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+
 from . import _core
 from ._checks import flag, instance, listed, whole
 from ._given import Default, given
@@ -16,6 +18,9 @@ from .split import Split
 
 #: The largest number of flips that a budget can hold.
 _MOST = 2**32 - 1
+
+#: A number of flips; NumPy's integers, too.
+Count = int | np.integer[Any]
 
 #: Defaults of the parts of a budget, where functions take these as keywords.
 GLOBAL: Any = Default(None)

@@ -14,7 +14,7 @@ from . import _core
 from ._checks import finite, flag, instance, number, several, whole
 from ._files import StrPath, existing
 from ._progress import Progress, observer
-from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, budget_of, parts_of
+from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
 from .by_budget import CertificatesByBudget
 from .errors import InputError
 from .graph import Graph
@@ -113,18 +113,18 @@ class _Options(TypedDict, total=False):
 
 @overload
 def certify(
-    graph: Graph, model: Model, budget: Budget | None = None, *, global_budget: int = ..., **options: Unpack[_Options]
+    graph: Graph, model: Model, budget: Budget | None = None, *, global_budget: Count = ..., **options: Unpack[_Options]
 ) -> Certificates: ...
 @overload
 def certify(
-    graph: Graph, model: Model, *, global_budget: Iterable[int], **options: Unpack[_Options]
+    graph: Graph, model: Model, *, global_budget: Iterable[Count], **options: Unpack[_Options]
 ) -> CertificatesByBudget: ...
 def certify(
     graph: Graph,
     model: Model,
     budget: Budget | None = None,
     *,
-    global_budget: int | Iterable[int] = GLOBAL,
+    global_budget: Count | Iterable[Count] = GLOBAL,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,
@@ -250,7 +250,7 @@ def radius(
     model: Model,
     budget: Budget | None = None,
     *,
-    max_budget: int = MOST,
+    max_budget: Count = MOST,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,

@@ -35,8 +35,8 @@ from ._checks import flag, whole
 from ._files import StrPath, path_text
 from ._optional import optional
 from ._progress import Observer, Progress, observer
-from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, budget_of, parts_of
-from .certification import Engine, Settings, TargetClass, targets_of
+from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
+from .certification import Engine, Settings, TargetClass, targets_of, told
 from .errors import FileError, InputError, NodeproofError
 from .graph import Graph
 from .model import Model
@@ -64,7 +64,7 @@ def certify(
     budget: Budget | None = None,
     *,
     backend: Backend,
-    global_budget: int = GLOBAL,
+    global_budget: Count = GLOBAL,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,
@@ -129,7 +129,7 @@ def radius(
     budget: Budget | None = None,
     *,
     backend: Backend,
-    max_budget: int = MOST,
+    max_budget: Count = MOST,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,

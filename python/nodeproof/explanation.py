@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core, notebook
 from ._checks import flag
-from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
+from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
 from .certification import Engine, Settings, TargetClass, targets_of
 from .graph import Graph
 from .model import Floats, Model
@@ -51,7 +51,7 @@ def explain(
     node: int | str,
     budget: Budget | None = None,
     *,
-    global_budget: int = GLOBAL,
+    global_budget: Count = GLOBAL,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,

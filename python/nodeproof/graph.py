@@ -55,7 +55,11 @@ class Graph:
     nodeproof.errors.InputError: the adjacency is directed: it has an edge from row 0 to column 1, but none back; ...
     """
 
-    __slots__ = ("_core", "_names", "cleaning")
+    __slots__ = {
+        "_core": "The graph of the compiled half.",
+        "_names": "Names of nodes, attributes and classes, once they were asked for.",
+        "cleaning": "What was changed while the graph was made: counts by their names, such as `self_loops_removed`.",
+    }
 
     _core: CoreGraph
     cleaning: Mapping[str, int]
@@ -266,6 +270,11 @@ class Graph:
         return self._core.edges
 
     @property
+    def directed(self) -> bool:
+        """Whether some edge has no edge back."""
+        return self._core.directed
+
+    @property
     def attribute_count(self) -> int:
         """Number of attributes, D."""
         return self._core.attribute_count
@@ -413,7 +422,10 @@ class Graph:
     def __repr__(self) -> str:
         classes = f", classes={self.classes}" if self.classes else ""
         kind = "" if self.kind == "bits" else f", kind={self.kind!r}"
-        return f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes}{kind})"
+        directed = ", directed=True" if self.directed else ""
+        return (
+            f"Graph(nodes={self.nodes}, edges={self.edges}, attributes={self.attribute_count}{classes}{kind}{directed})"
+        )
 
     def _repr_html_(self) -> str:
         return notebook.graph(self)

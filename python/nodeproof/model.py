@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from . import _core
+from . import _core, notebook
 from ._checks import finite, instance, text, whole
 from ._files import StrPath, destination, existing
 from ._matrices import check_numbers, compressed_rows, plain
@@ -82,11 +82,13 @@ class Model:
     Model(layers=[3, 2], propagation='symmetric-gcn')
     """
 
-    __slots__ = ("_core", "metadata", "verification")
+    __slots__ = {
+        "_core": "The model of the compiled half.",
+        "metadata": "What a file says about the model, such as how it was trained.",
+        "verification": "How the model was held against the module that it was imported from, if it was; see `Verification`.",
+    }
 
-    #: What a file says about the model, such as how it was trained.
     metadata: dict[str, str]
-    #: How the model was held against the module that it was imported from, if it was.
     verification: Verification | None
 
     def __init__(
@@ -304,6 +306,9 @@ class Model:
             kind = "" if self.kind == "bits" else f", kind={self.kind!r}"
             return f"Model(layers={sizes}, propagation={self.propagation!r}{kind})"
         return _table(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.words(_table(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (self.attributes, self._core.propagations(), self._core.layers())

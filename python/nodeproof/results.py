@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, overload
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, notebook
-from ._checks import instance, whole
-from ._files import StrPath, existing, replace
+from ._checks import flag, instance, listed, number, text, whole
+from ._files import StrPath, check_ending, existing, path_text, replace
 from ._matrices import plain
 from ._optional import optional
 from ._progress import Progress, observer
@@ -332,6 +332,27 @@ class _Results(ABC):
         return rejected
 
     @classmethod
+    def concat(cls, results: Iterable[Self]) -> Self:
+        """Results of one question about different nodes, put together in this order, as `nodeproof merge` does with shards.
+
+        Graph, model, budget and settings must be the same, and no node may come up twice.
+
+        >>> import nodeproof
+        >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
+        >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
+        >>> halves = [nodeproof.certify(graph, model, global_budget=1, nodes=[node]) for node in (1, 0)]
+        >>> nodeproof.Certificates.concat(halves).nodes
+        array([1, 0])
+        """
+        parts = listed("results", results, cls.__name__)
+        for part in parts:
+            instance(
+                "results", part, cls, f"those that {'certify' if cls.__name__ == 'Certificates' else 'radius'} gives"
+            )
+        made: Any = cls._kind.joined([part._core for part in parts])
+        return cls(made, next((part._graph for part in parts if part._graph is not None), None))
+
+    @classmethod
     def _read(cls, path: str, graph: Graph | None) -> Any:
         made = cls._kind.read(path)
         if graph is not None:
@@ -422,6 +443,9 @@ class Certificate:
 
     def __hash__(self) -> int:
         return hash((self.node, self.class_, self.verdict, self.witness))
+
+    def _repr_html_(self) -> str:
+        return notebook.words(repr(self))
 
     def __repr__(self) -> str:
         flips = "" if self.witness is None else f" under {_counted(len(self.witness), 'flip')}"

@@ -26,7 +26,7 @@ from . import _core
 from ._checks import finite, whole
 from ._matrices import plain
 from ._optional import optional
-from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
+from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
 from .certification import certify
 from .errors import InputError, NotCopyableError
 from .nodes import chosen
@@ -80,7 +80,7 @@ class Robust:
         data: Any,
         budget: Budget | None = None,
         *,
-        global_budget: int = GLOBAL,
+        global_budget: Count = GLOBAL,
         local_budget: int | str = LOCAL,
         add_only: bool = NO,
         delete_only: bool = NO,
@@ -241,7 +241,9 @@ def _array(given: Any, name: str) -> Any:
 def robust_hinge(module: Any, data: Any, nodes: Nodes, classes: Any = None, **options: Any) -> Any:
     """`Robust(module, data, …).hinge(nodes, classes, …)`, where the module is imported at the first call and remembered.
 
-    Options are those of `Robust`, `global_budget` for one, and of `Robust.hinge`.
+    Options are those of `Robust`, `global_budget` for one, and of `Robust.hinge`. The functions of this module keep the last
+    four modules with their data, options and graphs, which stay in memory until others take their places; a `Robust` of your
+    own goes when you drop it.
     """
     own = {name: options.pop(name) for name in ("margin", "saturation") if name in options}
     return _remembered(module, data, options).hinge(nodes, classes, **own)
@@ -264,6 +266,9 @@ _lock = threading.Lock()
 
 def _remembered(module: Any, data: Any, options: dict[str, Any]) -> Robust:
     """The `Robust` of this module and these options, made anew where something has changed that is not followed."""
+    for name in ("margin", "saturation"):
+        if name in options:
+            raise InputError(f"{name} is an option of hinge losses, which robust_hinge has; leave it out here")
     if "global_budget" in options and "budget" not in options:
         parts = {part.name: options.pop(part.name) for part in fields(Budget) if part.name in options}
         options["budget"] = Budget(**parts)

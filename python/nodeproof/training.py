@@ -13,7 +13,7 @@ from ._files import StrPath, path_text
 from ._given import given
 from ._optional import optional
 from ._progress import Progress, observer
-from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, budget_of, parts_of
+from .budget import GLOBAL, LOCAL, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
 from .certification import certify
 from .errors import InputError
 from .figure import Figure, look
@@ -135,7 +135,7 @@ def train(
     method: Method,
     budget: Budget | None = None,
     *,
-    global_budget: int = GLOBAL,
+    global_budget: Count = GLOBAL,
     local_budget: int | str = LOCAL,
     add_only: bool = NO,
     delete_only: bool = NO,

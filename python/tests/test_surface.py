@@ -66,7 +66,7 @@ class TestBudgets:
         for function in (nodeproof.certify, nodeproof.radius, nodeproof.explain, nodeproof.train):
             text = str(inspect.signature(function))
             assert "local_budget: 'int | str' = '1%', add_only: 'bool' = False" in text
-        assert "max_budget: 'int' = 100" in str(inspect.signature(nodeproof.radius))
+        assert "max_budget: 'Count' = 100" in str(inspect.signature(nodeproof.radius))
 
     def test_a_budget_says_what_is_not_usual(self) -> None:
         assert repr(Budget(12)) == "Budget(12)"
@@ -215,6 +215,36 @@ class TestTables:
     def test_what_is_no_condition_is_named(self, conditions, words, certificates) -> None:
         with pytest.raises(InputError, match=words):
             certificates.filter(**conditions)
+
+    def test_names_and_numbers_of_all_kinds_are_conditions(self, certificates, radii) -> None:
+        for condition in (
+            {"node": "A perceptron revisited"},
+            {"node": np.int32(9)},
+            {"name": "A perceptron revisited"},
+        ):
+            assert certificates.filter(**condition).nodes.tolist() == [9] == radii.filter(**condition).nodes.tolist()
+        assert certificates.filter(flips=4.0) == certificates.filter(flips=4)
+        assert certificates.filter(flips=-1) == certificates.filter(flips=None)
+        assert len(certificates.filter(witness_margin=None)) == 24 - certificates.nonrobust.sum()
+        with pytest.raises(InputError, match="exact='yes' must be True or False"):
+            radii.filter(exact="yes")
+
+    def test_results_are_put_together(self, certificates, radii, papers, tmp_path) -> None:
+        for kind, results in ((Certificates, certificates), (Radii, radii)):
+            parts = [results.filter(nodes=range(7)), results.filter(nodes=range(7, 24))]
+            assert kind.concat(parts) == results and kind.concat(iter(parts[::-1])).nodes.tolist()[:2] == [7, 8]
+            assert kind.concat(parts).of(9).name == results.of(9).name
+            kind.concat(parts).write(tmp_path / "all.jsonl")
+            assert kind.read(tmp_path / "all.jsonl", papers[0]) == results
+            with pytest.raises(InputError, match="node 0 is in two of the results"):
+                kind.concat([results, parts[0]])
+            with pytest.raises(InputError, match="nothing to put together"):
+                kind.concat([])
+            with pytest.raises(InputError, match=f"must be a nodeproof.{kind.__name__}"):
+                kind.concat([results, 3])
+        other = nodeproof.certify(*papers, global_budget=3, local_budget=2, engine="fast", nodes=[])
+        with pytest.raises(InputError, match="results 2 are of another graph, model or budget than the first"):
+            Certificates.concat([certificates, other])
 
     def test_polars_has_the_table_of_arrow(self, certificates, radii, papers) -> None:
         pytest.importorskip("polars")
@@ -522,6 +552,29 @@ def test_everything_public_looks_like_something(papers, certificates, radii) -> 
     assert "24" in html and graph.class_names[0] in html and "<script" not in html
     assert "no label" in Graph(np.zeros((3, 3)), np.eye(3), [0, 1, -1])._repr_html_()
     assert "real values" in Graph(np.zeros((3, 3)), np.eye(3) / 3, real_values=True)._repr_html_()
+
+
+def test_what_has_one_way_edges_says_so(papers) -> None:
+    graph = Graph([[0, 1], [0, 0]], np.eye(2), directed=True)
+    assert graph.directed and repr(graph) == "Graph(nodes=2, edges=1, attributes=2, directed=True)"
+    assert not papers[0].directed and "directed" not in repr(papers[0])
+
+
+def test_notebooks_show_models_and_certificates(papers, certificates) -> None:
+    assert "symmetric-gcn" in papers[1]._repr_html_()
+    assert "A perceptron revisited" in certificates.of(9)._repr_html_()
+
+
+def test_attributes_have_docstrings() -> None:
+    for owner, name in ((Graph, "cleaning"), (nodeproof.Model, "metadata"), (nodeproof.Model, "verification")):
+        assert inspect.getdoc(getattr(owner, name)).startswith(("What", "How"))
+    assert not any(line.startswith(" ") for line in nodeproof.__doc__.splitlines())
+
+
+def test_errors_are_all_in_one_place() -> None:
+    for name in nodeproof.errors.__all__:
+        kind = getattr(nodeproof.errors, name)
+        assert issubclass(kind, nodeproof.NodeproofError) and getattr(nodeproof, name) is kind
 
 
 def test_only_what_is_public_is_listed() -> None:

@@ -274,6 +274,13 @@ def test_functions_remember_modules_and_notice_other_data() -> None:
     assert not torch.equal(changed, worst_case_margins(module, of, range(12), **options))
 
 
+def test_margins_are_asked_for_by_hinge_losses_alone() -> None:
+    for function in (robust_cross_entropy, worst_case_margins):
+        for option in ("margin", "saturation"):
+            with pytest.raises(nodeproof.InputError, match=f"{option} is an option of hinge losses"):
+                function(gcn(), data(), [0], global_budget=1, **{option: 3})
+
+
 def test_a_diverged_module_says_so() -> None:
     module = gcn()
     robust = Robust(module, data(), global_budget=2)

@@ -1,9 +1,9 @@
 //! Certificates, as columns and on file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use nodeproof::results::{Certificates, Header};
+use nodeproof::results::{Certificates, Header, Record};
 use nodeproof::{Certificate, ClassId, Evidence, Witness};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
@@ -117,6 +117,16 @@ impl PyCertificates {
         Ok(Self(results))
     }
 
+    /// Those of several runs that asked the same of different nodes.
+    #[staticmethod]
+    fn joined(py: Python<'_>, parts: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let parts: Vec<_> = parts.iter().map(|part| (&part.0.header, part.0.records.as_slice())).collect();
+        let (header, records) = joined(&parts).raised(py)?;
+        let mut results = Certificates::new(header);
+        results.records = records;
+        Ok(Self(results))
+    }
+
     /// The nodes whose records the checker rejects, and why.
     fn check(
         &self,
@@ -164,6 +174,12 @@ impl PyCertificates {
         &self.0.header.model.fingerprint
     }
 
+    /// Number of classes of the model.
+    #[getter]
+    fn classes(&self) -> usize {
+        self.0.header.model.classes
+    }
+
     #[getter]
     fn global_budget(&self) -> u32 {
         self.0.header.budget.varied()
@@ -200,6 +216,33 @@ pub(crate) fn taken<R: Clone>(records: &[R], places: &[usize]) -> Result<Vec<R>,
     let record = |&place: &usize| records.get(place).cloned();
     let taken: Option<Vec<R>> = places.iter().map(record).collect();
     taken.ok_or_else(|| Failure::input(format!("there are no more than {} rows", records.len())))
+}
+
+/// What several results are about, and the records of all.
+///
+/// # Errors
+/// If they are not about the same, or a node comes up twice.
+pub(crate) fn joined<R: Record + Clone>(parts: &[(&Header, &[R])]) -> Result<(Header, Vec<R>), Failure> {
+    let about = |header: &Header| {
+        let mut header = header.clone().shard(None).since(None);
+        header.nodes = 0;
+        header
+    };
+    let (first, _) =
+        parts.first().ok_or_else(|| Failure::input("there is nothing to put together; give some results"))?;
+    let mut header = about(first);
+    if let Some(place) = parts.iter().position(|(other, _)| about(other) != header) {
+        let problem = "are of another graph, model or budget than the first, or were found with other settings";
+        return Err(Failure::input(format!("results {} {problem}; put together those of one question", place + 1)));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(record) = parts.iter().flat_map(|(_, records)| *records).find(|record| !seen.insert(record.node())) {
+        let node = record.node();
+        return Err(Failure::input(format!("node {node} is in two of the results; leave it out of one, with filter")));
+    }
+    let records: Vec<R> = parts.iter().flat_map(|(_, records)| records.iter().cloned()).collect();
+    header.nodes = records.len();
+    Ok((header, records))
 }
 
 /// What the smallest margin of an undecided node is not below.

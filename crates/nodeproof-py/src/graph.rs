@@ -187,6 +187,12 @@ impl PyGraph {
         self.0.nodes()
     }
 
+    /// Whether some edge has no edge back.
+    #[getter]
+    fn directed(&self) -> bool {
+        !self.0.adjacency().is_symmetric()
+    }
+
     #[getter]
     fn edges(&self) -> usize {
         self.0.edges()

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::certificates::{Flips, class, flips, taken};
+use crate::certificates::{Flips, class, flips, joined, taken};
 use crate::check;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
@@ -99,6 +99,16 @@ impl PyRadii {
         serde_json::to_string(&figures).map_err(Failure::from).raised(py)
     }
 
+    /// Those of several runs that asked the same of different nodes.
+    #[staticmethod]
+    fn joined(py: Python<'_>, parts: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let parts: Vec<_> = parts.iter().map(|part| (&part.0.header, part.0.records.as_slice())).collect();
+        let (header, records) = joined(&parts).raised(py)?;
+        let mut results = Radii::new(header);
+        results.records = records;
+        Ok(Self(results))
+    }
+
     /// The nodes whose records the checker rejects, and why.
     fn check(
         &self,
@@ -143,6 +153,12 @@ impl PyRadii {
     #[getter]
     fn model_fingerprint(&self) -> &str {
         &self.0.header.model.fingerprint
+    }
+
+    /// Number of classes of the model.
+    #[getter]
+    fn classes(&self) -> usize {
+        self.0.header.model.classes
     }
 
     #[getter]
