@@ -12,7 +12,7 @@ from . import _core
 from ._checks import flag, instance, listed, whole
 from ._given import Default, given
 from .errors import InputError
-from .graph import Graph
+from .graph import Graph, edge_ids
 from .nodes import chosen
 from .split import Split
 
@@ -43,9 +43,15 @@ class Budget:
         protect_attributes: attributes that cannot be flipped, by id or name.
         protect_nodes: nodes whose attributes cannot be flipped: ids, names, a mask, or a part of a split, such as "train".
         local_budget_at: nodes with a local budget of their own.
+        delete_edges: most edges that may be deleted, where that is what the attacker does; give 0 for `global_budget` then.
+        edges_per_node: most of them at one node; an edge counts at both of its ends.
+        keep_one_edge: whether each node keeps one of its edges at least.
+        protect_edges: edges that stay, pairs of ids or names. Edges of nodes in `protect_nodes` stay, too.
 
     >>> Budget(12, add_only=True)
     Budget(12, add_only=True)
+    >>> Budget(0, delete_edges=5, edges_per_node=2).in_words(Graph.bundled())
+    'at most 5 edges deleted (2 at one node)'
     >>> Budget(12).in_words(Graph.bundled())
     'at most 12 flips, 20 at one node (1% of 2048 attributes)'
     """
@@ -57,6 +63,10 @@ class Budget:
     protect_attributes: Iterable[int | str] = ()
     protect_nodes: str | Iterable[int | str] = ()
     local_budget_at: Mapping[int | str, int] = field(default_factory=dict, hash=False)
+    delete_edges: int = 0
+    edges_per_node: int | None = None
+    keep_one_edge: bool = False
+    protect_edges: Iterable[Any] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "global_budget", whole("global_budget", self.global_budget, most=_MOST))
@@ -75,6 +85,16 @@ class Budget:
         if not isinstance(self.local_budget_at, Mapping):
             raise InputError(f"local_budget_at={self.local_budget_at!r} must be a mapping of nodes to numbers of flips")
         object.__setattr__(self, "local_budget_at", dict(self.local_budget_at))
+        object.__setattr__(self, "delete_edges", whole("delete_edges", self.delete_edges, most=_MOST))
+        if self.edges_per_node is not None:
+            object.__setattr__(self, "edges_per_node", whole("edges_per_node", self.edges_per_node, most=_MOST))
+        protected = tuple(tuple(edge) for edge in listed("protect_edges", self.protect_edges, "pairs of nodes"))
+        object.__setattr__(self, "protect_edges", protected)
+        only = (self.edges_per_node is not None, flag("keep_one_edge", self.keep_one_edge), bool(protected))
+        if any(only) and not self.delete_edges:
+            raise InputError(
+                "no edges may be deleted, and there are limits for that; give delete_edges=5, or leave them out"
+            )
 
     def by_ids(self, graph: Graph, split: Split | None = None) -> Budget:
         """The same budget with ids in place of names and of parts of `split`."""
@@ -84,6 +104,7 @@ class Budget:
             protect_nodes=chosen(graph, self.protect_nodes, split, "protect_nodes"),
             protect_attributes=[graph.attribute(attribute) for attribute in self.protect_attributes],
             local_budget_at={graph.node(node): count for node, count in self.local_budget_at.items()},
+            protect_edges=edge_ids(graph, self.protect_edges, "protect_edges"),
         )
 
     def on(self, graph: Graph, capped: bool = False, split: Split | None = None) -> _core.Budget:
@@ -103,8 +124,14 @@ class Budget:
             },
             [int(node) for node in by_ids.protect_nodes],
             [int(attribute) for attribute in by_ids.protect_attributes],
+            by_ids._deletions(),
             capped,
         )
+
+    def _deletions(self) -> tuple[int, int | None, bool, list[tuple[int, int]]] | None:
+        """What may be deleted, if anything may, with ids in place of names."""
+        protected = [(int(a), int(b)) for a, b in self.protect_edges]
+        return (self.delete_edges, self.edges_per_node, self.keep_one_edge, protected) if self.delete_edges else None
 
     def in_words(self, graph: Graph, split: Split | None = None) -> str:
         """The budget as a person would say it; `split` is needed where it protects a part of one."""
@@ -112,7 +139,8 @@ class Budget:
 
     def __repr__(self) -> str:
         parts = [repr(self.global_budget)]
-        for part, default in zip(fields(self)[1:], ("1%", False, False, (), (), {}), strict=True):
+        defaults: tuple[Any, ...] = ("1%", False, False, (), (), {}, 0, None, False, ())
+        for part, default in zip(fields(self)[1:], defaults, strict=True):
             value = getattr(self, part.name)
             if value != default:
                 many = isinstance(value, (tuple, dict)) and len(value) > 10

@@ -275,8 +275,9 @@ def radius(
 
     Small global budgets are tried first, then bisection up to `max_budget` finds the rest. With `scan`, which needs the
     `fast` engine, all budgets are tried upwards from 1: the paper's measure. All else as in `certify`; `time_limit` is for
-    one node under one budget, and `Radii.check` uses the proofs. With `margin` or `arithmetic` a radius is the largest budget under
-    which `certify` with these calls the node robust. Of a `budget` its global one is the `max_budget`.
+    one node under one budget, and `Radii.check` uses the proofs. With `margin` or `arithmetic` a radius is the largest budget
+    under which `certify` with these calls the node robust. Of a `budget` its global one is the `max_budget`; of one that lets
+    edges be deleted, `delete_edges`.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])

@@ -259,6 +259,17 @@ class Graph:
         graph.cleaning = dict(self.cleaning)
         return graph
 
+    def without_edges(self, edges: Iterable[Sequence[Any]]) -> Graph:
+        """The graph without these edges, pairs of ids or names, each in both directions. One that is not there is an error.
+
+        >>> graph = Graph([[0, 1], [1, 0]], [[1, 0], [0, 1]], node_names=["horn", "hoof"])
+        >>> graph.without_edges([("horn", "hoof")]).edges
+        0
+        """
+        graph = Graph._of(self._core.without_edges(edge_ids(self, edges, "edges")))
+        graph.cleaning = dict(self.cleaning)
+        return graph
+
     @property
     def nodes(self) -> int:
         """Number of nodes, N."""
@@ -440,6 +451,16 @@ def flip_ids(graph: Graph, flip: Sequence[Any]) -> tuple[int, int, float | None]
         raise InputError(f"{flip!r} is no flip; give (node, attribute), or (node, attribute, to)")
     to = flip[2] if len(flip) == 3 else None
     return graph.node(flip[0]), graph.attribute(flip[1]), None if to is None else number("to", to)
+
+
+def edge_ids(graph: Graph, edges: Iterable[Any], name: str) -> list[tuple[int, int]]:
+    """Edges, pairs of ids or names, as pairs of ids."""
+    made = []
+    for edge in listed(name, edges, "pairs of nodes"):
+        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise InputError(f"{edge!r} is no edge; give a pair of nodes, ids or names")
+        made.append((graph.node(edge[0]), graph.node(edge[1])))
+    return made
 
 
 def _unpickled(content: bytes, cleaning: Mapping[str, int]) -> Graph:

@@ -154,7 +154,8 @@ class _Results(ABC):
             return None
         class_, margin = self._columns["witness_class"][place], self._columns["witness_margin"][place]
         named = (Flip(node, attribute, int(to) if to in (0, 1) else to) for node, attribute, to in flips)
-        return Witness(tuple(named), int(class_), float(margin), self._graph)
+        edges = tuple(self._core.witness_edges(place) or ())
+        return Witness(tuple(named), int(class_), float(margin), edges, self._graph)
 
     def witness(self, node: int | str) -> Witness | None:
         """Flips that change the class of a node, if they are known."""
@@ -623,9 +624,11 @@ class Certificates(_Results):
 
     @property
     def summary(self) -> Summary:
-        """Counts of verdicts, `robust_share`, `mean_margin` (if `fast` alone looked at the nodes: the other engines stop once a
-        verdict is known, and means of what they leave say nothing), `accuracy` (where there are labels), and `without_proof`: of a run with
-        `proofs=True`, how many robust nodes have no proof."""
+        """Counts of verdicts, `robust_share`, `mean_margin`, `accuracy` (where there are labels), and `without_proof`.
+
+        There is a mean margin if `fast` alone looked at the nodes: the other engines stop once a verdict is known, and means of
+        what they leave say nothing. Of a run with `proofs=True`, `without_proof` says how many robust nodes have none.
+        """
         labelled = self.labels >= 0
         known = self.margin[np.isfinite(self.margin)] if (self.engines == "fast").all() else np.empty(0)
         return {

@@ -1,4 +1,4 @@
-"""Witnesses: flips that change a prediction."""
+"""Witnesses: flips, or deletions of edges, that change a prediction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Flip(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Witness:
-    """Flips that change a prediction, the class that overtakes, and the margin over it.
+    """Flips, or deletions of edges, that change a prediction, the class that overtakes, and the margin over it.
 
     The margin is `logit − logit of class_` under the flips, rounded up, so that a negative one is negative in exact
     arithmetic; 0 stands for a tie, and for what is too close to 0 for a double.
@@ -50,6 +50,8 @@ class Witness:
     flips: tuple[Flip, ...]
     class_: int
     margin: float
+    #: Edges that are deleted, pairs of ids.
+    edges: tuple[tuple[int, int], ...] = ()
     #: What the flips are of, where that is known.
     _graph: Graph | None = field(default=None, repr=False, compare=False)
 
@@ -64,7 +66,8 @@ class Witness:
         of their ones (`NormalizeFeatures`), those that are flipped at are divided anew.
         """
         if isinstance(to, Graph):
-            return to.with_flips(self.flips)
+            flipped = to.with_flips(self.flips) if self.flips else to
+            return flipped.without_edges(self.edges) if self.edges else flipped
         if not hasattr(to, "x"):
             given = type(to).__name__
             raise InputError(
@@ -72,32 +75,46 @@ class Witness:
             )
         from .pyg.tampered import tampered
 
-        return tampered(to, self.flips, self._graph)
+        return tampered(to, self.flips, self._graph, self.edges)
 
     def in_words(self, target: int | None = None) -> list[str]:
-        """Each flip as a sentence with names, as far as they are known; see `Flip.in_words`.
+        """Each flip and each deletion as a sentence with names, as far as they are known; see `Flip.in_words`.
 
         The witness knows the graph; `target` is the node that it is about.
         """
         if isinstance(target, Graph):
             raise InputError("target must be a node, not a Graph: a witness knows its graph; leave it out")
         if self._graph is not None:
-            return [flip.in_words(self._graph, target) for flip in self.flips]
-        return [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]
+            unlinked = [f"unlink {_named(self._graph, a)} and {_named(self._graph, b)}" for a, b in self.edges]
+            return [*(flip.in_words(self._graph, target) for flip in self.flips), *unlinked]
+        flips = [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]
+        return flips + [f"unlink node {a} and node {b}" for a, b in self.edges]
 
     def __repr__(self) -> str:
-        shown = Witness(self.flips[:_SHOWN], self.class_, self.margin, self._graph).in_words()
+        said = self.in_words() if len(self) <= _SHOWN else self._first(_SHOWN).in_words()
+        shown = said[:_SHOWN]
         more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
         flips = "; ".join([*shown, *more]) or "no flips"
         names = None if self._graph is None else self._graph.class_names
         name = f" ({names[self.class_]})" if names and names[self.class_] else ""
         return f"Witness(class_={self.class_}{name}, margin={self.margin:.6g}: {flips})"
 
+    def _first(self, count: int) -> Witness:
+        """The first of its changes."""
+        edges = self.edges[: max(0, count - len(self.flips))]
+        return Witness(self.flips[:count], self.class_, self.margin, edges, self._graph)
+
     def __len__(self) -> int:
-        return len(self.flips)
+        return len(self.flips) + len(self.edges)
 
     def __bool__(self) -> bool:
         return True  # Also without flips, where another class is ahead as it is.
 
     def __iter__(self) -> Iterator[Flip]:
         return iter(self.flips)
+
+
+def _named(graph: Graph, node: int) -> str:
+    """Such as `horn (node 1)`, or `node 1` where it has no name."""
+    name = graph.node_name(node)
+    return name if name == f"node {node}" else f"{name} (node {node})"

@@ -2,16 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use nodeproof::{AttributeId, Budget, Direction, LocalBudget, NodeId};
+use nodeproof::{AttributeId, Budget, Direction, Edge, EdgeBudget, LocalBudget, NodeId};
 use pyo3::prelude::*;
 
-use crate::errors::Raised;
+use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 
 /// Whether text is a local budget.
 #[pyfunction]
 pub(crate) fn check_local_budget(py: Python<'_>, text: &str) -> PyResult<()> {
     text.parse::<LocalBudget>().map(drop).raised(py)
+}
+
+/// Most deletions of edges in total and at a node, whether each node keeps one, and protected edges.
+type Deletions = (u32, Option<u32>, bool, Vec<(u32, u32)>);
+
+/// Edges between these nodes.
+pub(crate) fn edges(pairs: &[(u32, u32)]) -> Result<Vec<Edge>, Failure> {
+    let edge = |&(a, b): &(u32, u32)| {
+        let edge = Edge::between(NodeId(a), NodeId(b));
+        edge.ok_or_else(|| Failure::input(format!("node {a} cannot be unlinked from itself; give two nodes")))
+    };
+    pairs.iter().map(edge).collect()
 }
 
 /// What an attacker may change.
@@ -32,6 +44,7 @@ impl PyBudget {
         local_at: BTreeMap<u32, u32>,
         protected_nodes: Vec<u32>,
         protected_attributes: Vec<u32>,
+        deletions: Option<Deletions>,
         capped: bool,
     ) -> PyResult<Self> {
         let local: LocalBudget = local_budget.parse().raised(py)?;
@@ -42,6 +55,11 @@ impl PyBudget {
             .protect_attributes(protected_attributes.into_iter().map(AttributeId));
         for (node, count) in local_at {
             budget = budget.local_at(NodeId(node), count);
+        }
+        if let Some((global, at_node, keep_one, protected)) = deletions {
+            let protected = edges(&protected).raised(py)?;
+            let edges = EdgeBudget::new(global).keep_one(keep_one).protect(protected);
+            budget = budget.delete_edges(at_node.map_or(edges.clone(), |count| edges.at_node(count)));
         }
         if capped {
             budget = budget.capped(&graph.0);

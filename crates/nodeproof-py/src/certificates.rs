@@ -25,6 +25,11 @@ pub(crate) struct PyCertificates(pub(crate) Certificates);
 /// Node, attribute and new value of each flip.
 pub(crate) type Flips = Vec<(u32, u32, f64)>;
 
+/// The ends of the edges that a witness deletes.
+pub(crate) fn deleted(witness: &Witness) -> Vec<(u32, u32)> {
+    witness.edges.iter().map(|edge| edge.ends().map(|node| node.0).into()).collect()
+}
+
 /// The flips of a witness.
 pub(crate) fn flips(witness: &Witness) -> Flips {
     witness.flips.iter().map(|flip| (flip.node.0, flip.attribute.0, flip.to)).collect()
@@ -106,6 +111,11 @@ impl PyCertificates {
     /// The flips of the witness at `place`, if there is one.
     fn witness(&self, place: usize) -> Option<Flips> {
         self.0.records.get(place).and_then(Certificate::witness).map(flips)
+    }
+
+    /// The edges that the witness at `place` deletes, if there is one.
+    fn witness_edges(&self, place: usize) -> Option<Vec<(u32, u32)>> {
+        self.0.records.get(place).and_then(Certificate::witness).map(deleted)
     }
 
     /// Those at these places.

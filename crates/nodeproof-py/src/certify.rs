@@ -125,7 +125,7 @@ pub(crate) fn radius(
         settings.validate_scan().raised(py)?;
     }
     let results = work::run(py, progress.as_ref(), move |watch| {
-        let most = settings.budget.global();
+        let most = settings.budget.varied();
         let header = Header::new(&graph, &model, &settings, nodes.len()).scan(scan).timings(timings);
         let mut results = Radii::new(header);
         let certifier = Certifier::new(&graph, &model)?.settings(settings);

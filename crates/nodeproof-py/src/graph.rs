@@ -12,6 +12,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{self, Csr, Ids, Values};
+use crate::budget;
 use crate::errors::{Failure, Raised};
 
 /// A graph with attributes.
@@ -142,6 +143,12 @@ impl PyGraph {
     ) -> PyResult<Self> {
         let ranges = low.view().iter().copied().zip(high.view().iter().copied()).collect();
         Ok(Self(Arc::new((*self.0).clone().with_ranges(ranges).raised(py)?)))
+    }
+
+    /// The same graph without these edges.
+    fn without_edges(&self, py: Python<'_>, pairs: Vec<(u32, u32)>) -> PyResult<Self> {
+        let edges = budget::edges(&pairs).raised(py)?;
+        Ok(Self(Arc::new(py.detach(|| self.0.without_edges(&edges)).raised(py)?)))
     }
 
     /// The same graph with these entries changed; a flip without a value is one of a bit.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::certificates::{Flips, class, flips, joined, taken};
+use crate::certificates::{Flips, class, deleted, flips, joined, taken};
 use crate::check;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
@@ -82,6 +82,11 @@ impl PyRadii {
     /// The flips of the witness at `place`, if there is one.
     fn witness(&self, place: usize) -> Option<Flips> {
         self.0.records.get(place).and_then(Radius::witness).map(flips)
+    }
+
+    /// The edges that the witness at `place` deletes, if there is one.
+    fn witness_edges(&self, place: usize) -> Option<Vec<(u32, u32)>> {
+        self.0.records.get(place).and_then(Radius::witness).map(deleted)
     }
 
     /// Those at these places.

@@ -218,7 +218,7 @@ impl Run {
     fn find(&self, number: usize, done: &mut usize, watch: &Watch) -> Result<(), Failure> {
         let (header, places, file) = self.shard(number)?;
         let nodes = &self.nodes[places];
-        let (certifier, most) = (self.certifier()?, self.settings.budget.global());
+        let (certifier, most) = (self.certifier()?, self.settings.budget.varied());
         let scan = self.header.scan;
         let mut search = if scan { certifier.scan_radii(nodes, most) } else { certifier.search_radii(nodes, most) };
         let mut radii = Radii::new(header);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
-    AttributeId, Certificate, Certifier, CertifySettings, Event, Evidence, Finish, Flip, Network, NodeId, Radius,
+    AttributeId, Certificate, Certifier, CertifyError, CertifySettings, EdgesError, Event, Evidence, Finish, Flip,
+    Network, NodeId, Radius,
 };
 use nodeproof_report::story::{self, Options, Story};
 use nodeproof_report::text::{Emphasis, Style};
@@ -37,6 +38,9 @@ pub(crate) fn explain<'py>(
     let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
     let node = NodeId(node);
     settings.validate(&graph, &[node]).raised(py)?;
+    if settings.budget.edges().is_some() {
+        return Err(CertifyError::from(EdgesError::NotYet("explanations"))).raised(py);
+    }
     let (certificates, radii, logits, words) = work::run(py, None, move |watch| {
         let certifier = Certifier::new(&graph, &model)?.settings(settings.clone());
         let mut certificate = certified(&certifier, node, watch)?;

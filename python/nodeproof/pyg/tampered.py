@@ -14,10 +14,22 @@ from ..graph import Graph
 from .convert import array_of, attributes_of
 
 
-def tampered(data: Any, flips: Iterable[tuple[int, int, float]], graph: Graph | None = None) -> Any:
-    """A copy of `data` whose `x` has these flips, all else being shared. `graph` is what the flips are of, if that is known."""
+def tampered(
+    data: Any,
+    flips: Iterable[tuple[int, int, float]],
+    graph: Graph | None = None,
+    edges: Iterable[tuple[int, int]] = (),
+) -> Any:
+    """A copy of `data` whose `x` has these flips, and which has lost these edges, all else being shared.
+
+    `graph` is what the flips are of, if that is known.
+    """
     torch = optional("torch", "pyg", "apply()")
-    flips = list(flips)
+    flips, edges = list(flips), list(edges)
+    if edges:
+        data = _unlinked(data, edges)
+    if not flips:
+        return copy.copy(data)
     _check(data, flips, graph)
     x = data.x.detach().clone()
     if _are_values(flips, graph):
@@ -36,6 +48,26 @@ def tampered(data: Any, flips: Iterable[tuple[int, int, float]], graph: Graph | 
             x[node] = row / row.sum().clamp(min=1) if kind == "normalised-rows" else row
     made = copy.copy(data)
     made.x = x
+    return made
+
+
+def _unlinked(data: Any, edges: list[tuple[int, int]]) -> Any:
+    """A copy of `data` without these edges, in both directions, and what it says of each."""
+    torch = optional("torch", "pyg", "apply()")
+    if getattr(data, "edge_index", None) is None:
+        raise InputError("the witness deletes edges, and the data have no edge_index; apply it to the graph")
+    ends = torch.sort(data.edge_index, dim=0).values
+    is_deleted = torch.zeros(ends.shape[1], dtype=torch.bool, device=ends.device)
+    for a, b in edges:
+        found = (ends[0] == a) & (ends[1] == b)
+        if not bool(found.any()):
+            raise InputError(f"the data have no edge between node {a} and node {b}; is the witness one of other data?")
+        is_deleted |= found
+    made = copy.copy(data)
+    for name in ("edge_weight", "edge_attr"):
+        if getattr(data, name, None) is not None:
+            setattr(made, name, getattr(data, name)[~is_deleted])
+    made.edge_index = data.edge_index[:, ~is_deleted]
     return made
 
 

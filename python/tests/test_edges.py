@@ -1,0 +1,113 @@
+"""Deletions of edges: budgets, verdicts against the network without the edges, and witnesses that can be applied."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nodeproof
+from nodeproof import Budget, Graph, InputError, Model
+
+
+def ring(nodes: int = 9) -> tuple[Graph, Model]:
+    """A ring with chords, and a network of one hidden layer."""
+    adjacency = np.zeros((nodes, nodes))
+    for node in range(nodes):
+        for other in ((node + 1) % nodes, (node * 4 + 2) % nodes):
+            if node != other:
+                adjacency[node, other] = adjacency[other, node] = 1
+    attributes = np.eye(3)[np.arange(nodes) % 3]
+    names = [f"paper {node}" for node in range(nodes)]
+    graph = Graph(adjacency, attributes, labels=np.arange(nodes) % 3, node_names=names)
+    numbers = np.random.default_rng(0)
+    return graph, Model([numbers.normal(size=(3, 5)), numbers.normal(size=(5, 3))], [np.zeros(5), np.zeros(3)])
+
+
+def edges_of(graph: Graph) -> list[tuple[int, int]]:
+    found = graph.adjacency.tocoo()
+    return [(int(a), int(b)) for a, b in zip(found.row, found.col, strict=True) if a < b]
+
+
+def test_verdicts_are_what_the_network_does_without_the_edges() -> None:
+    graph, model = ring()
+    before = model.predict(graph)
+    sets = [pair for count in range(3) for pair in itertools.combinations(edges_of(graph), count)]
+    under = np.array([model.predict(graph.without_edges(edges)) for edges in sets])
+    budget = Budget(0, delete_edges=2)
+    certificates = nodeproof.certify(graph, model, budget)
+    assert certificates.global_budget == 2 and certificates.budget_in_words() == "at most 2 edges deleted"
+    assert certificates.robust.tolist() == (under == before).all(axis=0).tolist()
+    assert 0 < certificates.robust.sum() < graph.nodes
+    for node in np.flatnonzero(~certificates.robust):
+        witness = certificates.witness(node)
+        assert witness.flips == () and len(witness) == len(witness.edges) <= 2
+        tampered = witness.apply(graph)
+        assert model.predict(tampered)[node] != before[node] and tampered.edges == graph.edges - len(witness)
+        a, b = witness.edges[0]
+        assert f"unlink paper {a} (node {a}) and paper {b} (node {b})" in repr(witness)
+    radii = nodeproof.radius(graph, model, budget)
+    assert ((radii.robust_up_to >= 2) == certificates.robust).all()
+    assert all(len(radii.witness(node)) == radii.nonrobust_from[node] for node in np.flatnonzero(~certificates.robust))
+    assert "<svg" in certificates.plot().svg and "<svg" in radii.plot().svg
+
+
+def test_files_and_what_protects(tmp_path) -> None:
+    graph, model = ring()
+    protected = [("paper 0", 1)]
+    budget = Budget(0, delete_edges=2, edges_per_node=1, keep_one_edge=True, protect_edges=protected)
+    words = "at most 2 edges deleted (1 at one node), each node keeps one, 1 edge protected"
+    assert budget.in_words(graph) == words
+    assert repr(budget) == (
+        "Budget(0, delete_edges=2, edges_per_node=1, keep_one_edge=True, protect_edges=(('paper 0', 1),))"
+    )
+    certificates = nodeproof.certify(graph, model, budget)
+    deleted = [certificate.witness.edges for certificate in certificates if certificate.witness is not None]
+    assert all((0, 1) not in edges and len(set(itertools.chain(*edges))) == 2 * len(edges) for edges in deleted)
+    certificates.write(tmp_path / "c.jsonl")
+    assert nodeproof.Certificates.read(tmp_path / "c.jsonl", graph) == certificates
+    alone = nodeproof.Certificates.read(tmp_path / "c.jsonl")
+    assert any("unlink node" in repr(certificate.witness) for certificate in alone if certificate.witness)
+    everything = Budget(0, delete_edges=2, protect_edges=edges_of(graph))
+    assert nodeproof.certify(graph, model, everything).robust.all()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda g, m: Budget(0, edges_per_node=2), "no edges may be deleted"),
+        (lambda g, m: Budget(0, delete_edges=-1), "delete_edges"),
+        (lambda g, m: Budget(0, delete_edges=1, protect_edges=[(0, 1, 2)]).on(g), "is no edge"),
+        (lambda g, m: Budget(0, delete_edges=1, protect_edges=[(0, 3)]).on(g), "0–3"),
+        (lambda g, m: g.without_edges([(0, 3)]), "not an edge of this graph"),
+        (lambda g, m: g.without_edges([(0, 1), (1, 0)]), "deleted twice"),
+        (lambda g, m: g.without_edges([(2, 2)]), "from itself"),
+        (lambda g, m: nodeproof.certify(g, m, Budget(1, delete_edges=1)), "flips of attributes beside"),
+        (lambda g, m: nodeproof.certify(g, m, Budget(0, delete_edges=1), proofs=True), "proofs"),
+        (lambda g, m: nodeproof.explain(g, m, 0, Budget(0, delete_edges=1)), "explanations"),
+        (lambda g, m: nodeproof.train(g, "rh", Budget(0, delete_edges=1)), "training"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        make(*ring())
+
+
+def test_witnesses_apply_to_data() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch_geometric")
+    graph, model = ring()
+    module, data = nodeproof.to_pyg(graph, model)
+    before = module(data.x, data.edge_index).argmax(dim=1)
+    certificates = nodeproof.certify(graph, model, Budget(0, delete_edges=2))
+    nonrobust = np.flatnonzero(~certificates.robust)
+    for node in nonrobust:
+        tampered = certificates.witness(node).apply(data)
+        assert module(tampered.x, tampered.edge_index).argmax(dim=1)[node] != before[node]
+    data.edge_attr = torch.arange(data.edge_index.shape[1])
+    witness = certificates.witness(nonrobust[0])
+    left = witness.apply(data)
+    assert len(left.edge_attr) == left.edge_index.shape[1] == data.edge_index.shape[1] - 2 * len(witness)
+    with pytest.raises(InputError, match="the data have no edge between"):
+        witness.apply(left)
