@@ -17,7 +17,7 @@ use crate::network::Network;
 pub(super) struct Relaxed {
     /// Rounded down.
     pub(super) lower: f64,
-    /// Further deletions, with what each seems to gain, the most first; and edges that do the same as each of them, itself included.
+    /// Further deletions.
     pub(super) selection: Vec<Selected>,
 }
 
@@ -25,6 +25,7 @@ pub(super) struct Relaxed {
 #[derive(Debug)]
 pub(super) struct Selected {
     pub(super) edge: Edge,
+    /// What it seems to gain.
     pub(super) gain: f64,
     /// Edges of which it does not matter which one is deleted, this one included.
     pub(super) alike: Vec<Edge>,
@@ -127,7 +128,8 @@ impl<'s, R: Relaxation> Search<'s, R> {
                 return Err(End::Obstacle(obstacle));
             }
             let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
-            let chosen = selection.into_iter().find(|of| may(of.edge)).or_else(|| {
+            let possible = selection.into_iter().filter(|of| may(of.edge));
+            let chosen = possible.min_by(|a, b| b.gain.total_cmp(&a.gain)).or_else(|| {
                 let edge = self.relaxation.candidates().into_iter().find(|&edge| may(edge))?;
                 Some(Selected { edge, gain: 0.0, alike: vec![edge] })
             });
