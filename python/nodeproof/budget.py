@@ -43,7 +43,7 @@ class Budget:
         protect_attributes: attributes that cannot be flipped, by id or name.
         protect_nodes: nodes whose attributes cannot be flipped: ids, names, a mask, or a part of a split, such as "train".
         local_budget_at: nodes with a local budget of their own.
-        delete_edges: most edges that may be deleted, where that is what the attacker does; give 0 for `global_budget` then.
+        delete_edges: most edges that may be deleted; with a `global_budget` above 0, flips go beside the deletion of one edge.
         edges_per_node: most of them at one node; an edge counts at both of its ends.
         keep_one_edge: whether each node keeps one of its edges at least.
         protect_edges: edges that stay, pairs of ids or names. Edges of nodes in `protect_nodes` stay, too.

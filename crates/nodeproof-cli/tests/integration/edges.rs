@@ -88,6 +88,27 @@ fn radii_are_where_verdicts_change() {
     fixture.run("plot certificates radii.jsonl --out radii.svg --quiet").succeeded();
 }
 
+/// A witness may have flips and a deletion, and what either of them alone refutes is not robust.
+#[test]
+fn flips_go_beside_one_deletion() {
+    let fixture = Fixture::new();
+    let verdicts = |name: &str| -> Vec<Value> { fixture.read(name).lines().skip(1).map(json).collect() };
+    let run = certify(&fixture, "1 --global-budget 1 --out both.jsonl").succeeded();
+    assert!(
+        run.stdout.contains("at most 1 flip, 1 at one node (1% of 12 attributes), at most 1 edge deleted"),
+        "{}",
+        run.stdout
+    );
+    certify(&fixture, "1 --out edges.jsonl").succeeded();
+    fixture.run("certify --graph graph.npz --model model.safetensors --global-budget 1 --out flips.jsonl").succeeded();
+    let (both, edges, flips) = (verdicts("both.jsonl"), verdicts("edges.jsonl"), verdicts("flips.jsonl"));
+    for (node, record) in both.iter().enumerate() {
+        let alone = [&edges[node], &flips[node]].iter().all(|record| record["verdict"] == "robust");
+        assert!(record["verdict"] != "robust" || alone, "node {node}");
+        assert!(record["verdict"] != "undecided", "node {node}");
+    }
+}
+
 #[test]
 fn protected_edges_stay() {
     let fixture = Fixture::new();
@@ -107,7 +128,7 @@ fn what_is_about_attributes_alone_is_refused() {
     let fixture = Fixture::new();
     certify(&fixture, "1 --out out.jsonl").succeeded();
     for (more, words) in [
-        ("1 --global-budget 1", "flips of attributes beside deletions of edges"),
+        ("2 --global-budget 1", "flips of attributes and deletions of more than one edge"),
         ("1 --proof --out new.jsonl", "proofs"),
         ("1 --margin 0.1", "margins"),
         ("1 --since out.jsonl --out new.jsonl", "certifying again"),

@@ -19,6 +19,7 @@ use self::mixing::Share;
 use self::one_hidden::OneHidden;
 use self::search::{Decision, Search};
 use crate::budget::EdgeLimits;
+use crate::edge::Edge;
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
 use crate::model::Weight;
@@ -97,6 +98,17 @@ impl<'p> Problem<'p> {
             Some(relaxation) => Search::new(self, relaxation, target, y).decide(patience),
             None => Search::new(self, Enumeration::new(self, target), target, y).decide(patience),
         }
+    }
+
+    /// The nodes that a target sees, ascending, and those that give them their degrees: on these alone, with any edges gone, the target has the
+    /// logits that it has on the graph.
+    pub(crate) fn around(&self, target: NodeId) -> Vec<u32> {
+        reach::nodes(self, target)
+    }
+
+    /// The edges whose deletion alone is admissible and may matter to a target.
+    pub(crate) fn single_deletions(&self, target: NodeId) -> Vec<Edge> {
+        reach::edges(self, target)
     }
 
     /// At most how far, relatively to the magnitudes of all that is added up, rounding takes a number that is computed through all layers

@@ -19,8 +19,9 @@ use crate::dense::Matrix;
 use crate::edge::Edge;
 use crate::engines::patience::Patience;
 use crate::exact::compare_margin;
+use crate::flip::Flip;
 use crate::graph::{Graph, GraphOptions};
-use crate::ids::{ClassId, NodeId};
+use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::{Network, largest};
 use crate::run::{Certifier, Event, Finish};
@@ -127,7 +128,7 @@ pub(super) fn tiny(hidden: std::ops::RangeInclusive<usize>) -> impl Strategy<Val
         |(graph, model, edges, (node, index), target)| {
             let all = all_edges(&graph);
             let edge = index.filter(|_| !all.is_empty()).map(|index| all[index.index(all.len())]);
-            let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(edges.protect(edge));
+            let budget = Budget::new(0, LocalBudget::Count(1)).delete_edges(edges.protect(edge));
             let budget = budget.protect_nodes(node.map(NodeId));
             Tiny { graph, model, budget, target: NodeId(target) }
         },
@@ -286,6 +287,57 @@ proptest! {
     }
 }
 
+/// All sets of at most so many flips that the budget admits.
+fn flips(of: &Tiny) -> Vec<Vec<Flip>> {
+    let limits = of.budget.limits(&of.graph).unwrap();
+    let nodes = of.graph.node_ids();
+    let one = nodes.flat_map(|node| (0..ATTRIBUTES as u32).map(move |d| (node, AttributeId(d))));
+    let one: Vec<Flip> = one.map(|(node, attribute)| Flip::of(&of.graph, node, attribute)).collect();
+    let pairs = one.iter().enumerate().flat_map(|(i, &a)| one[..i].iter().map(move |&b| vec![a, b]));
+    let sets = std::iter::once(Vec::new()).chain(one.iter().map(|&flip| vec![flip])).chain(pairs);
+    sets.filter(|set| limits.admits(&of.graph, set)).collect()
+}
+
+proptest! {
+    #![proptest_config(crate::seed::config(40))]
+
+    /// Flips beside one deletion, against all pairs of admissible sets.
+    #[test]
+    fn flips_beside_a_deletion_are_decided(of in tiny(0..=2), global in 1..3u32, local in 1..3u32, keep: bool) {
+        let edges = EdgeBudget::new(of.budget.varied().min(1)).keep_one(keep);
+        let of = Tiny { budget: of.budget.clone().delete_edges(edges).with_global(global).local_at(of.target, local), ..of };
+        let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
+        let certificate = certifier.engine(Engine::Complete).threads(1).certify(&[of.target]).unwrap().remove(0);
+        let y = certificate.class;
+        let (sets, flips) = (admissible(&of), flips(&of));
+        let others = || (0..of.model.classes() as u32).map(ClassId).filter(|&k| k != y);
+        let mut is_robust = true;
+        for set in &sets {
+            let left = of.graph.without_edges(set).unwrap();
+            let network = Network::new(&left, &of.model).unwrap();
+            for flips in &flips {
+                for k in others() {
+                    let of_pair = |with| compare_margin(&network, of.target, flips, (y, k), with);
+                    is_robust &= of_pair(0.0) == Ordering::Greater;
+                    if let Some(Bound::AtLeast(bound)) = certificate.margins[k.index()]
+                        && bound.is_finite()
+                    {
+                        prop_assert!(of_pair(bound) != Ordering::Less, "the bound {bound} is above a margin");
+                    }
+                }
+            }
+        }
+        match &certificate.evidence {
+            Evidence::Robust => prop_assert!(is_robust, "a false certificate"),
+            Evidence::Witness(_) => {
+                let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
+                prop_assert_eq!(certifier.recheck().unwrap().certificate(&certificate), Ok(()));
+            }
+            _ => prop_assert!(false, "undecided: {certificate:?}"),
+        }
+    }
+}
+
 #[test]
 fn what_is_not_done_with_deletions_is_refused() {
     let graph = Graph::new(3, 1, &[(0, 1), (1, 2)], &[(0, 0)]).unwrap();
@@ -294,9 +346,9 @@ fn what_is_not_done_with_deletions_is_refused() {
     let edges = Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(1));
     let certifier = || Certifier::new(&graph, &model).unwrap().budget(edges.clone());
     let refused = |certifier: Certifier| certifier.certify(&[NodeId(0)]).unwrap_err().to_string();
-    let both = certifier().budget(edges.clone().with_global(1));
+    let both = certifier().budget(edges.clone().with_global(1).with_varied(2));
     for (certifier, words) in [
-        (both, "flips of attributes beside deletions of edges cannot be had"),
+        (both, "flips of attributes and deletions of more than one edge cannot be had"),
         (certifier().margin(0.1), "margins and arithmetics"),
         (certifier().proofs(true), "proofs"),
     ] {

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use super::beside::Beside;
 use super::certifier::Progress;
 use super::schedule::{each_target, pool};
 use super::worker::Effort;
@@ -30,8 +31,11 @@ impl Certifier<'_> {
         mut observer: impl FnMut(Progress<Certificate>) -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let settings = &self.settings;
+        let limits = settings.budget.limits(self.network.graph())?;
+        let Some(edges) = limits.edges() else { return Ok(Finish::Complete) };
+        let flips = settings.budget.global() > 0;
         for (is_asked, what) in [
-            (settings.budget.global() > 0, "flips of attributes beside deletions of edges"),
+            (flips && edges.global() > 1, "flips of attributes and deletions of more than one edge"),
             (settings.asks_for_more(), "margins and arithmetics"),
             (settings.proofs, "proofs"),
         ] {
@@ -40,8 +44,6 @@ impl Certifier<'_> {
             }
         }
         settings.check_nodes(self.network.graph(), nodes)?;
-        let limits = settings.budget.limits(self.network.graph())?;
-        let Some(edges) = limits.edges() else { return Ok(Finish::Complete) };
         let problem = Problem::new(&self.network, edges)?;
         let (started, pool) = (Instant::now(), pool(settings.threads)?);
         let logits = self.network.logits_of(nodes);
@@ -55,10 +57,16 @@ impl Certifier<'_> {
             let (node, start) = (nodes[place], Instant::now());
             let predicted = largest(logits.row(place));
             let class = self.class_of(node, predicted);
-            let decision = problem.decide(node, class, effort.patience(start, &stopped));
-            let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
+            let patience = effort.patience(start, &stopped);
+            let mut certificate = if flips {
+                Beside { certifier: self, problem: &problem, patience }.certificate(node, class, predicted)
+            } else {
+                let decision = problem.decide(node, class, patience);
+                let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
+                (certificate.engine, certificate.branches) = (settings.engine, decision.branches);
+                certificate
+            };
             certificate.label = self.network.graph().label(node);
-            (certificate.engine, certificate.branches) = (settings.engine, decision.branches);
             certificate.time = Some(start.elapsed());
             certificate
         };

@@ -1,6 +1,7 @@
 //! Runs: which targets are looked at under which budget, in what order and on how many threads.
 
 mod asked;
+mod beside;
 mod certifier;
 mod deletions;
 mod error;
