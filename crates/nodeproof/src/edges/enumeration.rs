@@ -21,7 +21,7 @@ impl Enumeration {
 
 impl Relaxation for Enumeration {
     fn bound(&mut self, _: &Subproblem, _: ClassId, _: ClassId) -> Relaxed {
-        Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new() }
+        Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new(), idle: None }
     }
 
     fn candidates(&mut self) -> Vec<Edge> {

@@ -71,7 +71,7 @@ impl Sent {
 }
 
 /// Layer by layer the nodes whose units the target reads there.
-fn levels(problem: &Problem, sub: &Subproblem, target: NodeId) -> Vec<Vec<NodeId>> {
+pub(super) fn levels(problem: &Problem, sub: &Subproblem, target: NodeId) -> Vec<Vec<NodeId>> {
     let (graph, layers) = (problem.network.graph(), problem.network.layers());
     let mut levels = vec![Vec::new(); layers.len()];
     levels[layers.len() - 1].push(target);

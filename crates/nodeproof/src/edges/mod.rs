@@ -3,6 +3,8 @@
 //! A deletion changes the propagations themselves: an entry goes, and the degrees at both of its ends change the weights of all other
 //! entries there. Attributes stay as they are.
 
+mod any_depth;
+#[cfg(test)]
 mod enumeration;
 mod evaluate;
 mod mixing;
@@ -14,7 +16,7 @@ mod subproblem;
 #[cfg(test)]
 mod tests;
 
-use self::enumeration::Enumeration;
+use self::any_depth::AnyDepth;
 use self::mixing::Share;
 use self::one_hidden::OneHidden;
 use self::search::{Decision, Search};
@@ -96,7 +98,7 @@ impl<'p> Problem<'p> {
     pub(crate) fn decide(&self, target: NodeId, y: ClassId, patience: Patience) -> Decision {
         match OneHidden::new(self, target) {
             Some(relaxation) => Search::new(self, relaxation, target, y).decide(patience),
-            None => Search::new(self, Enumeration::new(self, target), target, y).decide(patience),
+            None => Search::new(self, AnyDepth::new(self, target), target, y).decide(patience),
         }
     }
 

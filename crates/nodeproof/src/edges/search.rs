@@ -19,6 +19,16 @@ pub(super) struct Relaxed {
     pub(super) lower: f64,
     /// Further deletions.
     pub(super) selection: Vec<Selected>,
+    /// Edges that need not be looked at any further.
+    pub(super) idle: Option<Idle>,
+}
+
+/// Edges of which no set with a small margin has any.
+#[derive(Debug)]
+pub(super) struct Idle {
+    pub(super) edges: Vec<Edge>,
+    /// Sets that have one of them have this margin at least, a positive one.
+    pub(super) floor: f64,
 }
 
 /// A deletion that a relaxation selects.
@@ -109,7 +119,7 @@ impl<'s, R: Relaxation> Search<'s, R> {
         let (mut lowest, mut open) = (f64::INFINITY, vec![Subproblem::default()]);
         let mut exactly_positive = false;
         while let Some(sub) = open.pop() {
-            let Relaxed { lower, selection } = self.relaxation.bound(&sub, self.y, k);
+            let Relaxed { lower, selection, idle } = self.relaxation.bound(&sub, self.y, k);
             self.branches += 1;
             if sub.deleted.is_empty() && sub.kept.is_empty() {
                 *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });
@@ -127,6 +137,13 @@ impl<'s, R: Relaxation> Search<'s, R> {
             if let Some(obstacle) = patience.obstacle(bytes) {
                 return Err(End::Obstacle(obstacle));
             }
+            let sub = match idle {
+                Some(Idle { edges, floor }) if !edges.is_empty() => {
+                    lowest = lowest.min(floor);
+                    sub.without(edges)
+                }
+                _ => sub,
+            };
             let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
             let possible = selection.into_iter().filter(|of| may(of.edge));
             let chosen = possible.min_by(|a, b| b.gain.total_cmp(&a.gain)).or_else(|| {

@@ -141,7 +141,7 @@ fn all_edges(graph: &Graph) -> Vec<Edge> {
 }
 
 /// All admissible sets, and the network without the edges of each.
-fn admissible(of: &Tiny) -> Vec<Vec<Edge>> {
+pub(super) fn admissible(of: &Tiny) -> Vec<Vec<Edge>> {
     let limits = of.budget.limits(&of.graph).unwrap();
     let edges = all_edges(&of.graph);
     let subset = |bits: u32| edges.iter().enumerate().filter(move |(i, _)| bits >> i & 1 == 1).map(|(_, &edge)| edge);
@@ -164,11 +164,18 @@ pub(super) fn decided(
     of: &Tiny,
     make: impl for<'p> Fn(&'p Problem<'p>, NodeId) -> Box<dyn Relaxation + 'p>,
 ) -> (ClassId, Decision) {
+    decided_by(of, |problem, y| {
+        Search::new(problem, make(problem, of.target), of.target, y).decide(Patience::endless())
+    })
+}
+
+/// A verdict on a tiny problem about the class that is predicted.
+pub(super) fn decided_by(of: &Tiny, decide: impl Fn(&Problem, ClassId) -> Decision) -> (ClassId, Decision) {
     let network = Network::new(&of.graph, &of.model).unwrap();
     let limits = of.budget.limits(&of.graph).unwrap();
     let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
     let y = largest(network.logits().row(of.target.index()));
-    (y, Search::new(&problem, make(&problem, of.target), of.target, y).decide(Patience::endless()))
+    (y, decide(&problem, y))
 }
 
 /// That a verdict is what all admissible sets say, its witness one of them, and no bound above any margin.
@@ -190,7 +197,16 @@ pub(super) fn hold(of: &Tiny, y: ClassId, decision: &Decision) -> TestCaseResult
         }
         _ => prop_assert!(false, "undecided: {decision:?}"),
     }
-    for k in others() {
+    below(of, y, decision)
+}
+
+/// That no bound is above any margin.
+pub(super) fn below(of: &Tiny, y: ClassId, decision: &Decision) -> TestCaseResult {
+    let graphs: Vec<Graph> = admissible(of).iter().map(|set| of.graph.without_edges(set).unwrap()).collect();
+    let margin = |graph: &Graph, k: ClassId, with: f64| {
+        compare_margin(&Network::new(graph, &of.model).unwrap(), of.target, &[], (y, k), with)
+    };
+    for k in (0..of.model.classes() as u32).map(ClassId).filter(|&k| k != y) {
         if let Some(Bound::AtLeast(bound)) = decision.margins[k.index()]
             && bound.is_finite()
         {

@@ -97,6 +97,6 @@ impl OneHidden<'_> {
             }
         }
         let (lower, selection) = lowest;
-        Relaxed { lower: if lower.is_nan() { f64::NEG_INFINITY } else { lower - error }, selection }
+        Relaxed { lower: if lower.is_nan() { f64::NEG_INFINITY } else { lower - error }, selection, idle: None }
     }
 }

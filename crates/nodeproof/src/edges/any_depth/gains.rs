@@ -1,0 +1,343 @@
+//! What each deletion takes from a margin at most (Lemma 64 of `docs/maths.md`).
+
+use super::super::Problem;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::base::{Base, Part, Step, add_product, growth, parts, width};
+use super::cones::{Cones, Excess, Listed, Making};
+use super::moves::Span;
+use super::region::{NOWHERE, Region};
+use super::rounding::Magnitude;
+use super::selection::{Gain, most};
+use crate::dense::{Matrix, add_scaled, dot};
+use crate::ids::ClassId;
+use crate::model::{Source, Term, Weight};
+
+/// The margin linearised at a base point.
+#[derive(Debug)]
+pub(super) struct Gradient<'g> {
+    problem: &'g Problem<'g>,
+    region: &'g Region,
+    base: &'g Base,
+    magnitude: &'g Magnitude<'g>,
+    /// What is bounded: a margin, or a sum of activations of a node of a layer.
+    layer: usize,
+    place: usize,
+    functional: Vec<f64>,
+    /// Coefficients of activations, and those that the last layer alone makes.
+    pub(super) alpha: Vec<Matrix>,
+    alpha_of_last: Vec<Matrix>,
+    /// Coefficients of pre-activations.
+    lambda: Vec<Matrix>,
+    /// Of each term of each layer: coefficients of what its rows read, and of what is read of each node of the region over all rows.
+    at_rows: Vec<Vec<Matrix>>,
+    at_nodes: Vec<Vec<Matrix>>,
+    /// For terms of the last layer, and nodes that it reads of: between what the sum of what is read is in all sets that have each deletion.
+    ranges: BTreeMap<(usize, u32), [Vec<f64>; 2]>,
+}
+
+impl<'g> Gradient<'g> {
+    /// Of the lead of y over k.
+    pub(super) fn of_margin(making: &'g Making<'g>, (y, k): (ClassId, ClassId)) -> Self {
+        let last = making.problem.network.layers().len() - 1;
+        let mut functional = vec![0.0; making.problem.network.layers()[last].units()];
+        (functional[y.index()], functional[k.index()]) = (1.0, -1.0);
+        Self::of(making, last, 0, functional)
+    }
+
+    /// Of a sum of activations of a node of a layer.
+    pub(super) fn of(making: &'g Making<'g>, layer: usize, place: usize, functional: Vec<f64>) -> Self {
+        let (problem, region, base, magnitude) = (making.problem, making.region, making.base, making.magnitude);
+        let layers = problem.network.layers();
+        let zeros = || -> Vec<Matrix> {
+            let all = layers.iter().zip(&region.rows).take(layer + 1);
+            all.map(|(layer, rows)| Matrix::zeros(rows.len(), layer.units())).collect()
+        };
+        let (at_rows, at_nodes) = (vec![Vec::new(); layer + 1], vec![Vec::new(); layer + 1]);
+        let mut gradient = Self {
+            problem,
+            region,
+            base,
+            magnitude,
+            layer,
+            place,
+            functional,
+            alpha: zeros(),
+            alpha_of_last: zeros(),
+            lambda: zeros(),
+            at_rows,
+            at_nodes,
+            ranges: BTreeMap::new(),
+        };
+        gradient.alpha[layer].row_mut(place).copy_from_slice(&gradient.functional);
+        for i in (0..=layer).rev() {
+            gradient.add_layer(i);
+            if i == layer {
+                gradient.alpha_of_last = gradient.alpha.clone();
+            }
+        }
+        gradient
+    }
+
+    /// Bounds what the last layer reads of the ends of deletions by gradients of their own.
+    pub(super) fn with_ranges(mut self, making: &Making, cones: &Cones) -> Self {
+        let ends: BTreeSet<u32> = making.listed.iter().flat_map(|listed| listed.ends).collect();
+        let target = self.region.rows[self.layer][self.place];
+        for (t, term) in self.problem.network.layers()[self.layer].terms().iter().enumerate() {
+            let Source::Layer(source) = term.source() else { continue };
+            for n in self.base.readers(target).filter(|n| ends.contains(n)) {
+                let place = self.region.places[source][n as usize];
+                if place == NOWHERE {
+                    continue;
+                }
+                let read = self.at_rows[self.layer][t].row(self.place);
+                let with = [1.0, -1.0].map(|sign| {
+                    let functional = read.iter().map(|x| sign * x).collect();
+                    let gradient = Gradient::of(making, source, place as usize, functional);
+                    let gains: Vec<Gain> =
+                        (0..making.listed.len()).map(|f| gradient.gain(cones, making.listed, f, making.left)).collect();
+                    let all: Vec<(&Listed, &Gain)> = making.listed.iter().zip(&gains).collect();
+                    let slack = gradient.slack();
+                    let with = most(&all, making.left, self.region.nodes.len()).with;
+                    let start = sign * gradient.value();
+                    with.into_iter()
+                        .map(|with| start - sign * (with + self.magnitude.relative * with.abs() + slack))
+                        .collect()
+                });
+                self.ranges.insert((t, n), with);
+            }
+        }
+        self
+    }
+
+    fn add_layer(&mut self, i: usize) {
+        let (problem, region) = (self.problem, self.region);
+        let (layer, last) = (&problem.network.layers()[i], problem.network.layers().len() - 1);
+        let below = if i == last { 1.0 } else { layer.activation().slope() };
+        let is_moved = |numbers: &[f64]| numbers.iter().any(|&x| x != 0.0);
+        let slopes = self.base.z[i].values().iter().map(|&z| if z > 0.0 { 1.0 } else { below });
+        let lambda = self.alpha[i].values().iter().zip(slopes).map(|(alpha, slope)| alpha * slope).collect();
+        self.lambda[i] = Matrix::from_values(region.rows[i].len(), layer.units(), lambda);
+        for (t, term) in layer.terms().iter().enumerate() {
+            let share = problem.shares[term.propagation()];
+            let width = width(problem, i, t);
+            let mut at_rows = Matrix::zeros(region.rows[i].len(), width);
+            let is_mixed = share.mixed != 0.0;
+            let mut at_nodes = Matrix::zeros(if is_mixed { region.nodes.len() } else { 0 }, width);
+            for (place, &m) in region.rows[i].iter().enumerate() {
+                if !is_moved(self.lambda[i].row(place)) {
+                    continue;
+                }
+                back(at_rows.row_mut(place), self.lambda[i].row(place), term);
+                let coefficients = at_rows.row(place);
+                let mut add = |n: u32, factor: f64| {
+                    if let Source::Layer(source) = term.source() {
+                        let to = region.places[source][n as usize] as usize;
+                        add_scaled(self.alpha[source].row_mut(to), factor, coefficients);
+                    }
+                };
+                if share.identity != 0.0 {
+                    add(m, share.identity);
+                }
+                for n in self.base.readers(m).filter(|_| is_mixed) {
+                    let entry = self.base.entry(term.propagation(), m, n);
+                    if entry != 0.0 {
+                        add(n, entry);
+                        add_scaled(at_nodes.row_mut(n as usize), entry, coefficients);
+                    }
+                }
+            }
+            self.at_rows[i].push(at_rows);
+            self.at_nodes[i].push(at_nodes);
+        }
+    }
+
+    /// What is bounded, at the base point.
+    pub(super) fn value(&self) -> f64 {
+        dot(&self.functional, self.base.h[self.layer].row(self.place))
+    }
+
+    /// At most how far rounding takes its linear part.
+    pub(super) fn slack(&self) -> f64 {
+        let sizes = self.magnitude.sums[self.layer].row(self.place);
+        let size: f64 = self.functional.iter().zip(sizes).map(|(x, size)| x.abs() * size).sum();
+        16.0 * (self.problem.network.layers().len() + 1) as f64 * size * self.magnitude.relative
+    }
+
+    /// At most what a deletion takes of the margin, but for the growth of the last layer.
+    pub(super) fn gain(&self, cones: &Cones, listed: &[Listed], f: usize, left: usize) -> Gain {
+        let all = self.ends(cones, listed, f, 0..self.layer + 1);
+        let by_excess = Gain { fixed: self.excess(cones, listed, f), ends: all };
+        if left > 1 || self.layer + 1 < self.problem.network.layers().len() {
+            return by_excess;
+        }
+        let by_last = self.gain_by_last(cones, listed, f);
+        if by_last.most([left, left]) < by_excess.most([left, left]) { by_last } else { by_excess }
+    }
+
+    /// What the excesses of a deletion cost.
+    fn excess(&self, cones: &Cones, listed: &[Listed], f: usize) -> f64 {
+        let own = &cones.senders.own[f];
+        let is_own = |excess: &Excess| {
+            let (i, unit) = (excess.layer as usize, excess.unit as usize);
+            own.contains(&self.region.rows[i][unit / self.alpha[i].columns()])
+        };
+        let mut cost: f64 = cones.excesses[f].iter().map(|excess| self.cost(excess)).sum();
+        for place in listed[f].ends.into_iter().filter_map(|n| cones.senders.place(n)) {
+            let common = cones.excesses[place].iter().map(|excess| (self.cost(excess), excess));
+            cost += common.filter(|&(cost, excess)| cost > 0.0 && !is_own(excess)).map(|(cost, _)| cost).sum::<f64>();
+        }
+        cost
+    }
+
+    fn cost(&self, excess: &Excess) -> f64 {
+        let Some(alpha) = self.alpha.get(excess.layer as usize) else { return 0.0 };
+        (-alpha.values()[excess.unit as usize]).max(0.0) * excess.by
+    }
+
+    /// The same from the moves of what the last layer reads alone.
+    fn gain_by_last(&self, cones: &Cones, listed: &[Listed], f: usize) -> Gain {
+        let last = self.problem.network.layers().len() - 1;
+        let mut fixed = 0.0;
+        for (i, (moves, alpha)) in cones.h.iter().zip(&self.alpha_of_last).enumerate() {
+            for (row, centre, radius) in moves[f].iter() {
+                fixed += self.reach(alpha.row(row as usize), -1.0, centre, radius);
+            }
+            let common = listed[f].ends.into_iter().filter_map(|n| moves.get(cones.senders.place(n)?));
+            for (row, centre, radius) in common.flat_map(|moves| moves.iter()) {
+                if !cones.senders.own[f].contains(&self.region.rows[i][row as usize]) {
+                    fixed += self.reach(alpha.row(row as usize), -1.0, centre, radius);
+                }
+            }
+        }
+        Gain { fixed, ends: self.ends(cones, listed, f, last..last + 1) }
+    }
+
+    /// What it takes by what it does to propagations in some layers, at each end, for each number of deletions there.
+    pub(super) fn ends(&self, cones: &Cones, listed: &[Listed], f: usize, layers: Range<usize>) -> [Vec<f64>; 2] {
+        let ends = listed[f].ends;
+        [0, 1].map(|e| {
+            let most = if ends[e] == NOWHERE { 0 } else { cones.most[ends[e] as usize] };
+            let mut gains = vec![0.0; most];
+            layers.clone().for_each(|i| self.add_direct(&mut gains, cones, f, (e, ends[1 - e]), i, ends[e]));
+            gains
+        })
+    }
+
+    /// Adds what it takes in a layer by what it does at one end, for each number of deletions there.
+    fn add_direct(&self, gains: &mut [f64], cones: &Cones, f: usize, (e, other): (usize, u32), i: usize, n: u32) {
+        if gains.is_empty() {
+            return;
+        }
+        let (layer, degree) = (&self.problem.network.layers()[i], self.base.degrees[n as usize]);
+        let places = &self.region.places[i];
+        let place = |m: u32| (m != NOWHERE && places[m as usize] != NOWHERE).then(|| places[m as usize] as usize);
+        for (t, term) in layer.terms().iter().enumerate() {
+            let share = self.problem.shares[term.propagation()];
+            let (scale, at_rows) = (self.base.source_scale(term), &self.at_rows[i][t]);
+            let own = place(n).filter(|_| share.identity != 0.0).map(|place| at_rows.row(place));
+            let all = (share.mixed != 0.0).then(|| self.at_nodes[i][t].row(n as usize));
+            let cut = place(other).filter(|_| share.mixed != 0.0).map(|place| at_rows.row(place));
+            let is_read = |row: &Option<&[f64]>| row.is_some_and(|row| row.iter().any(|&x| x != 0.0));
+            if !is_read(&own) && !is_read(&all) && !is_read(&cut) {
+                continue;
+            }
+            let (centre, radius) = match term.source() {
+                Source::Layer(source) => match &cones.ends[f][e].h[source] {
+                    Some(Span { centre, radius }) => (&centre[..], &radius[..]),
+                    None => continue,
+                },
+                _ => (self.base.read(self.problem, self.region, i, t, n), &[][..]),
+            };
+            let steps = (1..=gains.len()).map(|k| Step::of(Some(share.mixing), scale, degree, k));
+            if let (Some(all), None, None, false) =
+                (all, own, cut, i == self.layer && self.ranges.contains_key(&(t, n)))
+            {
+                let (linear, radii) = (dot(all, centre), self.radii(all, centre, radius));
+                for (gain, step) in gains.iter_mut().zip(steps) {
+                    *gain += step.sent.abs() * radii - step.sent * linear;
+                }
+                continue;
+            }
+            let mut coefficients = vec![0.0; at_rows.columns()];
+            for (k, (gain, step)) in gains.iter_mut().zip(steps).enumerate() {
+                coefficients.fill(0.0);
+                if let Some(own) = own {
+                    let step = Step::of(None, scale, degree, k + 1);
+                    add_scaled(&mut coefficients, share.identity * step.sent, own);
+                }
+                if let Some(all) = all {
+                    add_scaled(&mut coefficients, step.sent, all);
+                }
+                if let Some(cut) = cut {
+                    // The row of the other end is among all that are added up.
+                    let factor = -(step.sent + step.cut) * self.base.entry(term.propagation(), other, n);
+                    add_scaled(&mut coefficients, factor, cut);
+                }
+                let by_box = self.radii(&coefficients, centre, radius) - dot(&coefficients, centre);
+                *gain += by_box.min(self.by_range((i, t, n), &coefficients, f));
+            }
+        }
+        if place(n).is_some() {
+            let of_count = |k: usize| self.gathered(cones, f, e, i, n, k);
+            gains.iter_mut().enumerate().for_each(|(k, gain)| *gain += of_count(k + 1));
+        }
+    }
+
+    /// What a multiple of what the last layer reads of a node takes, by its range.
+    fn by_range(&self, (i, t, n): (usize, usize, u32), coefficients: &[f64], f: usize) -> f64 {
+        if i != self.layer {
+            return f64::INFINITY;
+        }
+        let Some([low, high]) = self.ranges.get(&(t, n)) else { return f64::INFINITY };
+        let read = self.at_rows[i][t].row(self.place);
+        let Some(largest) = (0..read.len()).max_by(|&a, &b| read[a].abs().total_cmp(&read[b].abs())) else {
+            return 0.0;
+        };
+        if read[largest] == 0.0 {
+            return 0.0;
+        }
+        let factor = coefficients[largest] / read[largest];
+        let end = if factor > 0.0 { low[f] } else { high[f] };
+        -factor * end + self.magnitude.relative * (factor * end).abs()
+    }
+
+    /// What it takes by what the end gathers, or by its bias.
+    fn gathered(&self, cones: &Cones, f: usize, e: usize, i: usize, n: u32, k: usize) -> f64 {
+        let (layer, degree) = (&self.problem.network.layers()[i], self.base.degrees[n as usize]);
+        let (units, lambda) = (layer.units(), self.lambda[i].row(self.region.places[i][n as usize] as usize));
+        if let Some(mixing) = self.base.scales[i] {
+            let by = (1.0 / growth(Some(mixing), degree, k) - 1.0) / k as f64;
+            return -by * dot(lambda, layer.bias());
+        }
+        let Some(Span { centre, radius }) = &cones.ends[f][e].gathered[i] else { return 0.0 };
+        let of_part = |(p, part): (usize, Part)| {
+            let range = p * units..(p + 1) * units;
+            let by = (growth(Some(part?), degree, k) - 1.0) / k as f64;
+            Some(self.reach(lambda, -by, &centre[range.clone()], &radius[range]))
+        };
+        parts(self.problem, i).into_iter().enumerate().filter_map(of_part).sum()
+    }
+
+    /// The largest `factor · Σ a_j x_j` with each x_j so far from its centre at most.
+    fn reach(&self, a: &[f64], factor: f64, centre: &[f64], radius: &[f64]) -> f64 {
+        factor * dot(a, centre) + factor.abs() * self.radii(a, centre, radius)
+    }
+
+    /// At most how far `Σ a_j x_j` is from that of the centres.
+    fn radii(&self, a: &[f64], centre: &[f64], radius: &[f64]) -> f64 {
+        let error = self.magnitude.relative;
+        a.iter().zip(centre).zip(radius).map(|((a, c), r)| a.abs() * (r + error * (c.abs() + r))).sum()
+    }
+}
+
+/// `to = λ Wᵀ`, where a layer is read, and λ elsewhere.
+fn back(to: &mut [f64], lambda: &[f64], term: &Term) {
+    match (term.source(), term.weight()) {
+        (Source::Layer(_), Weight::Dense(dense)) => {
+            to.iter_mut().enumerate().for_each(|(input, to)| *to = dot(dense.row(input), lambda));
+        }
+        _ => add_product(to, 1.0, lambda, term),
+    }
+}

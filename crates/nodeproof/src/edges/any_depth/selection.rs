@@ -1,0 +1,92 @@
+//! What the deletions of any set take together at most (Lemma 65 of `docs/maths.md`).
+
+use std::ops::RangeInclusive;
+
+use super::cones::Listed;
+use super::region::NOWHERE;
+
+/// At most what a deletion takes.
+#[derive(Debug, Clone)]
+pub(super) struct Gain {
+    pub(super) fixed: f64,
+    /// For each end, after each number of deletions there.
+    pub(super) ends: [Vec<f64>; 2],
+}
+
+impl Gain {
+    /// With at most so many deletions at each end.
+    pub(super) fn most(&self, counts: [usize; 2]) -> f64 {
+        self.fixed + self.at(0, 1..=counts[0]) + self.at(1, 1..=counts[1])
+    }
+
+    /// With exactly so many at one end, and at most so many at the other.
+    pub(super) fn exactly(&self, end: usize, count: usize, at_other: usize) -> f64 {
+        self.fixed + self.at(end, count..=count) + self.at(1 - end, 1..=at_other)
+    }
+
+    fn at(&self, end: usize, counts: RangeInclusive<usize>) -> f64 {
+        let of = &self.ends[end];
+        let of = &of[(counts.start() - 1).min(of.len())..(*counts.end()).min(of.len())];
+        if of.is_empty() { 0.0 } else { of.iter().copied().fold(f64::NEG_INFINITY, f64::max) }
+    }
+}
+
+/// What sets of listed deletions take at most.
+#[derive(Debug)]
+pub(super) struct Most {
+    /// All sets.
+    pub(super) total: f64,
+    /// For each listed deletion: the sets that have it.
+    pub(super) with: Vec<f64>,
+}
+
+/// Of sets of at most `left` deletions. With κ the largest number of deletions at a node in a set, and n such a node, no other has more than
+/// min(κ, left − κ + 1); so a set is made of κ deletions at n, and of left − κ others at most.
+pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize, nodes: usize) -> Most {
+    let mut at_node: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
+    for (f, (listed, _)) in listed.iter().enumerate() {
+        for (e, &n) in listed.ends.iter().enumerate().filter(|&(_, &n)| n != NOWHERE) {
+            at_node[n as usize].push((f, e));
+        }
+    }
+    let mut most = Most { total: 0.0, with: vec![f64::NEG_INFINITY; listed.len()] };
+    for count in 1..=left {
+        add_count(&mut most, listed, left, &at_node, count);
+    }
+    most
+}
+
+fn add_count(most: &mut Most, listed: &[(&Listed, &Gain)], left: usize, at_node: &[Vec<(usize, usize)>], count: usize) {
+    let (elsewhere, others) = (count.min(left - count + 1), left - count);
+    let gains: Vec<f64> = listed.iter().map(|(_, gain)| gain.most([elsewhere, elsewhere])).collect();
+    let mut order: Vec<usize> = (0..listed.len()).filter(|&f| gains[f] > 0.0).collect();
+    order.sort_by(|&f, &g| gains[g].total_cmp(&gains[f]));
+    // The most of any node, with one of the others missing.
+    let mut with_other = f64::NEG_INFINITY;
+    for (n, at) in at_node.iter().enumerate() {
+        let there_are = at.iter().map(|&(f, _)| listed[f].0.count).sum::<usize>();
+        if there_are < count || at.iter().any(|&(f, e)| listed[f].1.ends[e].len() < count) {
+            continue;
+        }
+        let mut here: Vec<(f64, usize)> =
+            at.iter().map(|&(f, e)| (listed[f].1.exactly(e, count, elsewhere), f)).collect();
+        here.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let taken = here.iter().flat_map(|&(gain, f)| std::iter::repeat_n(gain, listed[f].0.count)).take(count);
+        let taken: Vec<f64> = taken.collect();
+        let all: f64 = taken.iter().sum();
+        let rest = order.iter().filter(|&&f| !listed[f].0.ends.contains(&(n as u32)));
+        let rest: Vec<f64> =
+            rest.flat_map(|&f| std::iter::repeat_n(gains[f], listed[f].0.count)).take(others).collect();
+        let total = all + rest.iter().sum::<f64>();
+        most.total = most.total.max(total);
+        for &(gain, f) in &here {
+            most.with[f] = most.with[f].max(total - taken[count - 1].max(gain) + gain);
+        }
+        if others > 0 {
+            with_other = with_other.max(if rest.len() == others { total - rest[others - 1] } else { total });
+        }
+    }
+    for (with, gain) in most.with.iter_mut().zip(&gains) {
+        *with = with.max(with_other + gain);
+    }
+}
