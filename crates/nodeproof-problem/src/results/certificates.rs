@@ -330,6 +330,7 @@ impl<'de> Deserialize<'de> for Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::EdgeBudget;
     use crate::results::tests::header;
 
     fn certificate(evidence: Evidence, margin: Bound) -> Certificate {
@@ -361,7 +362,9 @@ mod tests {
     fn certificates_read_back() {
         let flip = Flip { node: NodeId(1), attribute: crate::AttributeId(2), to: 1.0 };
         let witness = |flips| Witness::new(flips, ClassId(0), -0.1);
-        let unlinked = witness(Vec::new()).with_edges(Edge::between(NodeId(3), NodeId(1)).into_iter().collect());
+        let unlinked = witness(Vec::new()).with_edges(Edge::between(NodeId(1), NodeId(0)).into_iter().collect());
+        let mut header = header();
+        header.budget = header.budget.delete_edges(EdgeBudget::new(1));
         let open = |lower, because| Evidence::Open { lower, upper: Some(1.5), because };
         for (evidence, margin) in [
             (Evidence::Robust, Bound::AtLeast(0.5)),
@@ -374,8 +377,26 @@ mod tests {
             let mut certificate = certificate(evidence, margin);
             (certificate.engine, certificate.branches) = (Engine::Complete, 12);
             let line = serde_json::from_str(&text(&certificate)).unwrap();
-            assert_eq!(Certificate::of_line(line, &header()).unwrap(), certificate);
+            assert_eq!(Certificate::of_line(line, &header).unwrap(), certificate);
         }
+    }
+
+    #[test]
+    fn deletions_beyond_the_budget_are_refused() {
+        let pair = |a, b| Edge::between(NodeId(a), NodeId(b)).into_iter().collect::<Vec<_>>();
+        let line = |edges: Vec<Edge>| {
+            let witness = Witness::new(Vec::new(), ClassId(0), -0.1).with_edges(edges);
+            serde_json::from_str(&text(&certificate(Evidence::Witness(witness), Bound::Unknown))).unwrap()
+        };
+        let problem = |line, header: &Header| Certificate::of_line(line, header).unwrap_err();
+        assert_eq!(problem(line(pair(0, 1)), &header()), "its witness deletes 1, more than the budget");
+        let mut header = header();
+        header.budget = header.budget.delete_edges(EdgeBudget::new(1));
+        assert_eq!(problem(line(pair(0, 7)), &header), "there is no node 7");
+        assert_eq!(
+            problem(line([pair(0, 1), pair(0, 1)].concat()), &header),
+            "its witness deletes 2, more than the budget"
+        );
     }
 
     #[test]

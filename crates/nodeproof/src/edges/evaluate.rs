@@ -39,10 +39,13 @@ impl Logits {
     /// The lead of y over k, rounded down and up.
     pub(super) fn margin(&self, y: usize, k: usize) -> (f64, f64) {
         let (lead, error) = (self.values[y] - self.values[k], self.errors[y] + self.errors[k]);
-        let error = error + 4.0 * f64::EPSILON * (lead.abs() + error);
+        let error = error + 4.0 * f64::EPSILON * (lead.abs() + error) + FLOOR;
         (lead - error, lead + error)
     }
 }
+
+/// More than what underflows on the way to a margin comes to, in networks of tame numbers.
+pub(super) const FLOOR: f64 = 1e-40;
 
 /// What nodes make of their attributes, remembered from one evaluation to the next.
 #[derive(Debug, Default)]
@@ -114,6 +117,7 @@ pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, targe
                 };
                 let mut sums = Sized::zeros(width);
                 let mut add = |factor: f64, from: NodeId| match term.source() {
+                    _ if factor == 0.0 => {}
                     Source::Attributes => {
                         let all = sent.of(problem, from);
                         add_scaled(&mut sums.values, factor, &all.values[columns.clone()]);
@@ -122,7 +126,9 @@ pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, targe
                     Source::Layer(source) => sums.add(factor, &known[source][&from]),
                     Source::Ones => sums.add(factor, &Sized { values: vec![1.0], sizes: vec![1.0] }),
                 };
-                add(share.identity + share.mixed * share.mixing.own(degree, has_loop(graph, node)), node);
+                // One after the other, as they may cancel.
+                add(share.identity, node);
+                add(share.mixed * share.mixing.own(degree, has_loop(graph, node)), node);
                 if share.mixed != 0.0 {
                     let into = share.mixed * share.mixing.into(degree);
                     for other in sub.neighbours(graph, node).filter(|&other| other != node) {

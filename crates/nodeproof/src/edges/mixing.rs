@@ -74,11 +74,15 @@ impl Share {
     pub(super) fn of(propagation: &Propagation) -> Option<Self> {
         match propagation {
             Propagation::Identity => Some(Self { identity: 1.0, mixed: 0.0, mixing: Mixing::Sum }),
-            Propagation::Polynomial { of, coefficients } if coefficients.len() <= 2 => {
-                let Self { identity, mixed, mixing } = Self::of(of)?;
+            Propagation::Polynomial { of, coefficients } if coefficients.iter().skip(2).all(|&c| c == 0.0) => {
                 let coefficient = |power: usize| coefficients.get(power).copied().unwrap_or(0.0);
                 let (constant, linear) = (coefficient(0), coefficient(1));
-                Some(Self { identity: constant + linear * identity, mixed: linear * mixed, mixing })
+                match **of {
+                    Propagation::Identity => None,
+                    // The machine rounds the inner one first, and what is left of it may cancel.
+                    Propagation::Polynomial { .. } => None,
+                    ref of => Mixing::of(of).map(|mixing| Self { identity: constant, mixed: linear, mixing }),
+                }
             }
             other => Mixing::of(other).map(|mixing| Self { identity: 0.0, mixed: 1.0, mixing }),
         }
@@ -108,7 +112,7 @@ mod tests {
             Propagation::RowMean,
             Propagation::Adjacency,
             sum(vec![1.25, 1.0], Propagation::Adjacency),
-            sum(vec![0.5, -2.0], sum(vec![0.25, 3.0], Propagation::RowMean)),
+            sum(vec![0.5, -2.0, 0.0], Propagation::RowMean),
             sum(vec![0.5], Propagation::SymmetricGcn),
             sum(vec![], Propagation::SymmetricGcn),
         ] {
@@ -131,5 +135,6 @@ mod tests {
             }
         }
         assert_eq!(Share::of(&Propagation::power(Propagation::SymmetricGcn, 2)), None);
+        assert_eq!(Share::of(&sum(vec![0.5, -2.0], sum(vec![0.25, 3.0], Propagation::RowMean))), None);
     }
 }

@@ -48,7 +48,7 @@ pub enum EdgesError {
 }
 
 /// Numbers further from 1 than this might overflow or underflow in a product of a few of them.
-const TAME: f64 = 1e40;
+const TAME: f64 = 1e20;
 
 /// Which deletions are asked about, and of which network.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(crate) struct Problem<'p> {
     shares: Vec<Share>,
     /// Units of the widest layer, or entries of the longest row of attributes.
     widest: usize,
-    /// Whether no number is so large or so small that rounding errors need not be relative.
+    /// Whether no number is so large or so small that products of those of all layers could overflow, or that what underflows could matter.
     is_tame: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Problem;
-use super::evaluate::{Logits, Sent, logits};
+use super::evaluate::{FLOOR, Logits, Sent, logits};
 use super::subproblem::Subproblem;
 use crate::certificate::{Bound, Evidence, Obstacle, Witness, smallest};
 use crate::edge::Edge;
@@ -120,6 +120,7 @@ impl<'s, R: Relaxation> Search<'s, R> {
         let mut exactly_positive = false;
         while let Some(sub) = open.pop() {
             let Relaxed { lower, selection, idle } = self.relaxation.bound(&sub, self.y, k);
+            let lower = lower - FLOOR;
             self.branches += 1;
             if sub.deleted.is_empty() && sub.kept.is_empty() {
                 *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use super::Problem;
+use super::any_depth::AnyDepth;
 use super::enumeration::Enumeration;
 use super::evaluate::{Sent, logits};
 use super::one_hidden::OneHidden;
@@ -301,6 +302,49 @@ proptest! {
             prop_assert_eq!(one, other);
         }
     }
+}
+
+/// Target 0 leads by 1/2 + 2 [it has node 2] − [it has node 1], after terms of 1e16 have cancelled each other: 3/2 with all edges, −1/2 without
+/// the one to node 2. Doubles lose the −1 where the terms are added up.
+#[test]
+fn terms_that_cancel_are_not_trusted() {
+    let graph = Graph::new(3, 2, &[(0, 1), (0, 2)], &[(1, 0), (2, 1)]).unwrap();
+    let matrix = |values: [f64; 4]| Matrix::from_values(2, 2, values.to_vec());
+    let last = [[1e16, 0.0, 2.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [-1e16, 0.0, 0.0, 0.0]];
+    let terms = last.map(|values| Term::new(Source::Layer(0), 0, matrix(values)));
+    let first = Term::new(Source::Attributes, 1, matrix([1.0, 0.0, 0.0, 1.0]));
+    let layers = vec![
+        Layer::new(vec![first], vec![0.0; 2], Activation::Relu),
+        Layer::new(terms.to_vec(), vec![0.5, 0.0], Activation::None),
+    ];
+    let model = Model::new(2, vec![Propagation::Adjacency, Propagation::Identity], layers).unwrap();
+    let budget = Budget::new(0, LocalBudget::Count(1)).delete_edges(EdgeBudget::new(1));
+    let of = Tiny { graph, model, budget, target: NodeId(0) };
+    for relaxation in 0..2 {
+        let (y, decision) = decided(&of, |problem, target| match relaxation {
+            0 => Box::new(OneHidden::new(problem, target).unwrap()),
+            _ => Box::new(AnyDepth::new(problem, target)),
+        });
+        hold(&of, y, &decision).unwrap();
+        assert!(matches!(decision.evidence, Evidence::Witness(_)), "{decision:?}");
+    }
+}
+
+/// More deletions than there are edges are all of them, in the time that these take.
+#[test]
+fn huge_budgets_are_those_of_all_edges() {
+    let graph = Graph::new(5, 2, &[(0, 1), (1, 2), (2, 3), (3, 0), (3, 4)], &[(0, 0), (2, 1), (4, 1)]).unwrap();
+    let layer = |values: Vec<f64>| (Matrix::from_values(2, 2, values), vec![0.1, 0.0]);
+    let layers = vec![layer(vec![1.0, -0.5, 0.3, 1.0]), layer(vec![1.0, -1.0, -0.5, 0.5])];
+    let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    let under = |global| {
+        let budget = Budget::new(0, LocalBudget::Count(1)).delete_edges(EdgeBudget::new(global));
+        let certifier = Certifier::new(&graph, &model).unwrap().budget(budget).engine(Engine::Complete);
+        let found = certifier.certify(&nodes).unwrap();
+        found.iter().map(|certificate| certificate.verdict()).collect::<Vec<_>>()
+    };
+    assert_eq!(under(u32::MAX), under(5));
 }
 
 /// All sets of at most so many flips that the budget admits.

@@ -103,13 +103,13 @@ impl Making<'_> {
         let excesses = vec![Vec::new(); senders.counts.len()];
         let mut cones = Cones { h: Vec::new(), excesses, senders, ends, most: self.most.to_vec(), size: 0 };
         let mut size = 0;
-        for i in 0..=last {
+        for (i, layer) in layers.iter().enumerate() {
             let (parts, rows) = (parts(self.problem, i), self.region.rows[i].len());
             let is_divided = self.base.scales[i].is_none() && parts.iter().any(Option::is_some);
             if i == last && !is_divided {
                 break;
             }
-            let width = parts.len() * layers[i].units();
+            let width = parts.len() * layer.units();
             let mut carrying = Carrying { gather: Gather::new(rows, width), made: HashMap::new() };
             let mut carried = Vec::new();
             for place in 0..if self.is_first(i) { 0 } else { cones.senders.nodes.len() } {

@@ -17,6 +17,9 @@ use super::subproblem::Subproblem;
 use crate::edge::Edge;
 use crate::ids::{ClassId, NodeId};
 
+/// From so many deletions on it is looked at whether there are as many edges.
+const MANY: usize = 20;
+
 /// The relaxation for one hidden layer.
 #[derive(Debug)]
 pub(super) struct OneHidden<'p> {
@@ -47,7 +50,11 @@ impl<'p> OneHidden<'p> {
         if let Some(last) = self.last.take_if(|last| last.sub == *sub) {
             return last;
         }
-        let seen = Seen::new(self.problem, &self.weights, &mut self.inputs, sub, self.target);
+        let mut left = sub.left(self.problem.limits);
+        if left > MANY {
+            left = left.min(self.candidates().len().saturating_sub(sub.deleted.len()));
+        }
+        let seen = Seen::new(self.problem, &self.weights, &mut self.inputs, sub, self.target, left);
         let states = States::new(&seen, &self.weights, &self.inputs, AtTarget::Any);
         Looked { sub: sub.clone(), seen, states }
     }

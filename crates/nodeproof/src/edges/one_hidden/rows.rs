@@ -8,7 +8,7 @@ use crate::edges::mixing::Mixing;
 #[derive(Debug)]
 struct State {
     z: Vec<f64>,
-    /// `z += k v` and each deletion moves it by v less: v is what deletions do on average.
+    /// Each of k deletions takes this from it on average, v: it has lost k v already, and a deletion moves it by what that takes less v.
     mean: Vec<f64>,
     /// What is received from others is multiplied by this.
     into: f64,
@@ -314,9 +314,10 @@ pub(super) fn size(seen: &Seen, weights: &Weights, inputs: &AllInputs, pair: (us
         let of_units = |weight: &crate::dense::Matrix| -> f64 {
             sizes.iter().enumerate().map(|(j, size)| size * magnitude(weight.row(j))).sum()
         };
-        let (mixed, skipped) = (of_units(&weights.mixed), magnitude(&of_row.skipped.sizes));
+        let (mixed, skipped) = (of_units(&weights.mixed_sizes), magnitude(&of_row.skipped.sizes));
         if place == 0 {
-            total += magnitude(&weights.last_bias) + magnitude(&of_row.skipped_own.sizes) + of_units(&weights.own);
+            total +=
+                magnitude(&weights.last_bias) + magnitude(&of_row.skipped_own.sizes) + of_units(&weights.own_sizes);
             total += own(row) * (mixed + skipped);
         } else {
             total += into(at_target) * mixing.from(least(row)) * (mixed + skipped);

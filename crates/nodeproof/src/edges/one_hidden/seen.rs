@@ -77,9 +77,9 @@ impl Seen {
         inputs: &mut AllInputs,
         sub: &Subproblem,
         target: NodeId,
+        left: usize,
     ) -> Self {
         let (graph, limits, mixing) = (problem.network.graph(), problem.limits, weights.mixing);
-        let left = sub.left(limits);
         let neighbours = |node: NodeId| sub.neighbours(graph, node).filter(move |&other| other != node);
         let row_nodes: Vec<NodeId> = std::iter::once(target).chain(neighbours(target)).collect();
         let mut places: HashMap<NodeId, usize> = HashMap::new();

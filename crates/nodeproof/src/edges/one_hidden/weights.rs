@@ -25,6 +25,9 @@ pub(super) struct Weights {
     pub(super) mixed: Matrix,
     /// W, units × classes.
     pub(super) own: Matrix,
+    /// The magnitudes of what U and W add up: terms may cancel.
+    pub(super) mixed_sizes: Matrix,
+    pub(super) own_sizes: Matrix,
     /// β.
     pub(super) last_bias: Vec<f64>,
 }
@@ -42,16 +45,22 @@ impl Weights {
             return None;
         }
         let (units, classes) = (first.units(), last.units());
-        let (mut mixed, mut own) = (Matrix::zeros(units, classes), Matrix::zeros(units, classes));
+        let [mut mixed, mut own, mut mixed_sizes, mut own_sizes] =
+            std::array::from_fn(|_| Matrix::zeros(units, classes));
         for term in last.terms().iter().filter(|term| term.source() == Source::Layer(0)) {
             let share = problem.shares[term.propagation()];
             for unit in 0..units {
-                add_weight(mixed.row_mut(unit), share.mixed, unit, term.weight());
-                add_weight(own.row_mut(unit), share.identity, unit, term.weight());
+                let mut weight = vec![0.0; classes];
+                add_weight(&mut weight, 1.0, unit, term.weight());
+                add_scaled(mixed.row_mut(unit), share.mixed, &weight);
+                add_scaled(own.row_mut(unit), share.identity, &weight);
+                weight.iter_mut().for_each(|w| *w = w.abs());
+                add_scaled(mixed_sizes.row_mut(unit), share.mixed.abs(), &weight);
+                add_scaled(own_sizes.row_mut(unit), share.identity.abs(), &weight);
             }
         }
         let (bias, last_bias) = (first.bias().to_vec(), last.bias().to_vec());
-        Some(Self { mixing, bias, slope: first.activation().slope(), mixed, own, last_bias })
+        Some(Self { mixing, bias, slope: first.activation().slope(), mixed, own, mixed_sizes, own_sizes, last_bias })
     }
 }
 
