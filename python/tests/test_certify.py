@@ -180,7 +180,7 @@ def test_what_is_wrong_is_named(papers, options, words) -> None:
 
 def test_an_unknown_direction_is_refused(papers) -> None:
     with pytest.raises(nodeproof.InputError, match="`sideways` is not a direction of flips; choose both, add-only or"):
-        _core.Budget(papers[0]._core, 4, "2", "sideways", {}, [], [], False)
+        _core.Budget(papers[0]._core, 4, "2", "sideways", {}, [], [], None, False)
 
 
 def test_threads_are_limited_everywhere(papers) -> None:

@@ -24,7 +24,7 @@ def tensors_of(model: nodeproof.Model) -> list[np.ndarray]:
 
 
 def robust_loss(graph: nodeproof.Graph, model: nodeproof.Model, worst_case: str | None = None, threads: int = 0):
-    budget = _core.Budget(graph._core, 3, "2", "both", {}, [], [], False)
+    budget = _core.Budget(graph._core, 3, "2", "both", {}, [], [], None, False)
     return _core.RobustLoss(graph._core, model._core, budget, worst_case, threads)
 
 
