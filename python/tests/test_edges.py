@@ -83,7 +83,10 @@ def test_files_and_what_protects(tmp_path) -> None:
         (lambda g, m: g.without_edges([(0, 3)]), "not an edge of this graph"),
         (lambda g, m: g.without_edges([(0, 1), (1, 0)]), "deleted twice"),
         (lambda g, m: g.without_edges([(2, 2)]), "from itself"),
-        (lambda g, m: nodeproof.certify(g, m, Budget(1, delete_edges=2)), "flips of attributes and deletions of more than one"),
+        (
+            lambda g, m: nodeproof.certify(g, m, Budget(1, delete_edges=2)),
+            "flips of attributes and deletions of more than one",
+        ),
         (lambda g, m: nodeproof.certify(g, m, Budget(0, delete_edges=1), proofs=True), "proofs"),
         (lambda g, m: nodeproof.explain(g, m, 0, Budget(0, delete_edges=1)), "explanations"),
         (lambda g, m: nodeproof.train(g, "rh", Budget(0, delete_edges=1)), "training"),
