@@ -6,7 +6,7 @@ import gzip
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, overload
 
 import numpy as np
@@ -449,7 +449,7 @@ class Certificate:
         return notebook.words(repr(self))
 
     def __repr__(self) -> str:
-        flips = "" if self.witness is None else f" under {_counted(len(self.witness), 'flip')}"
+        flips = "" if self.witness is None else f" under {self.witness._counted()}"
         because = "" if self.undecided_because is None else f" because of {self.undecided_because}"
         verdict = f"{self.verdict}{flips}{because}"
         return (
@@ -709,9 +709,13 @@ class Radius:
     exact: bool
     #: Flips that change the class under `nonrobust_from`; where `exact`, no smaller set does.
     witness: Witness | None
+    #: What budgets count.
+    _change: str = field(default="flip", repr=False, compare=False)
 
     def __repr__(self) -> str:
-        up_to = "not robust" if self.robust_up_to is None else f"robust up to {_counted(self.robust_up_to, 'flip')}"
+        up_to = (
+            "not robust" if self.robust_up_to is None else f"robust up to {_counted(self.robust_up_to, self._change)}"
+        )
         beyond = "" if self.nonrobust_from is None else f", nonrobust from {self.nonrobust_from}"
         return f"Radius({_named(self.node, self.name)}: {up_to}{beyond}, exact={self.exact})"
 
@@ -862,7 +866,13 @@ class Radii(_Results):
             nonrobust_from=known("nonrobust_from"),
             exact=bool(self.exact[place]),
             witness=self._witness(place),
+            _change=self._change,
         )
+
+    @property
+    def _change(self) -> str:
+        """What budgets count."""
+        return "deletion" if self._core.counts_edges else "flip"
 
     def __iter__(self) -> Iterator[Radius]:
         return (self[place] for place in range(len(self)))
@@ -874,5 +884,5 @@ class Radii(_Results):
         return f"Radii(nodes={len(self)}, exact={int(self.exact.sum())}, mean={self.mean:.2f}, max_budget={self.max_budget})"
 
     def _repr_html_(self) -> str:
-        caption = f"flips that predictions withstand, tried up to {self.max_budget}; engine {self.engine}"
+        caption = f"{self._change}s that predictions withstand, tried up to {self.max_budget}; engine {self.engine}"
         return notebook.radii(self.robust_up_to, int(self.exact.sum()), caption)

@@ -99,6 +99,12 @@ class Witness:
         name = f" ({names[self.class_]})" if names and names[self.class_] else ""
         return f"Witness(class_={self.class_}{name}, margin={self.margin:.6g}: {flips})"
 
+    def _counted(self) -> str:
+        """Such as `2 flips` or `1 flip and 1 deletion`."""
+        parts = [(len(self.flips), "flip")] if self.flips or not self.edges else []
+        parts += [(len(self.edges), "deletion")] if self.edges else []
+        return " and ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in parts)
+
     def _first(self, count: int) -> Witness:
         """The first of its changes."""
         edges = self.edges[: max(0, count - len(self.flips))]

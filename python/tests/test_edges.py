@@ -50,6 +50,10 @@ def test_verdicts_are_what_the_network_does_without_the_edges() -> None:
     radii = nodeproof.radius(graph, model, budget)
     assert ((radii.robust_up_to >= 2) == certificates.robust).all()
     assert all(len(radii.witness(node)) == radii.nonrobust_from[node] for node in np.flatnonzero(~certificates.robust))
+    changed = int(np.flatnonzero(~certificates.robust)[0])
+    assert f"nonrobust under {len(certificates.witness(changed))} deletion" in repr(certificates.of(changed))
+    assert "robust up to 1 deletion" in repr(radii[int(np.flatnonzero(radii.robust_up_to == 1)[0])])
+    assert "deletions that predictions withstand" in radii._repr_html_()
     assert "<svg" in certificates.plot().svg and "<svg" in radii.plot().svg
 
 
@@ -85,7 +89,7 @@ def test_files_and_what_protects(tmp_path) -> None:
         (lambda g, m: g.without_edges([(2, 2)]), "from itself"),
         (
             lambda g, m: nodeproof.certify(g, m, Budget(1, delete_edges=2)),
-            "flips of attributes and deletions of more than one",
+            "flips of attributes beside more than one deletion",
         ),
         (lambda g, m: nodeproof.certify(g, m, Budget(0, delete_edges=1), proofs=True), "proofs"),
         (lambda g, m: nodeproof.explain(g, m, 0, Budget(0, delete_edges=1)), "explanations"),

@@ -166,6 +166,12 @@ impl PyRadii {
         self.0.header.model.classes
     }
 
+    /// Whether budgets count deletions of edges in place of flips.
+    #[getter]
+    fn counts_edges(&self) -> bool {
+        self.0.header.budget.edges().is_some()
+    }
+
     #[getter]
     fn max_budget(&self) -> u32 {
         self.0.max_budget()

@@ -128,7 +128,7 @@ fn what_is_about_attributes_alone_is_refused() {
     let fixture = Fixture::new();
     certify(&fixture, "1 --out out.jsonl").succeeded();
     for (more, words) in [
-        ("2 --global-budget 1", "flips of attributes and deletions of more than one edge"),
+        ("2 --global-budget 1", "flips of attributes beside more than one deletion"),
         ("1 --proof --out new.jsonl", "proofs"),
         ("1 --margin 0.1", "margins"),
         ("1 --since out.jsonl --out new.jsonl", "certifying again"),

@@ -1,6 +1,7 @@
 //! Every admissible set, one after the other: for networks that no bound is made for, and to hold bounds against.
 
 use super::Problem;
+use super::evaluate::Sent;
 use super::reach;
 use super::search::{Relaxation, Relaxed};
 use super::subproblem::Subproblem;
@@ -20,11 +21,11 @@ impl Enumeration {
 }
 
 impl Relaxation for Enumeration {
-    fn bound(&mut self, _: &Subproblem, _: ClassId, _: ClassId) -> Relaxed {
+    fn bound(&mut self, _: &mut Sent, _: &Subproblem, _: ClassId, _: ClassId) -> Relaxed {
         Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new(), idle: None }
     }
 
-    fn candidates(&mut self) -> Vec<Edge> {
+    fn candidates(&self) -> Vec<Edge> {
         self.edges.clone()
     }
 }

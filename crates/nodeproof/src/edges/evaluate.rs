@@ -1,29 +1,48 @@
 //! The network where edges are gone, evaluated on what one target sees.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::Problem;
 use super::mixing::has_loop;
 use super::subproblem::Subproblem;
 use crate::dense::add_scaled;
+use crate::forward::{Carried, Magnitudes, Values};
 use crate::ids::NodeId;
 use crate::model::{Source, Weight};
 
-/// Numbers, and magnitudes of what they are sums of.
+/// Sums, and the magnitudes of what they add up.
 #[derive(Debug, Clone)]
-pub(super) struct Sized {
+pub(super) struct Sums {
     pub(super) values: Vec<f64>,
     pub(super) sizes: Vec<f64>,
 }
 
-impl Sized {
-    fn zeros(width: usize) -> Self {
+impl Sums {
+    pub(super) fn zeros(width: usize) -> Self {
         Self { values: vec![0.0; width], sizes: vec![0.0; width] }
     }
 
-    fn add(&mut self, factor: f64, other: &Self) {
-        add_scaled(&mut self.values, factor, &other.values);
-        add_scaled(&mut self.sizes, factor.abs(), &other.sizes);
+    pub(super) fn exact(values: Vec<f64>) -> Self {
+        let sizes = values.iter().map(|x| x.abs()).collect();
+        Self { values, sizes }
+    }
+
+    /// Adds a multiple of some of the columns of others.
+    pub(super) fn add_columns(&mut self, factor: f64, other: &Self, columns: Range<usize>) {
+        add_scaled(&mut self.values, factor, &other.values[columns.clone()]);
+        add_scaled(&mut self.sizes, factor.abs(), &other.sizes[columns]);
+    }
+
+    /// Adds a multiple of others.
+    pub(super) fn add(&mut self, factor: f64, other: &Self) {
+        self.add_columns(factor, other, 0..other.values.len());
+    }
+
+    /// Adds `sums · W`.
+    fn add_product(&mut self, sums: &Self, weight: &Weight) {
+        Values::add_product(&mut self.values, &sums.values, weight);
+        Magnitudes::add_product(&mut self.sizes, &sums.sizes, weight);
     }
 }
 
@@ -50,15 +69,15 @@ pub(super) const FLOOR: f64 = 1e-40;
 /// What nodes make of their attributes, remembered from one evaluation to the next.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    known: HashMap<NodeId, Sized>,
+    known: HashMap<NodeId, Sums>,
 }
 
 impl Sent {
     /// `X_n W` of a node for the weights of all terms that read the attributes, side by side.
-    pub(super) fn of(&mut self, problem: &Problem, node: NodeId) -> &Sized {
+    pub(super) fn of(&mut self, problem: &Problem, node: NodeId) -> &Sums {
         self.known.entry(node).or_insert_with(|| {
             let (graph, weight) = (problem.network.graph(), problem.network.attribute_weight());
-            let mut sums = Sized::zeros(weight.columns());
+            let mut sums = Sums::zeros(weight.columns());
             for (attribute, value) in graph.entries_of(node) {
                 let row = weight.row(attribute.index());
                 add_scaled(&mut sums.values, value, row);
@@ -98,13 +117,12 @@ pub(super) fn levels(problem: &Problem, sub: &Subproblem, target: NodeId) -> Vec
 /// The logits of `target` on the graph without the edges that are deleted.
 pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, target: NodeId) -> Logits {
     let (graph, layers) = (problem.network.graph(), problem.network.layers());
-    let mut known: Vec<HashMap<NodeId, Sized>> = Vec::with_capacity(layers.len());
+    let mut known: Vec<HashMap<NodeId, Sums>> = Vec::with_capacity(layers.len());
     let mut longest = 0;
     for (i, nodes) in levels(problem, sub, target).iter().enumerate() {
         let layer = &layers[i];
         let made = nodes.iter().map(|&node| {
-            let mut unit =
-                Sized { values: layer.bias().to_vec(), sizes: layer.bias().iter().map(|b| b.abs()).collect() };
+            let mut unit = Sums::exact(layer.bias().to_vec());
             let degree = sub.degree(graph, node);
             longest = longest.max(degree);
             for (place, term) in layer.terms().iter().enumerate() {
@@ -115,16 +133,12 @@ pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, targe
                     Source::Layer(source) => layers[source].units(),
                     Source::Ones => 1,
                 };
-                let mut sums = Sized::zeros(width);
+                let mut sums = Sums::zeros(width);
                 let mut add = |factor: f64, from: NodeId| match term.source() {
                     _ if factor == 0.0 => {}
-                    Source::Attributes => {
-                        let all = sent.of(problem, from);
-                        add_scaled(&mut sums.values, factor, &all.values[columns.clone()]);
-                        add_scaled(&mut sums.sizes, factor.abs(), &all.sizes[columns.clone()]);
-                    }
+                    Source::Attributes => sums.add_columns(factor, sent.of(problem, from), columns.clone()),
                     Source::Layer(source) => sums.add(factor, &known[source][&from]),
-                    Source::Ones => sums.add(factor, &Sized { values: vec![1.0], sizes: vec![1.0] }),
+                    Source::Ones => sums.add(factor, &Sums { values: vec![1.0], sizes: vec![1.0] }),
                 };
                 // One after the other, as they may cancel.
                 add(share.identity, node);
@@ -137,7 +151,7 @@ pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, targe
                 }
                 match (term.source(), term.weight()) {
                     (Source::Attributes, _) => unit.add(1.0, &sums),
-                    (_, weight) => add_product(&mut unit, &sums, weight),
+                    (_, weight) => unit.add_product(&sums, weight),
                 }
             }
             if i + 1 < layers.len() {
@@ -149,20 +163,7 @@ pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, targe
         let made = made.collect();
         known.push(made);
     }
-    let last = known.pop().and_then(|mut last| last.remove(&target)).unwrap_or_else(|| Sized::zeros(0));
+    let last = known.pop().and_then(|mut last| last.remove(&target)).unwrap_or_else(|| Sums::zeros(0));
     let relative = problem.relative_error(longest);
     Logits { values: last.values, errors: last.sizes.iter().map(|size| size * relative).collect() }
-}
-
-fn add_product(unit: &mut Sized, sums: &Sized, weight: &Weight) {
-    match weight {
-        Weight::Scalar(factor) => unit.add(*factor, sums),
-        Weight::Dense(dense) => {
-            for (input, (&value, &size)) in sums.values.iter().zip(&sums.sizes).enumerate() {
-                let row = dense.row(input);
-                add_scaled(&mut unit.values, value, row);
-                unit.sizes.iter_mut().zip(row).for_each(|(sum, w)| *sum += size * w.abs());
-            }
-        }
-    }
 }

@@ -37,6 +37,9 @@ pub enum EdgesError {
          adjacency and sums of one of these with the identity can be certified"
     )]
     Propagation(String),
+    /// Flips beside more than one deletion.
+    #[error("flips of attributes beside more than one deletion are not decided yet; allow one deletion, or no flips")]
+    Several,
     /// Something that is not done with deletions.
     #[error("{0} cannot be had with deletions of edges yet; leave one of the two out")]
     NotYet(&'static str),

@@ -44,10 +44,10 @@ pub(super) struct Selected {
 /// What bounds margins of one target.
 pub(super) trait Relaxation {
     /// The bound of `logit_y − logit_k`.
-    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed;
+    fn bound(&mut self, sent: &mut Sent, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed;
 
     /// Edges that matter to the target, whichever others are deleted.
-    fn candidates(&mut self) -> Vec<Edge>;
+    fn candidates(&self) -> Vec<Edge>;
 }
 
 /// What was found out about a target.
@@ -55,6 +55,7 @@ pub(super) trait Relaxation {
 pub(crate) struct Decision {
     pub(crate) evidence: Evidence,
     pub(crate) margins: Vec<Option<Bound>>,
+    /// Subproblems that were looked at, but for the first of each class.
     pub(crate) branches: u64,
 }
 
@@ -119,10 +120,11 @@ impl<'s, R: Relaxation> Search<'s, R> {
         let (mut lowest, mut open) = (f64::INFINITY, vec![Subproblem::default()]);
         let mut exactly_positive = false;
         while let Some(sub) = open.pop() {
-            let Relaxed { lower, selection, idle } = self.relaxation.bound(&sub, self.y, k);
+            let Relaxed { lower, selection, idle } = self.relaxation.bound(&mut self.sent, &sub, self.y, k);
             let lower = lower - FLOOR;
-            self.branches += 1;
-            if sub.deleted.is_empty() && sub.kept.is_empty() {
+            if sub != Subproblem::default() {
+                self.branches += 1;
+            } else {
                 *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });
             }
             if lower > 0.0 {
@@ -139,8 +141,8 @@ impl<'s, R: Relaxation> Search<'s, R> {
                 return Err(End::Obstacle(obstacle));
             }
             let sub = match idle {
-                Some(Idle { edges, floor }) if !edges.is_empty() => {
-                    lowest = lowest.min(floor);
+                Some(Idle { edges, floor }) if floor > FLOOR => {
+                    lowest = if edges.is_empty() { lowest } else { lowest.min(floor - FLOOR) };
                     sub.without(edges)
                 }
                 _ => sub,

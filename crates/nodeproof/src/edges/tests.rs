@@ -151,11 +151,11 @@ pub(super) fn admissible(of: &Tiny) -> Vec<Vec<Edge>> {
 }
 
 impl Relaxation for Box<dyn Relaxation + '_> {
-    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
-        (**self).bound(sub, y, k)
+    fn bound(&mut self, sent: &mut Sent, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
+        (**self).bound(sent, sub, y, k)
     }
 
-    fn candidates(&mut self) -> Vec<Edge> {
+    fn candidates(&self) -> Vec<Edge> {
         (**self).candidates()
     }
 }
@@ -408,7 +408,7 @@ fn what_is_not_done_with_deletions_is_refused() {
     let refused = |certifier: Certifier| certifier.certify(&[NodeId(0)]).unwrap_err().to_string();
     let both = certifier().budget(edges.clone().with_global(1).with_varied(2));
     for (certifier, words) in [
-        (both, "flips of attributes and deletions of more than one edge cannot be had"),
+        (both, "flips of attributes beside more than one deletion are not decided yet"),
         (certifier().margin(0.1), "margins and arithmetics"),
         (certifier().proofs(true), "proofs"),
     ] {

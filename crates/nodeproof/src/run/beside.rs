@@ -11,7 +11,7 @@ use crate::engines::patience::Patience;
 use crate::flip::Flip;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
-use crate::settings::Engine;
+use crate::settings::{Engine, TargetClass};
 
 /// What is asked about one target after the other.
 pub(super) struct Beside<'b> {
@@ -71,7 +71,8 @@ impl Beside<'_> {
         let certifier = certifier.unwrap_or_else(|error| unreachable!("the model fits the whole graph: {error}"));
         let mut settings = self.certifier.settings.clone();
         (settings.budget, settings.threads, settings.total_time_limit) = (budget, 1, None);
-        settings.target_class = crate::settings::TargetClass::Predicted;
+        // The class is given, and the part has no labels.
+        settings.target_class = TargetClass::Predicted;
         settings.time_limit = self.patience.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let mut certifier = certifier.settings(settings);
         certifier.classes = Some(vec![class; graph.nodes()]);

@@ -13,7 +13,7 @@ use crate::certificate::Certificate;
 use crate::edges::{EdgesError, Problem};
 use crate::ids::{ClassId, NodeId};
 use crate::network::largest;
-use crate::settings::TargetClass;
+use crate::settings::{Engine, TargetClass};
 
 impl Certifier<'_> {
     /// Refuses budgets that let edges be deleted, for what is about attributes alone.
@@ -34,11 +34,10 @@ impl Certifier<'_> {
         let limits = settings.budget.limits(self.network.graph())?;
         let Some(edges) = limits.edges() else { return Ok(Finish::Complete) };
         let flips = settings.budget.global() > 0;
-        for (is_asked, what) in [
-            (flips && edges.global() > 1, "flips of attributes and deletions of more than one edge"),
-            (settings.asks_for_more(), "margins and arithmetics"),
-            (settings.proofs, "proofs"),
-        ] {
+        if flips && edges.global() > 1 {
+            return Err(EdgesError::Several.into());
+        }
+        for (is_asked, what) in [(settings.asks_for_more(), "margins and arithmetics"), (settings.proofs, "proofs")] {
             if is_asked {
                 return Err(EdgesError::NotYet(what).into());
             }
@@ -63,7 +62,8 @@ impl Certifier<'_> {
             } else {
                 let decision = problem.decide(node, class, patience);
                 let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
-                (certificate.engine, certificate.branches) = (settings.engine, decision.branches);
+                let engine = if decision.branches > 0 { Engine::Complete } else { Engine::Tight };
+                (certificate.engine, certificate.branches) = (engine.min(settings.engine), decision.branches);
                 certificate
             };
             certificate.label = self.network.graph().label(node);

@@ -130,19 +130,19 @@ impl Recheck<'_> {
         if !self.limits.admits(graph, flips) || !admits_edges {
             return Err("its witness is not within the budget".to_owned());
         }
-        let (left, unlinked);
-        let mut network = self.network;
-        if !edges.is_empty() {
-            left = graph.without_edges(edges).map_err(|error| error.to_string())?;
-            unlinked = Network::new(&left, self.network.model()).map_err(|error| error.to_string())?;
-            network = &unlinked;
+        let judged = |network: &Network| {
+            let is_above = |lead| compare_margin(network, node, flips, (class, other), lead) == Ordering::Greater;
+            match is_above(margin) {
+                false => Ok(()),
+                true if is_above(self.margin) => Err(format!("class {other} does not overtake under its witness")),
+                true => Err(format!("the margin under its witness is not as small as {margin}")),
+            }
+        };
+        if edges.is_empty() {
+            return judged(self.network);
         }
-        let is_above = |lead| compare_margin(network, node, flips, (class, other), lead) == Ordering::Greater;
-        match is_above(margin) {
-            false => Ok(()),
-            true if is_above(self.margin) => Err(format!("class {other} does not overtake under its witness")),
-            true => Err(format!("the margin under its witness is not as small as {margin}")),
-        }
+        let left = graph.without_edges(edges).map_err(|error| error.to_string())?;
+        judged(&Network::new(&left, self.network.model()).map_err(|error| error.to_string())?)
     }
 }
 

@@ -46,7 +46,6 @@ pub(super) struct AnyDepth<'p> {
     region: Region,
     candidates: Vec<Candidate>,
     magnitude: Magnitude<'p>,
-    sent: Sent,
     /// What is known of subproblems, those that were looked at last at the end.
     known: Vec<Known>,
 }
@@ -88,7 +87,7 @@ impl<'p> AnyDepth<'p> {
         let region = Region::new(problem, target);
         let candidates = region.candidates(problem);
         let magnitude = Magnitude::new(problem, &region);
-        Self { problem, target, region, candidates, magnitude, sent: Sent::default(), known: Vec::new() }
+        Self { problem, target, region, candidates, magnitude, known: Vec::new() }
     }
 
     /// The candidates that sets of a subproblem may have.
@@ -220,17 +219,17 @@ impl<'p> AnyDepth<'p> {
 }
 
 impl Relaxation for AnyDepth<'_> {
-    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
+    fn bound(&mut self, sent: &mut Sent, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
         let listed = self.listed(sub);
         if listed.is_empty() {
-            let found = logits(self.problem, &mut self.sent, sub, self.target);
+            let found = logits(self.problem, sent, sub, self.target);
             let lower = found.margin(y.index(), k.index()).0;
             return Relaxed { lower, selection: Vec::new(), idle: None };
         }
         self.relaxed(sub, listed, (y, k))
     }
 
-    fn candidates(&mut self) -> Vec<Edge> {
+    fn candidates(&self) -> Vec<Edge> {
         self.candidates.iter().flat_map(|candidate| &candidate.alike).copied().collect()
     }
 }

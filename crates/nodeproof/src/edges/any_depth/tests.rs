@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use super::super::Problem;
+use super::super::evaluate::Sent;
 use super::super::search::{Decision, Relaxation, Search};
 use super::super::subproblem::Subproblem;
 use super::super::tests::{Tiny, admissible, below, decided_by, hold, tiny};
@@ -36,7 +37,7 @@ proptest! {
             let mut relaxation = AnyDepth::new(problem, of.target);
             let classes = of.model.classes() as u32;
             let bound = |k: u32| (ClassId(k) != y).then(|| {
-                Bound::AtLeast(relaxation.bound(&Subproblem::default(), y, ClassId(k)).lower)
+                Bound::AtLeast(relaxation.bound(&mut Sent::default(), &Subproblem::default(), y, ClassId(k)).lower)
             });
             let margins = (0..classes).map(bound).collect();
             Decision { evidence: Evidence::Robust, margins, branches: 0 }

@@ -10,6 +10,7 @@ use self::rows::{AtTarget, Gains, OwnRow, States};
 use self::seen::Seen;
 use self::weights::{AllInputs, Weights};
 use super::Problem;
+use super::evaluate::Sent;
 use super::mixing::Mixing;
 use super::reach;
 use super::search::{Relaxation, Relaxed, Selected};
@@ -46,7 +47,7 @@ impl<'p> OneHidden<'p> {
         Some(Self { problem, weights, inputs: AllInputs::default(), target, last: None })
     }
 
-    fn look(&mut self, sub: &Subproblem) -> Looked {
+    fn look(&mut self, sent: &mut Sent, sub: &Subproblem) -> Looked {
         if let Some(last) = self.last.take_if(|last| last.sub == *sub) {
             return last;
         }
@@ -54,21 +55,21 @@ impl<'p> OneHidden<'p> {
         if left > MANY {
             left = left.min(self.candidates().len().saturating_sub(sub.deleted.len()));
         }
-        let seen = Seen::new(self.problem, &self.weights, &mut self.inputs, sub, self.target, left);
+        let seen = Seen::new(self.problem, &self.weights, (&mut self.inputs, sent), sub, self.target, left);
         let states = States::new(&seen, &self.weights, &self.inputs, AtTarget::Any);
         Looked { sub: sub.clone(), seen, states }
     }
 }
 
 impl Relaxation for OneHidden<'_> {
-    fn bound(&mut self, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
-        let looked = self.look(sub);
+    fn bound(&mut self, sent: &mut Sent, sub: &Subproblem, y: ClassId, k: ClassId) -> Relaxed {
+        let looked = self.look(sent, sub);
         let relaxed = self.relaxed(&looked, (y.index(), k.index()));
         self.last = Some(looked);
         relaxed
     }
 
-    fn candidates(&mut self) -> Vec<Edge> {
+    fn candidates(&self) -> Vec<Edge> {
         reach::edges(self.problem, self.target)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::seen::{Row, Seen};
 use super::weights::{AllInputs, Weights};
+use crate::dense::add_scaled;
 use crate::edges::mixing::Mixing;
 
 /// The hidden units of a row from which exactly so many edges are deleted, and how far they may be moved from there.
@@ -12,8 +13,8 @@ struct State {
     mean: Vec<f64>,
     /// What is received from others is multiplied by this.
     into: f64,
-    /// |z_j| divided by the number of moves.
-    parts: Vec<f64>,
+    /// θ_j = |z_j| / r, with r the number of moves.
+    thresholds: Vec<f64>,
 }
 
 /// The linear part of `Σ_j a_j activation(z_j)`, and what moves gain beyond it where a < 0:
@@ -30,7 +31,7 @@ struct Bent<'s> {
     linear: Vec<f64>,
     costs: Vec<f64>,
     signs: Vec<f64>,
-    parts: &'s [f64],
+    thresholds: &'s [f64],
 }
 
 impl<'s> Bent<'s> {
@@ -47,26 +48,26 @@ impl<'s> Bent<'s> {
             costs[j] = (-a).max(0.0) * (1.0 - below);
             signs[j] = if is_on { -1.0 } else { 1.0 };
         }
-        Self { base, linear, costs, signs, parts: &state.parts }
+        Self { base, linear, costs, signs, thresholds: &state.thresholds }
     }
 
     /// At most what a move by `scale · sent + shift` gains.
     fn gain(&self, scale: f64, sent: &[f64], shift: Option<&[f64]>) -> f64 {
         let mut gain = 0.0;
         let units = self.linear.len();
-        let (linear, costs, signs, parts) =
-            (&self.linear[..units], &self.costs[..units], &self.signs[..units], &self.parts[..units]);
+        let (linear, costs, signs, thresholds) =
+            (&self.linear[..units], &self.costs[..units], &self.signs[..units], &self.thresholds[..units]);
         match shift {
             Some(shift) => {
                 for j in 0..units {
                     let by = scale * sent[j] + shift[j];
-                    gain += linear[j] * by + costs[j] * (signs[j] * by - parts[j]).max(0.0);
+                    gain += linear[j] * by + costs[j] * (signs[j] * by - thresholds[j]).max(0.0);
                 }
             }
             None => {
                 for j in 0..units {
                     let by = scale * sent[j];
-                    gain += linear[j] * by + costs[j] * (signs[j] * by - parts[j]).max(0.0);
+                    gain += linear[j] * by + costs[j] * (signs[j] * by - thresholds[j]).max(0.0);
                 }
             }
         }
@@ -116,13 +117,13 @@ fn states(seen: &Seen, weights: &Weights, inputs: &AllInputs, row: &Row, at_targ
             (0, AtTarget::Exactly(count)) => mixing.from(seen.rows[0].degree - count),
             (end, _) => seen.ends[end].from,
         };
-        add(&mut others_sum, from, sent(read.end));
+        add_scaled(&mut others_sum, from, sent(read.end));
     }
     let mut mean = vec![0.0; units];
     let deletable = row.reads.iter().filter(|read| read.may_delete && read.end != 0);
     let mut count = 0;
     for read in deletable {
-        add(&mut mean, seen.ends[read.end].from, sent(read.end));
+        add_scaled(&mut mean, seen.ends[read.end].from, sent(read.end));
         count += 1;
     }
     let all = others(seen, at_target);
@@ -131,17 +132,17 @@ fn states(seen: &Seen, weights: &Weights, inputs: &AllInputs, row: &Row, at_targ
             let (degree, is_recentred) = (row.degree - k, k > 0);
             let into = mixing.into(degree);
             let mut z = bias.clone();
-            add(&mut z, 1.0, &of_row.own.values);
-            add(&mut z, mixing.own(degree, row.has_loop), &of_row.sent.values);
-            add(&mut z, into, &others_sum);
+            add_scaled(&mut z, 1.0, &of_row.own.values);
+            add_scaled(&mut z, mixing.own(degree, row.has_loop), &of_row.sent.values);
+            add_scaled(&mut z, into, &others_sum);
             let mut mean = if is_recentred { mean.clone() } else { vec![0.0; units] };
             if is_recentred {
                 mean.iter_mut().for_each(|v| *v *= into / count as f64);
-                add(&mut z, -(k as f64), &mean);
+                add_scaled(&mut z, -(k as f64), &mean);
             }
             let moves = moves(seen, mixing, row, k, at_target);
-            let parts = parts(&z, moves);
-            State { z, mean, into, parts }
+            let thresholds = thresholds(&z, moves);
+            State { z, mean, into, thresholds }
         })
         .collect()
 }
@@ -159,13 +160,9 @@ fn moves(seen: &Seen, mixing: Mixing, row: &Row, k: usize, at_target: AtTarget) 
     }
 }
 
-fn parts(z: &[f64], moves: usize) -> Vec<f64> {
+fn thresholds(z: &[f64], moves: usize) -> Vec<f64> {
     let share = |z: &f64| if moves == 0 { 0.0 } else { z.abs() / moves as f64 };
     z.iter().map(share).collect()
-}
-
-fn add(to: &mut [f64], factor: f64, row: &[f64]) {
-    to.iter_mut().zip(row).for_each(|(sum, x)| *sum += factor * x);
 }
 
 /// What rows contribute to one margin, but for a factor `into(d_t)` of all.
@@ -254,24 +251,24 @@ impl OwnRow {
         let degree = row.degree - count;
         let (into, own) = (mixing.into(degree), mixing.own(degree, row.has_loop));
         let mut z = weights.bias.clone();
-        add(&mut z, 1.0, &of_row.own.values);
-        add(&mut z, own, &of_row.sent.values);
+        add_scaled(&mut z, 1.0, &of_row.own.values);
+        add_scaled(&mut z, own, &of_row.sent.values);
         let mut mean = vec![0.0; units];
         let mut deletable = 0;
         for read in &row.reads {
-            add(&mut z, into * seen.ends[read.end].from, sent(read.end));
+            add_scaled(&mut z, into * seen.ends[read.end].from, sent(read.end));
             if read.may_delete {
                 deletable += 1;
-                add(&mut mean, seen.ends[read.end].from, sent(read.end));
+                add_scaled(&mut mean, seen.ends[read.end].from, sent(read.end));
             }
         }
         if count > 0 {
             mean.iter_mut().for_each(|v| *v *= into / deletable.max(1) as f64);
-            add(&mut z, -(count as f64), &mean);
+            add_scaled(&mut z, -(count as f64), &mean);
         }
         let moves = moves(seen, mixing, row, count, AtTarget::Any);
-        let parts = parts(&z, moves);
-        let state = State { z, mean, into, parts };
+        let thresholds = thresholds(&z, moves);
+        let state = State { z, mean, into, thresholds };
         let coefficient =
             |j: usize| own * difference(weights.mixed.row(j), pair) + difference(weights.own.row(j), pair);
         let bent = Bent::new(&state, (0..units).map(coefficient), weights.slope);
@@ -305,11 +302,11 @@ pub(super) fn size(seen: &Seen, weights: &Weights, inputs: &AllInputs, pair: (us
     for (place, row) in seen.rows.iter().enumerate() {
         let of_row = inputs.of(row.node);
         let mut sizes: Vec<f64> = weights.bias.iter().map(|b| b.abs()).collect();
-        add(&mut sizes, 1.0, &of_row.own.sizes);
-        add(&mut sizes, own(row), &of_row.sent.sizes);
+        add_scaled(&mut sizes, 1.0, &of_row.own.sizes);
+        add_scaled(&mut sizes, own(row), &of_row.sent.sizes);
         for read in &row.reads {
             let end = &seen.ends[read.end];
-            add(&mut sizes, into(row) * end.largest, &inputs.of(end.node).sent.sizes);
+            add_scaled(&mut sizes, into(row) * end.largest, &inputs.of(end.node).sent.sizes);
         }
         let of_units = |weight: &crate::dense::Matrix| -> f64 {
             sizes.iter().enumerate().map(|(j, size)| size * magnitude(weight.row(j))).sum()

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::weights::{AllInputs, Weights};
 use crate::edge::Edge;
 use crate::edges::Problem;
+use crate::edges::evaluate::Sent;
 use crate::edges::mixing::{Mixing, has_loop};
 use crate::edges::subproblem::Subproblem;
 use crate::ids::NodeId;
@@ -74,7 +75,7 @@ impl Seen {
     pub(super) fn new(
         problem: &Problem,
         weights: &Weights,
-        inputs: &mut AllInputs,
+        (inputs, sent): (&mut AllInputs, &mut Sent),
         sub: &Subproblem,
         target: NodeId,
         left: usize,
@@ -86,7 +87,7 @@ impl Seen {
         let mut ends: Vec<End> = Vec::new();
         let mut place_of = |node: NodeId, row: Option<usize>| {
             *places.entry(node).or_insert_with(|| {
-                inputs.know(problem, node);
+                inputs.know(problem, sent, node);
                 let degree = sub.degree(graph, node);
                 let most = sub.left_at(limits, node).min(left);
                 let (from, largest) = (mixing.from(degree), mixing.from(degree - most.min(degree)));

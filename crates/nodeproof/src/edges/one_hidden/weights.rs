@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::dense::{Matrix, add_scaled};
 use crate::edges::Problem;
-use crate::edges::evaluate::Sent;
+use crate::edges::evaluate::{Sent, Sums};
 use crate::edges::mixing::Mixing;
 use crate::ids::NodeId;
 use crate::model::{Source, Weight};
@@ -76,47 +76,25 @@ fn add_weight(to: &mut [f64], factor: f64, row: usize, weight: &Weight) {
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// T.
-    pub(super) sent: Part,
+    pub(super) sent: Sums,
     /// S.
-    pub(super) own: Part,
+    pub(super) own: Sums,
     /// V.
-    pub(super) skipped: Part,
+    pub(super) skipped: Sums,
     /// R.
-    pub(super) skipped_own: Part,
-}
-
-/// A vector, and the magnitudes of what its entries add up.
-#[derive(Debug)]
-pub(super) struct Part {
-    pub(super) values: Vec<f64>,
-    pub(super) sizes: Vec<f64>,
-}
-
-impl Part {
-    fn zeros(width: usize) -> Self {
-        Self { values: vec![0.0; width], sizes: vec![0.0; width] }
-    }
-
-    fn add(&mut self, factor: f64, values: &[f64], sizes: impl Iterator<Item = f64>) {
-        add_scaled(&mut self.values, factor, values);
-        self.sizes.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += factor.abs() * size);
-    }
+    pub(super) skipped_own: Sums,
 }
 
 /// Those of the nodes that were looked at so far.
 #[derive(Debug, Default)]
 pub(super) struct AllInputs {
-    sent: Sent,
     known: HashMap<NodeId, Inputs>,
 }
 
 impl AllInputs {
     /// Looks at a node.
-    pub(super) fn know(&mut self, problem: &Problem, node: NodeId) {
-        if !self.known.contains_key(&node) {
-            let inputs = inputs(problem, &mut self.sent, node);
-            self.known.insert(node, inputs);
-        }
+    pub(super) fn know(&mut self, problem: &Problem, sent: &mut Sent, node: NodeId) {
+        self.known.entry(node).or_insert_with(|| inputs(problem, sent, node));
     }
 
     /// What a node that was looked at makes of its attributes.
@@ -128,21 +106,19 @@ impl AllInputs {
 fn inputs(problem: &Problem, sent: &mut Sent, node: NodeId) -> Inputs {
     let layers = problem.network.layers();
     let all = sent.of(problem, node);
-    let mut made: Vec<Part> = Vec::new();
+    let mut made: Vec<Sums> = Vec::new();
     for (i, layer) in layers.iter().enumerate() {
-        let (mut mixed, mut own) = (Part::zeros(layer.units()), Part::zeros(layer.units()));
+        let (mut mixed, mut own) = (Sums::zeros(layer.units()), Sums::zeros(layer.units()));
         for (place, term) in layer.terms().iter().enumerate() {
             let share = problem.shares[term.propagation()];
             let columns = problem.network.attribute_columns(i, place);
-            for (part, factor) in [(&mut mixed, share.mixed), (&mut own, share.identity)] {
+            for (sums, factor) in [(&mut mixed, share.mixed), (&mut own, share.identity)] {
                 match term.source() {
-                    Source::Attributes => {
-                        part.add(factor, &all.values[columns.clone()], all.sizes[columns.clone()].iter().copied());
-                    }
+                    Source::Attributes => sums.add_columns(factor, all, columns.clone()),
                     Source::Ones => {
                         let mut ones = vec![0.0; layer.units()];
                         add_weight(&mut ones, 1.0, 0, term.weight());
-                        part.add(factor, &ones, ones.iter().map(|w| w.abs()));
+                        sums.add(factor, &Sums::exact(ones));
                     }
                     Source::Layer(_) => {}
                 }
@@ -150,6 +126,6 @@ fn inputs(problem: &Problem, sent: &mut Sent, node: NodeId) -> Inputs {
         }
         made.extend([mixed, own]);
     }
-    let [sent, own, skipped, skipped_own] = <[Part; 4]>::try_from(made).unwrap_or_else(|_| unreachable!("two layers"));
+    let [sent, own, skipped, skipped_own] = <[Sums; 4]>::try_from(made).unwrap_or_else(|_| unreachable!("two layers"));
     Inputs { sent, own, skipped, skipped_own }
 }
