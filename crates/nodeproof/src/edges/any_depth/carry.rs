@@ -134,7 +134,7 @@ impl Making<'_> {
             for (e, n) in ends.into_iter().enumerate().filter(|&(_, n)| n != NOWHERE) {
                 let place = places[n as usize];
                 let of_own = self.steps(None, term, n, |step| step.sent);
-                let sent = mixed.map_or((0.0, 0.0), |_| self.steps(Some(share.mixing), term, n, |step| step.sent));
+                let (sent, cut) = mixed.map_or(((0.0, 0.0), (0.0, 0.0)), |_| self.sent_and_cut(term, n));
                 let other =
                     Some(ends[1 - e]).filter(|&m| m != NOWHERE && places[m as usize] != NOWHERE && mixed.is_some());
                 let is_own = identity.is_some() && of_own != (0.0, 0.0) && place != NOWHERE && own.is_some();
@@ -154,7 +154,6 @@ impl Making<'_> {
                     add(gather.at(place, offset, units), factor, &by, error);
                 }
                 let Some(offset) = mixed else { continue };
-                let cut = self.steps(Some(share.mixing), term, n, |step| -step.cut);
                 for m in self.base.readers(n).filter(|&m| places[m as usize] != NOWHERE && is_here(m)) {
                     let entry = self.base.entry(term.propagation(), m, n);
                     let (centre, radius) = if Some(m) == other { cut } else { sent };
@@ -196,6 +195,23 @@ impl Making<'_> {
     fn steps(&self, mixing: Part, term: &Term, n: u32, of: impl Fn(Step) -> f64) -> (f64, f64) {
         let (scale, degree) = (self.base.source_scale(term), self.base.degrees[n as usize]);
         self.middle(n, |k| of(Step::of(mixing, scale, degree, k)))
+    }
+
+    /// What a deletion at a node adds to the factor of what the node sends to others, and what it adds to that over its own edge. Either all
+    /// deletions there add the same everywhere, and each takes away that much more over its edge; or they add nothing where an edge
+    /// is deleted: whichever is the narrower.
+    fn sent_and_cut(&self, term: &Term, n: u32) -> ((f64, f64), (f64, f64)) {
+        let mixing = Some(self.problem.shares[term.propagation()].mixing);
+        let same = [self.steps(mixing, term, n, |step| step.sent), self.steps(mixing, term, n, |step| -step.cut)];
+        let (low, high) = (same[0].0 - same[0].1, same[0].0 + same[0].1);
+        let (low, high) = (low.min(0.0), high.max(0.0));
+        let or_none = ((low + high) / 2.0, (high - low) / 2.0);
+        let readers = self.base.degrees[n as usize] as f64;
+        if same[1].1 + readers * same[0].1 <= readers * or_none.1 || self.most[n as usize] < 2 {
+            (same[0], same[1])
+        } else {
+            (or_none, (-1.0, 0.0))
+        }
     }
 
     /// The middle of what is the case after any number of deletions at a node, and how far all of it is from that.

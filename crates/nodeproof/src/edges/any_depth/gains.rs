@@ -1,7 +1,7 @@
 //! What each deletion takes from a margin at most (Lemma 64 of `docs/maths.md`).
 
 use super::super::Problem;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::base::{Base, Part, Step, add_product, growth, parts, width};
@@ -9,7 +9,7 @@ use super::cones::{Cones, Excess, Listed, Making};
 use super::moves::Span;
 use super::region::{NOWHERE, Region};
 use super::rounding::Magnitude;
-use super::selection::{Gain, most};
+use super::selection::Gain;
 use crate::dense::{Matrix, add_scaled, dot};
 use crate::ids::ClassId;
 use crate::model::{Source, Term, Weight};
@@ -31,23 +31,33 @@ pub(super) struct Gradient<'g> {
     /// Coefficients of pre-activations.
     lambda: Vec<Matrix>,
     /// Of each term of each layer: coefficients of what its rows read, and of what is read of each node of the region over all rows.
-    at_rows: Vec<Vec<Matrix>>,
+    pub(super) at_rows: Vec<Vec<Matrix>>,
     at_nodes: Vec<Vec<Matrix>>,
-    /// For terms of the last layer, and nodes that it reads of: between what the sum of what is read is in all sets that have each deletion.
-    ranges: BTreeMap<(usize, u32), [Vec<f64>; 2]>,
+    /// Terms of its layer, and nodes that these read, which are left out.
+    apart: BTreeSet<(usize, u32)>,
 }
 
 impl<'g> Gradient<'g> {
-    /// Of the lead of y over k.
-    pub(super) fn of_margin(making: &'g Making<'g>, (y, k): (ClassId, ClassId)) -> Self {
+    /// Of the lead of y over k, but for what some terms of the last layer read of some nodes.
+    pub(super) fn of_margin(making: &'g Making<'g>, (y, k): (ClassId, ClassId), apart: BTreeSet<(usize, u32)>) -> Self {
         let last = making.problem.network.layers().len() - 1;
         let mut functional = vec![0.0; making.problem.network.layers()[last].units()];
         (functional[y.index()], functional[k.index()]) = (1.0, -1.0);
-        Self::of(making, last, 0, functional)
+        Self::without(making, last, 0, functional, apart)
     }
 
     /// Of a sum of activations of a node of a layer.
     pub(super) fn of(making: &'g Making<'g>, layer: usize, place: usize, functional: Vec<f64>) -> Self {
+        Self::without(making, layer, place, functional, BTreeSet::new())
+    }
+
+    fn without(
+        making: &'g Making<'g>,
+        layer: usize,
+        place: usize,
+        functional: Vec<f64>,
+        apart: BTreeSet<(usize, u32)>,
+    ) -> Self {
         let (problem, region, base, magnitude) = (making.problem, making.region, making.base, making.magnitude);
         let layers = problem.network.layers();
         let zeros = || -> Vec<Matrix> {
@@ -68,7 +78,7 @@ impl<'g> Gradient<'g> {
             lambda: zeros(),
             at_rows,
             at_nodes,
-            ranges: BTreeMap::new(),
+            apart,
         };
         gradient.alpha[layer].row_mut(place).copy_from_slice(&gradient.functional);
         for i in (0..=layer).rev() {
@@ -78,37 +88,6 @@ impl<'g> Gradient<'g> {
             }
         }
         gradient
-    }
-
-    /// Bounds what the last layer reads of the ends of deletions by gradients of their own.
-    pub(super) fn with_ranges(mut self, making: &Making, cones: &Cones) -> Self {
-        let ends: BTreeSet<u32> = making.listed.iter().flat_map(|listed| listed.ends).collect();
-        let target = self.region.rows[self.layer][self.place];
-        for (t, term) in self.problem.network.layers()[self.layer].terms().iter().enumerate() {
-            let Source::Layer(source) = term.source() else { continue };
-            for n in self.base.readers(target).filter(|n| ends.contains(n)) {
-                let place = self.region.places[source][n as usize];
-                if place == NOWHERE {
-                    continue;
-                }
-                let read = self.at_rows[self.layer][t].row(self.place);
-                let with = [1.0, -1.0].map(|sign| {
-                    let functional = read.iter().map(|x| sign * x).collect();
-                    let gradient = Gradient::of(making, source, place as usize, functional);
-                    let gains: Vec<Gain> =
-                        (0..making.listed.len()).map(|f| gradient.gain(cones, making.listed, f, making.left)).collect();
-                    let all: Vec<(&Listed, &Gain)> = making.listed.iter().zip(&gains).collect();
-                    let slack = gradient.slack();
-                    let with = most(&all, making.left, self.region.nodes.len()).with;
-                    let start = sign * gradient.value();
-                    with.into_iter()
-                        .map(|with| start - sign * (with + self.magnitude.relative * with.abs() + slack))
-                        .collect()
-                });
-                self.ranges.insert((t, n), with);
-            }
-        }
-        self
     }
 
     fn add_layer(&mut self, i: usize) {
@@ -140,7 +119,8 @@ impl<'g> Gradient<'g> {
                 if share.identity != 0.0 {
                     add(m, share.identity);
                 }
-                for n in self.base.readers(m).filter(|_| is_mixed) {
+                let is_apart = |n: u32| i == self.layer && self.apart.contains(&(t, n));
+                for n in self.base.readers(m).filter(|&n| is_mixed && !is_apart(n)) {
                     let entry = self.base.entry(term.propagation(), m, n);
                     if entry != 0.0 {
                         add(n, entry);
@@ -237,8 +217,9 @@ impl<'g> Gradient<'g> {
             let share = self.problem.shares[term.propagation()];
             let (scale, at_rows) = (self.base.source_scale(term), &self.at_rows[i][t]);
             let own = place(n).filter(|_| share.identity != 0.0).map(|place| at_rows.row(place));
-            let all = (share.mixed != 0.0).then(|| self.at_nodes[i][t].row(n as usize));
-            let cut = place(other).filter(|_| share.mixed != 0.0).map(|place| at_rows.row(place));
+            let is_mixed = share.mixed != 0.0 && !(i == self.layer && self.apart.contains(&(t, n)));
+            let all = is_mixed.then(|| self.at_nodes[i][t].row(n as usize));
+            let cut = place(other).filter(|_| is_mixed).map(|place| at_rows.row(place));
             let is_read = |row: &Option<&[f64]>| row.is_some_and(|row| row.iter().any(|&x| x != 0.0));
             if !is_read(&own) && !is_read(&all) && !is_read(&cut) {
                 continue;
@@ -251,9 +232,7 @@ impl<'g> Gradient<'g> {
                 _ => (self.base.read(self.problem, self.region, i, t, n), &[][..]),
             };
             let steps = (1..=gains.len()).map(|k| Step::of(Some(share.mixing), scale, degree, k));
-            if let (Some(all), None, None, false) =
-                (all, own, cut, i == self.layer && self.ranges.contains_key(&(t, n)))
-            {
+            if let (Some(all), None, None) = (all, own, cut) {
                 let (linear, radii) = (dot(all, centre), self.radii(all, centre, radius));
                 for (gain, step) in gains.iter_mut().zip(steps) {
                     *gain += step.sent.abs() * radii - step.sent * linear;
@@ -275,32 +254,13 @@ impl<'g> Gradient<'g> {
                     let factor = -(step.sent + step.cut) * self.base.entry(term.propagation(), other, n);
                     add_scaled(&mut coefficients, factor, cut);
                 }
-                let by_box = self.radii(&coefficients, centre, radius) - dot(&coefficients, centre);
-                *gain += by_box.min(self.by_range((i, t, n), &coefficients, f));
+                *gain += self.radii(&coefficients, centre, radius) - dot(&coefficients, centre);
             }
         }
         if place(n).is_some() {
             let of_count = |k: usize| self.gathered(cones, f, e, i, n, k);
             gains.iter_mut().enumerate().for_each(|(k, gain)| *gain += of_count(k + 1));
         }
-    }
-
-    /// What a multiple of what the last layer reads of a node takes, by its range.
-    fn by_range(&self, (i, t, n): (usize, usize, u32), coefficients: &[f64], f: usize) -> f64 {
-        if i != self.layer {
-            return f64::INFINITY;
-        }
-        let Some([low, high]) = self.ranges.get(&(t, n)) else { return f64::INFINITY };
-        let read = self.at_rows[i][t].row(self.place);
-        let Some(largest) = (0..read.len()).max_by(|&a, &b| read[a].abs().total_cmp(&read[b].abs())) else {
-            return 0.0;
-        };
-        if read[largest] == 0.0 {
-            return 0.0;
-        }
-        let factor = coefficients[largest] / read[largest];
-        let end = if factor > 0.0 { low[f] } else { high[f] };
-        -factor * end + self.magnitude.relative * (factor * end).abs()
     }
 
     /// What it takes by what the end gathers, or by its bias.

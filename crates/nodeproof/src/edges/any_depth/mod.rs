@@ -1,6 +1,7 @@
 //! Bounds for networks of any depth: the margin linearised where some edges are gone, and what each further deletion takes from it (Lemmas
-//! 60 to 66 of `docs/maths.md`).
+//! 60 to 67 of `docs/maths.md`).
 
+mod apart;
 mod base;
 mod carry;
 mod cones;
@@ -33,8 +34,6 @@ use crate::ids::{ClassId, NodeId};
 const FEWER: f64 = 0.7;
 /// Once moves are so many numbers, those that were not looked at for longest are forgotten.
 const REMEMBERED: usize = 1 << 24;
-/// Sets of no more deletions are bounded more closely.
-const FEW: usize = 3;
 /// Sets that are left out have at least this part of the margin.
 const IDLE: f64 = 0.02;
 
@@ -162,8 +161,11 @@ impl<'p> AnyDepth<'p> {
             most: &cones.most,
         };
         let linearised = |closely: bool| {
-            let gradient = Gradient::of_margin(&making, (y, k));
-            let gradient = if closely { gradient.with_ranges(&making, cones) } else { gradient };
+            if closely {
+                let (constant, gains) = apart::linearised(&making, cones, (y, k));
+                return Linearised { constant, gains, closely };
+            }
+            let gradient = Gradient::of_margin(&making, (y, k), BTreeSet::new());
             let gain = |f: usize| gradient.gain(cones, &known.listed, f, known.left);
             Linearised {
                 constant: gradient.value() - gradient.slack(),
@@ -176,7 +178,7 @@ impl<'p> AnyDepth<'p> {
         let nodes = self.region.nodes.len();
         let mut of = linear.of(&known.listed, listed);
         let mut most = selection::most(&of, left, nodes);
-        if linear.constant <= most.total && (2..=FEW).contains(&known.left) && !linear.closely {
+        if linear.constant <= most.total && known.left > 1 && !linear.closely {
             *linear = linearised(true);
             of = linear.of(&known.listed, listed);
             most = selection::most(&of, left, nodes);

@@ -24,6 +24,20 @@ impl Gain {
         self.fixed + self.at(end, count..=count) + self.at(1 - end, 1..=at_other)
     }
 
+    /// At least, with any numbers at its ends.
+    pub(super) fn least(&self) -> f64 {
+        let least = |of: &Vec<f64>| of.iter().copied().reduce(f64::min).unwrap_or(0.0);
+        self.fixed + self.ends.iter().map(least).sum::<f64>()
+    }
+
+    /// What it takes of something else, too.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.fixed += other.fixed;
+        for (of, other) in self.ends.iter_mut().zip(&other.ends) {
+            of.iter_mut().zip(other).for_each(|(gain, other)| *gain += other);
+        }
+    }
+
     fn at(&self, end: usize, counts: RangeInclusive<usize>) -> f64 {
         let of = &self.ends[end];
         let of = &of[(counts.start() - 1).min(of.len())..(*counts.end()).min(of.len())];

@@ -1,5 +1,7 @@
 //! Bounds against all admissible sets, and what they are made of.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
@@ -12,7 +14,7 @@ use super::base::{Base, growth};
 use super::cones::{Cones, Listed, Making};
 use super::gains::Gradient;
 use super::region::NOWHERE;
-use super::{AnyDepth, Known};
+use super::{AnyDepth, Known, apart};
 use crate::certificate::{Bound, Evidence};
 use crate::edge::Edge;
 use crate::engines::patience::Patience;
@@ -103,17 +105,22 @@ impl Moved<'_> {
             }
         }
         for closely in [false, known.left > 1] {
-            let gradient = Gradient::of_margin(&making, (y, k));
-            let gradient = if closely { gradient.with_ranges(&making, &cones) } else { gradient };
+            let gradient = Gradient::of_margin(&making, (y, k), BTreeSet::new());
+            let gain = |f: usize| gradient.gain(&cones, &known.listed, f, known.left);
+            let (constant, gains) = if closely {
+                apart::linearised(&making, &cones, (y, k))
+            } else {
+                (gradient.value(), (0..known.listed.len()).map(gain).collect())
+            };
             let taken = |&f: &usize| {
-                let gain = gradient.gain(&cones, &known.listed, f, known.left);
+                let gain = &gains[f];
                 let end = |e: usize| match known.listed[f].ends[e] {
                     NOWHERE => 0.0,
                     n => gain.ends[e][self.count(n) - 1],
                 };
                 gain.fixed + end(0) + end(1)
             };
-            let bound = gradient.value() - made.iter().map(taken).sum::<f64>();
+            let bound = constant - made.iter().map(taken).sum::<f64>();
             let last = region.rows.len() - 1;
             let margin = after.z[last].get(0, y.index()) - after.z[last].get(0, k.index());
             let margin = margin / self.growth(last, region.rows[last][0]);
