@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::Problem;
 use super::mixing::has_loop;
@@ -9,10 +10,10 @@ use super::subproblem::Subproblem;
 use crate::dense::add_scaled;
 use crate::forward::{Carried, Magnitudes, Values};
 use crate::ids::NodeId;
-use crate::model::{Source, Weight};
+use crate::model::{Source, Term, Weight};
 
 /// Sums, and the magnitudes of what they add up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Sums {
     pub(super) values: Vec<f64>,
     pub(super) sizes: Vec<f64>,
@@ -66,10 +67,11 @@ impl Logits {
 /// More than what underflows on the way to a margin comes to, in networks of tame numbers.
 pub(super) const FLOOR: f64 = 1e-40;
 
-/// What nodes make of their attributes, remembered from one evaluation to the next.
+/// What nodes make of their attributes, remembered from one evaluation to the next, and units of the graph where nothing is deleted.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     known: HashMap<NodeId, Sums>,
+    whole: HashMap<(usize, NodeId), Rc<Sums>>,
 }
 
 impl Sent {
@@ -117,53 +119,80 @@ pub(super) fn levels(problem: &Problem, sub: &Subproblem, target: NodeId) -> Vec
 /// The logits of `target` on the graph without the edges that are deleted.
 pub(super) fn logits(problem: &Problem, sent: &mut Sent, sub: &Subproblem, target: NodeId) -> Logits {
     let (graph, layers) = (problem.network.graph(), problem.network.layers());
-    let mut known: Vec<HashMap<NodeId, Sums>> = Vec::with_capacity(layers.len());
+    let mut known = Vec::with_capacity(layers.len());
     let mut longest = 0;
     for (i, nodes) in levels(problem, sub, target).iter().enumerate() {
-        let layer = &layers[i];
-        let made = nodes.iter().map(|&node| {
-            let mut unit = Sums::exact(layer.bias().to_vec());
-            let degree = sub.degree(graph, node);
-            longest = longest.max(degree);
-            for (place, term) in layer.terms().iter().enumerate() {
-                let share = problem.shares[term.propagation()];
-                let columns = problem.network.attribute_columns(i, place);
-                let width = match term.source() {
-                    Source::Attributes => layer.units(),
-                    Source::Layer(source) => layers[source].units(),
-                    Source::Ones => 1,
-                };
-                let mut sums = Sums::zeros(width);
-                let mut add = |factor: f64, from: NodeId| match term.source() {
-                    _ if factor == 0.0 => {}
-                    Source::Attributes => sums.add_columns(factor, sent.of(problem, from), columns.clone()),
-                    Source::Layer(source) => sums.add(factor, &known[source][&from]),
-                    Source::Ones => sums.add(factor, &Sums { values: vec![1.0], sizes: vec![1.0] }),
-                };
-                // One after the other, as they may cancel.
-                add(share.identity, node);
-                add(share.mixed * share.mixing.own(degree, has_loop(graph, node)), node);
-                if share.mixed != 0.0 {
-                    let into = share.mixed * share.mixing.into(degree);
-                    for other in sub.neighbours(graph, node).filter(|&other| other != node) {
-                        add(into * share.mixing.from(sub.degree(graph, other)), other);
-                    }
-                }
-                match (term.source(), term.weight()) {
-                    (Source::Attributes, _) => unit.add(1.0, &sums),
-                    (_, weight) => unit.add_product(&sums, weight),
-                }
-            }
-            if i + 1 < layers.len() {
-                let slope = layer.activation().slope();
-                unit.values.iter_mut().for_each(|z| *z = if *z > 0.0 { *z } else { slope * *z });
-            }
-            (node, unit)
-        });
-        let made = made.collect();
+        let mut made = HashMap::with_capacity(nodes.len());
+        for &node in nodes {
+            longest = longest.max(sub.degree(graph, node));
+            made.insert(node, sent.unit(problem, sub, &known, (i, node)));
+        }
         known.push(made);
     }
-    let last = known.pop().and_then(|mut last| last.remove(&target)).unwrap_or_else(|| Sums::zeros(0));
+    let last = known.pop().and_then(|mut last| last.remove(&target)).unwrap_or_default();
     let relative = problem.relative_error(longest);
-    Logits { values: last.values, errors: last.sizes.iter().map(|size| size * relative).collect() }
+    Logits { values: last.values.clone(), errors: last.sizes.iter().map(|size| size * relative).collect() }
+}
+
+/// Of each layer below: the units of the nodes that the target reads.
+type Units = [HashMap<NodeId, Rc<Sums>>];
+
+impl Sent {
+    /// A unit of a layer; one of which deletions change nothing is computed once only.
+    fn unit(&mut self, problem: &Problem, sub: &Subproblem, known: &Units, (i, node): (usize, NodeId)) -> Rc<Sums> {
+        let graph = problem.network.graph();
+        let reads_layers = |term: &Term| matches!(term.source(), Source::Layer(_));
+        let sees = |end: NodeId| end == node || graph.adjacency().row(node.index()).binary_search(&end.0).is_ok();
+        let is_whole = !problem.network.layers()[i].terms().iter().any(reads_layers)
+            && !sub.deleted.iter().flat_map(|edge| edge.ends()).any(sees);
+        if !is_whole {
+            return Rc::new(self.made(problem, sub, known, (i, node)));
+        }
+        if let Some(unit) = self.whole.get(&(i, node)) {
+            return Rc::clone(unit);
+        }
+        let unit = Rc::new(self.made(problem, sub, known, (i, node)));
+        self.whole.insert((i, node), Rc::clone(&unit));
+        unit
+    }
+
+    fn made(&mut self, problem: &Problem, sub: &Subproblem, known: &Units, (i, node): (usize, NodeId)) -> Sums {
+        let (graph, layers) = (problem.network.graph(), problem.network.layers());
+        let (layer, degree) = (&layers[i], sub.degree(graph, node));
+        let mut unit = Sums::exact(layer.bias().to_vec());
+        for (place, term) in layer.terms().iter().enumerate() {
+            let share = problem.shares[term.propagation()];
+            let columns = problem.network.attribute_columns(i, place);
+            let width = match term.source() {
+                Source::Attributes => layer.units(),
+                Source::Layer(source) => layers[source].units(),
+                Source::Ones => 1,
+            };
+            let mut sums = Sums::zeros(width);
+            let mut add = |factor: f64, from: NodeId| match term.source() {
+                _ if factor == 0.0 => {}
+                Source::Attributes => sums.add_columns(factor, self.of(problem, from), columns.clone()),
+                Source::Layer(source) => sums.add(factor, &known[source][&from]),
+                Source::Ones => sums.add(factor, &Sums { values: vec![1.0], sizes: vec![1.0] }),
+            };
+            // One after the other, as they may cancel.
+            add(share.identity, node);
+            add(share.mixed * share.mixing.own(degree, has_loop(graph, node)), node);
+            if share.mixed != 0.0 {
+                let into = share.mixed * share.mixing.into(degree);
+                for other in sub.neighbours(graph, node).filter(|&other| other != node) {
+                    add(into * share.mixing.from(sub.degree(graph, other)), other);
+                }
+            }
+            match (term.source(), term.weight()) {
+                (Source::Attributes, _) => unit.add(1.0, &sums),
+                (_, weight) => unit.add_product(&sums, weight),
+            }
+        }
+        if i + 1 < layers.len() {
+            let slope = layer.activation().slope();
+            unit.values.iter_mut().for_each(|z| *z = if *z > 0.0 { *z } else { slope * *z });
+        }
+        unit
+    }
 }

@@ -32,8 +32,7 @@ struct Reading<'r> {
 pub(super) fn linearised(making: &Making, cones: &Cones, pair: (ClassId, ClassId)) -> (f64, Vec<Gain>) {
     let read = read(making);
     let rest = Gradient::of_margin(making, pair, read.iter().map(|&(t, n, _)| (t, n)).collect());
-    let mut gains: Vec<Gain> =
-        (0..making.listed.len()).map(|f| rest.gain(cones, making.listed, f, making.left)).collect();
+    let mut gains: Vec<Gain> = (0..making.listed.len()).map(|f| rest.gain(cones, making.listed, f)).collect();
     let mut constant = rest.value() - rest.slack();
     for of in read {
         let reading = Reading::new(making, cones, &rest, of);
@@ -73,13 +72,13 @@ impl<'r> Reading<'r> {
         let (of, target) = (&layers[last].terms()[term], making.region.rows[last][0]);
         let Source::Layer(source) = of.source() else { unreachable!("only what layers read is looked at") };
         let entry = making.base.entry(of.propagation(), target, neighbour);
-        let functional: Vec<f64> = rest.at_rows[last][term].row(0).iter().map(|x| entry * x).collect();
+        let functional: Vec<f64> = rest.read_by_target(term).iter().map(|x| entry * x).collect();
         let place = making.region.places[source][neighbour as usize] as usize;
         let gradient = Gradient::of(making, source, place, functional.clone());
         let is_near = near(making, neighbour, source + 1);
         let touches = |listed: &Listed| listed.ends.iter().any(|&n| n != NOWHERE && is_near[n as usize]);
         let touching = making.listed.iter().enumerate().filter(|(_, listed)| touches(listed));
-        let gains = touching.map(|(f, _)| (f, gradient.gain(cones, making.listed, f, making.left))).collect();
+        let gains = touching.map(|(f, _)| (f, gradient.gain(cones, making.listed, f))).collect();
         let (value, slack) = (gradient.value(), gradient.slack());
         Self { making, cones, term, source, neighbour, cut, functional, value, slack, gains }
     }
@@ -121,7 +120,7 @@ impl<'r> Reading<'r> {
     /// What is read at least in sets that have each of the deletions.
     fn lows(&self) -> Vec<f64> {
         let of: Vec<(&Listed, &Gain)> = self.gains.iter().map(|(f, gain)| (&self.making.listed[*f], gain)).collect();
-        let with = most(&of, self.making.left, self.making.region.nodes.len()).with;
+        let with = most(&of, self.making.left).with;
         let low = |with: f64| self.value - self.slack - with - self.making.magnitude.relative * with.abs();
         with.into_iter().map(low).collect()
     }

@@ -9,8 +9,9 @@ use super::cones::{Cones, Excess, Listed, Making};
 use super::moves::Span;
 use super::region::{NOWHERE, Region};
 use super::rounding::Magnitude;
+use super::rows::Rows;
 use super::selection::Gain;
-use crate::dense::{Matrix, add_scaled, dot};
+use crate::dense::{add_scaled, dot};
 use crate::ids::ClassId;
 use crate::model::{Source, Term, Weight};
 
@@ -25,14 +26,16 @@ pub(super) struct Gradient<'g> {
     layer: usize,
     place: usize,
     functional: Vec<f64>,
-    /// Coefficients of activations, and those that the last layer alone makes.
-    pub(super) alpha: Vec<Matrix>,
-    alpha_of_last: Vec<Matrix>,
+    /// Most deletions of a set.
+    left: usize,
+    /// Coefficients of activations, and those that the last layer alone makes, if sets have one deletion.
+    alpha: Vec<Rows>,
+    alpha_of_last: Vec<Rows>,
     /// Coefficients of pre-activations.
-    lambda: Vec<Matrix>,
+    lambda: Vec<Rows>,
     /// Of each term of each layer: coefficients of what its rows read, and of what is read of each node of the region over all rows.
-    pub(super) at_rows: Vec<Vec<Matrix>>,
-    at_nodes: Vec<Vec<Matrix>>,
+    at_rows: Vec<Vec<Rows>>,
+    at_nodes: Vec<Vec<Rows>>,
     /// Terms of its layer, and nodes that these read, which are left out.
     apart: BTreeSet<(usize, u32)>,
 }
@@ -60,10 +63,8 @@ impl<'g> Gradient<'g> {
     ) -> Self {
         let (problem, region, base, magnitude) = (making.problem, making.region, making.base, making.magnitude);
         let layers = problem.network.layers();
-        let zeros = || -> Vec<Matrix> {
-            let all = layers.iter().zip(&region.rows).take(layer + 1);
-            all.map(|(layer, rows)| Matrix::zeros(rows.len(), layer.units())).collect()
-        };
+        let all = layers.iter().zip(&region.rows).take(layer + 1);
+        let zeros: Vec<Rows> = all.map(|(layer, rows)| Rows::zeros(rows.len(), layer.units())).collect();
         let (at_rows, at_nodes) = (vec![Vec::new(); layer + 1], vec![Vec::new(); layer + 1]);
         let mut gradient = Self {
             problem,
@@ -73,9 +74,10 @@ impl<'g> Gradient<'g> {
             layer,
             place,
             functional,
-            alpha: zeros(),
-            alpha_of_last: zeros(),
-            lambda: zeros(),
+            left: making.left,
+            alpha: zeros.clone(),
+            alpha_of_last: Vec::new(),
+            lambda: zeros,
             at_rows,
             at_nodes,
             apart,
@@ -83,7 +85,7 @@ impl<'g> Gradient<'g> {
         gradient.alpha[layer].row_mut(place).copy_from_slice(&gradient.functional);
         for i in (0..=layer).rev() {
             gradient.add_layer(i);
-            if i == layer {
+            if i == layer && making.left == 1 {
                 gradient.alpha_of_last = gradient.alpha.clone();
             }
         }
@@ -95,33 +97,34 @@ impl<'g> Gradient<'g> {
         let (layer, last) = (&problem.network.layers()[i], problem.network.layers().len() - 1);
         let below = if i == last { 1.0 } else { layer.activation().slope() };
         let is_moved = |numbers: &[f64]| numbers.iter().any(|&x| x != 0.0);
-        let slopes = self.base.z[i].values().iter().map(|&z| if z > 0.0 { 1.0 } else { below });
-        let lambda = self.alpha[i].values().iter().zip(slopes).map(|(alpha, slope)| alpha * slope).collect();
-        self.lambda[i] = Matrix::from_values(region.rows[i].len(), layer.units(), lambda);
+        for (place, alpha) in self.alpha[i].iter().filter(|(_, alpha)| is_moved(alpha)) {
+            let slopes = self.base.z[i].row(place).iter().map(|&z| if z > 0.0 { 1.0 } else { below });
+            let lambda = self.lambda[i].row_mut(place);
+            lambda.iter_mut().zip(alpha).zip(slopes).for_each(|((lambda, alpha), slope)| *lambda = alpha * slope);
+        }
+        let (base, alpha) = (self.base, &mut self.alpha);
         for (t, term) in layer.terms().iter().enumerate() {
             let share = problem.shares[term.propagation()];
             let width = width(problem, i, t);
-            let mut at_rows = Matrix::zeros(region.rows[i].len(), width);
+            let mut at_rows = Rows::zeros(region.rows[i].len(), width);
             let is_mixed = share.mixed != 0.0;
-            let mut at_nodes = Matrix::zeros(if is_mixed { region.nodes.len() } else { 0 }, width);
-            for (place, &m) in region.rows[i].iter().enumerate() {
-                if !is_moved(self.lambda[i].row(place)) {
-                    continue;
-                }
-                back(at_rows.row_mut(place), self.lambda[i].row(place), term);
-                let coefficients = at_rows.row(place);
+            let mut at_nodes = Rows::zeros(if is_mixed { region.nodes.len() } else { 0 }, width);
+            for (place, lambda) in self.lambda[i].iter() {
+                let m = region.rows[i][place];
+                let coefficients = at_rows.row_mut(place);
+                back(coefficients, lambda, term);
                 let mut add = |n: u32, factor: f64| {
                     if let Source::Layer(source) = term.source() {
                         let to = region.places[source][n as usize] as usize;
-                        add_scaled(self.alpha[source].row_mut(to), factor, coefficients);
+                        add_scaled(alpha[source].row_mut(to), factor, coefficients);
                     }
                 };
                 if share.identity != 0.0 {
                     add(m, share.identity);
                 }
                 let is_apart = |n: u32| i == self.layer && self.apart.contains(&(t, n));
-                for n in self.base.readers(m).filter(|&n| is_mixed && !is_apart(n)) {
-                    let entry = self.base.entry(term.propagation(), m, n);
+                for n in base.readers(m).filter(|&n| is_mixed && !is_apart(n)) {
+                    let entry = base.entry(term.propagation(), m, n);
                     if entry != 0.0 {
                         add(n, entry);
                         add_scaled(at_nodes.row_mut(n as usize), entry, coefficients);
@@ -131,6 +134,11 @@ impl<'g> Gradient<'g> {
             self.at_rows[i].push(at_rows);
             self.at_nodes[i].push(at_nodes);
         }
+    }
+
+    /// The coefficients of what a term of the last layer reads, if it is a margin that is bounded.
+    pub(super) fn read_by_target(&self, term: usize) -> &[f64] {
+        self.at_rows[self.layer][term].row(0).unwrap_or(&[])
     }
 
     /// What is bounded, at the base point.
@@ -146,14 +154,14 @@ impl<'g> Gradient<'g> {
     }
 
     /// At most what a deletion takes of the margin, but for the growth of the last layer.
-    pub(super) fn gain(&self, cones: &Cones, listed: &[Listed], f: usize, left: usize) -> Gain {
+    pub(super) fn gain(&self, cones: &Cones, listed: &[Listed], f: usize) -> Gain {
         let all = self.ends(cones, listed, f, 0..self.layer + 1);
         let by_excess = Gain { fixed: self.excess(cones, listed, f), ends: all };
-        if left > 1 || self.layer + 1 < self.problem.network.layers().len() {
+        if self.left > 1 || self.layer + 1 < self.problem.network.layers().len() {
             return by_excess;
         }
         let by_last = self.gain_by_last(cones, listed, f);
-        if by_last.most([left, left]) < by_excess.most([left, left]) { by_last } else { by_excess }
+        if by_last.most([1, 1]) < by_excess.most([1, 1]) { by_last } else { by_excess }
     }
 
     /// What the excesses of a deletion cost.
@@ -173,7 +181,8 @@ impl<'g> Gradient<'g> {
 
     fn cost(&self, excess: &Excess) -> f64 {
         let Some(alpha) = self.alpha.get(excess.layer as usize) else { return 0.0 };
-        (-alpha.values()[excess.unit as usize]).max(0.0) * excess.by
+        let (unit, units) = (excess.unit as usize, alpha.columns());
+        alpha.row(unit / units).map_or(0.0, |alpha| (-alpha[unit % units]).max(0.0) * excess.by)
     }
 
     /// The same from the moves of what the last layer reads alone.
@@ -181,13 +190,14 @@ impl<'g> Gradient<'g> {
         let last = self.problem.network.layers().len() - 1;
         let mut fixed = 0.0;
         for (i, (moves, alpha)) in cones.h.iter().zip(&self.alpha_of_last).enumerate() {
-            for (row, centre, radius) in moves[f].iter() {
-                fixed += self.reach(alpha.row(row as usize), -1.0, centre, radius);
-            }
+            let reach = |row: u32, centre: &[f64], radius: &[f64]| {
+                alpha.row(row as usize).map_or(0.0, |alpha| self.reach(alpha, -1.0, centre, radius))
+            };
+            fixed += moves[f].iter().map(|(row, centre, radius)| reach(row, centre, radius)).sum::<f64>();
             let common = listed[f].ends.into_iter().filter_map(|n| moves.get(cones.senders.place(n)?));
             for (row, centre, radius) in common.flat_map(|moves| moves.iter()) {
                 if !cones.senders.own[f].contains(&self.region.rows[i][row as usize]) {
-                    fixed += self.reach(alpha.row(row as usize), -1.0, centre, radius);
+                    fixed += reach(row, centre, radius);
                 }
             }
         }
@@ -216,12 +226,11 @@ impl<'g> Gradient<'g> {
         for (t, term) in layer.terms().iter().enumerate() {
             let share = self.problem.shares[term.propagation()];
             let (scale, at_rows) = (self.base.source_scale(term), &self.at_rows[i][t]);
-            let own = place(n).filter(|_| share.identity != 0.0).map(|place| at_rows.row(place));
+            let own = place(n).filter(|_| share.identity != 0.0).and_then(|place| at_rows.row(place));
             let is_mixed = share.mixed != 0.0 && !(i == self.layer && self.apart.contains(&(t, n)));
-            let all = is_mixed.then(|| self.at_nodes[i][t].row(n as usize));
-            let cut = place(other).filter(|_| is_mixed).map(|place| at_rows.row(place));
-            let is_read = |row: &Option<&[f64]>| row.is_some_and(|row| row.iter().any(|&x| x != 0.0));
-            if !is_read(&own) && !is_read(&all) && !is_read(&cut) {
+            let all = is_mixed.then(|| self.at_nodes[i][t].row(n as usize)).flatten();
+            let cut = place(other).filter(|_| is_mixed).and_then(|place| at_rows.row(place));
+            if own.or(all).or(cut).is_none() {
                 continue;
             }
             let (centre, radius) = match term.source() {
@@ -266,7 +275,8 @@ impl<'g> Gradient<'g> {
     /// What it takes by what the end gathers, or by its bias.
     fn gathered(&self, cones: &Cones, f: usize, e: usize, i: usize, n: u32, k: usize) -> f64 {
         let (layer, degree) = (&self.problem.network.layers()[i], self.base.degrees[n as usize]);
-        let (units, lambda) = (layer.units(), self.lambda[i].row(self.region.places[i][n as usize] as usize));
+        let units = layer.units();
+        let Some(lambda) = self.lambda[i].row(self.region.places[i][n as usize] as usize) else { return 0.0 };
         if let Some(mixing) = self.base.scales[i] {
             let by = (1.0 / growth(Some(mixing), degree, k) - 1.0) / k as f64;
             return -by * dot(lambda, layer.bias());

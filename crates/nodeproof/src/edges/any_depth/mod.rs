@@ -9,6 +9,7 @@ mod gains;
 mod moves;
 mod region;
 mod rounding;
+mod rows;
 mod selection;
 mod senders;
 #[cfg(test)]
@@ -166,7 +167,7 @@ impl<'p> AnyDepth<'p> {
                 return Linearised { constant, gains, closely };
             }
             let gradient = Gradient::of_margin(&making, (y, k), BTreeSet::new());
-            let gain = |f: usize| gradient.gain(cones, &known.listed, f, known.left);
+            let gain = |f: usize| gradient.gain(cones, &known.listed, f);
             Linearised {
                 constant: gradient.value() - gradient.slack(),
                 gains: (0..known.listed.len()).map(gain).collect(),
@@ -175,13 +176,12 @@ impl<'p> AnyDepth<'p> {
         };
         let linear = known.gains.entry(k).or_insert_with(|| linearised(false));
         let left = sub.left(self.problem.limits).min(known.left);
-        let nodes = self.region.nodes.len();
         let mut of = linear.of(&known.listed, listed);
-        let mut most = selection::most(&of, left, nodes);
+        let mut most = selection::most(&of, left);
         if linear.constant <= most.total && known.left > 1 && !linear.closely {
             *linear = linearised(true);
             of = linear.of(&known.listed, listed);
-            most = selection::most(&of, left, nodes);
+            most = selection::most(&of, left);
         }
         let constant = linear.constant;
         let rounded = |taken: f64| taken + self.magnitude.relative * taken.abs();

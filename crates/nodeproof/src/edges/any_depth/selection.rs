@@ -1,5 +1,6 @@
 //! What the deletions of any set take together at most (Lemma 65 of `docs/maths.md`).
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::cones::Listed;
@@ -56,11 +57,11 @@ pub(super) struct Most {
 
 /// Of sets of at most `left` deletions. With κ the largest number of deletions at a node in a set, and n such a node, no other has more than
 /// min(κ, left − κ + 1); so a set is made of κ deletions at n, and of left − κ others at most.
-pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize, nodes: usize) -> Most {
-    let mut at_node: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
+pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize) -> Most {
+    let mut at_node: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
     for (f, (listed, _)) in listed.iter().enumerate() {
         for (e, &n) in listed.ends.iter().enumerate().filter(|&(_, &n)| n != NOWHERE) {
-            at_node[n as usize].push((f, e));
+            at_node.entry(n).or_default().push((f, e));
         }
     }
     let mut most = Most { total: 0.0, with: vec![f64::NEG_INFINITY; listed.len()] };
@@ -70,14 +71,20 @@ pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize, nodes: usize) -> Mo
     most
 }
 
-fn add_count(most: &mut Most, listed: &[(&Listed, &Gain)], left: usize, at_node: &[Vec<(usize, usize)>], count: usize) {
+fn add_count(
+    most: &mut Most,
+    listed: &[(&Listed, &Gain)],
+    left: usize,
+    at_node: &BTreeMap<u32, Vec<(usize, usize)>>,
+    count: usize,
+) {
     let (elsewhere, others) = (count.min(left - count + 1), left - count);
     let gains: Vec<f64> = listed.iter().map(|(_, gain)| gain.most([elsewhere, elsewhere])).collect();
     let mut order: Vec<usize> = (0..listed.len()).filter(|&f| gains[f] > 0.0).collect();
     order.sort_by(|&f, &g| gains[g].total_cmp(&gains[f]));
     // The most of any node, with one of the others missing.
     let mut with_other = f64::NEG_INFINITY;
-    for (n, at) in at_node.iter().enumerate() {
+    for (n, at) in at_node {
         let there_are = at.iter().map(|&(f, _)| listed[f].0.count).sum::<usize>();
         if there_are < count || at.iter().any(|&(f, e)| listed[f].1.ends[e].len() < count) {
             continue;
@@ -88,7 +95,7 @@ fn add_count(most: &mut Most, listed: &[(&Listed, &Gain)], left: usize, at_node:
         let taken = here.iter().flat_map(|&(gain, f)| std::iter::repeat_n(gain, listed[f].0.count)).take(count);
         let taken: Vec<f64> = taken.collect();
         let all: f64 = taken.iter().sum();
-        let rest = order.iter().filter(|&&f| !listed[f].0.ends.contains(&(n as u32)));
+        let rest = order.iter().filter(|&&f| !listed[f].0.ends.contains(n));
         let rest: Vec<f64> =
             rest.flat_map(|&f| std::iter::repeat_n(gains[f], listed[f].0.count)).take(others).collect();
         let total = all + rest.iter().sum::<f64>();

@@ -106,7 +106,7 @@ impl Moved<'_> {
         }
         for closely in [false, known.left > 1] {
             let gradient = Gradient::of_margin(&making, (y, k), BTreeSet::new());
-            let gain = |f: usize| gradient.gain(&cones, &known.listed, f, known.left);
+            let gain = |f: usize| gradient.gain(&cones, &known.listed, f);
             let (constant, gains) = if closely {
                 apart::linearised(&making, &cones, (y, k))
             } else {
