@@ -78,8 +78,13 @@ function modelColumns(findings: Findings, model: ModelFindings): Column[] {
       text: (position) => radius(position) ?? "",
     },
     numeric("purity", 76, model, (position) => model.purity(position), percent),
+    unlinkedColumn(findings, model),
   ];
-  const missing = [...(model.certificates ? [] : ["verdict", "margin"]), ...(model.radii ? [] : ["radius"])];
+  const missing = [
+    ...(model.certificates ? [] : ["verdict", "margin"]),
+    ...(model.radii ? [] : ["radius"]),
+    ...(model.attack === "flips" ? [UNLINKED] : []),
+  ];
   return columns.filter(({ title }) => !missing.includes(title));
 }
 
@@ -103,6 +108,26 @@ function marginColumn(model: ModelFindings): Column {
       return bound === null ? "–" : inShort(bound);
     },
     text: (position) => known(position) ?? "",
+  };
+}
+
+const UNLINKED = "deleted edges";
+
+/** The edges that the witness deletes; those with fewer of them come first. */
+function unlinkedColumn(findings: Findings, model: ModelFindings): Column {
+  const edges = (position: number) => model.evidence(position)?.deletions ?? [];
+  const text = (name: (position: number) => string, position: number) =>
+    edges(position)
+      .map(([a, b]) => `${name(a)} – ${name(b)}`)
+      .join("; ");
+  return {
+    title: UNLINKED,
+    model,
+    width: 260,
+    numeric: false,
+    key: (position) => edges(position).length || null,
+    show: (position) => named(text((at) => findings.name(at), position) || "–"),
+    text: (position) => text((at) => findings.fullName(at), position),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { least } from "d3-array";
+import { anyOf, counted } from "./attack";
 import { figure, modelColour, modelKey, modelLabel, plot, type Numbers } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -20,19 +21,20 @@ export function curves(findings: Findings): HTMLElement {
   return h(
     "section",
     { "aria-labelledby": "curves" },
-    h("h2", { id: "curves" }, "How many flips predictions withstand"),
+    h("h2", { id: "curves" }, `How many ${anyOf(findings.attacks())} predictions withstand`),
     known.length > 0 && curveFigure(findings, known),
     missing.map((model) => missingRadii(model, findings.models.length > 1)),
   );
 }
 
-function missingRadii({ model }: ModelFindings, several: boolean): HTMLElement {
+function missingRadii({ attack, model }: ModelFindings, several: boolean): HTMLElement {
+  const option = attack === "flips" ? "" : " --delete-edges 10";
   return h(
     "p",
     { class: "note" },
     several ? ["The report has no radii of ", named(model.name), ". "] : "This report has no radii. ",
-    "To know how many flips each prediction withstands, run ",
-    h("code", {}, "nodeproof radius … --out radii.jsonl"),
+    `To know how many ${anyOf([attack])} each prediction withstands, run `,
+    h("code", {}, `nodeproof radius …${option} --out radii.jsonl`),
     " and hand the file to ",
     h("code", {}, "nodeproof report"),
     ".",
@@ -50,7 +52,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
       marginLeft: 62,
       marginBottom: 40,
       x: {
-        label: "Q, flips in total",
+        label: `Q, ${anyOf(findings.attacks(models))} in total`,
         labelAnchor: "center",
         labelArrow: "none",
         domain: [0, end + 1],
@@ -245,8 +247,8 @@ function summary({ model, robust, nonrobust }: Step, several: boolean, narrow: b
 }
 
 function caption(models: ModelFindings[], several: boolean, end: number): Child[] {
-  const limits = [...new Set(models.flatMap(({ radii }) => radii?.budget.local_in_words ?? []))];
-  const budget = `under at most Q flips, ${limits.join("; or ")}. `;
+  const limits = models.map(({ attack, radii }) => `${counted(attack)}s${radii?.budget.limits_in_words ?? ""}`);
+  const budget = `under at most Q ${[...new Set(limits)].join("; or ")}. `;
   const scanned = models.some(({ radii }) => radii?.scan);
   const tail = models.some(({ radii }) => (radii?.budget.global ?? 0) > end)
     ? ` Beyond Q = ${end} each curve changes by less than 1%; the numbers go on. `

@@ -1,3 +1,5 @@
+import type { Attack } from "./attack";
+
 /** What `nodeproof report` writes into the page, as JSON. Positions are indices into the columns of `nodes`. */
 export interface Report {
   format: "nodeproof-report";
@@ -20,7 +22,7 @@ export interface Report {
   };
   /** Names of the attributes that occur in flips, by their number. */
   attributes: Record<string, string>;
-  /** The nodes of the report: every node with a certificate or radius (the first `subjects`), then neighbours that are only drawn. */
+  /** The nodes of the report: every node with a certificate or radius (the first `subjects`), then those that witnesses change and neighbours, which are only drawn. */
   nodes: {
     subjects: number;
     id: number[];
@@ -47,9 +49,10 @@ export interface Model {
 
 /** What an attacker may change. The words are the program's own, not those of a stranger's file. */
 export interface Budget {
-  global: number; // Q, flips in total; of radii the most that were tried
+  attack: Attack;
+  global: number; // Q, flips in total, or deletions where edges may be deleted; of radii the most that were tried
   in_words: string; // “at most 12 flips, 28 at one node (1% of 2879 attributes), only additions”
-  local_in_words: string; // the same without the number of flips in total, and with what margins and arithmetic were asked for
+  limits_in_words: string; // the same without what `global` counts, and with what margins and arithmetic were asked for; begins with what separates it from that: “, 28 at one node”
 }
 
 /** A lower bound on a margin: a number; positive, by how much is not known; or nothing: not looked at, or numbers overflowed. */
@@ -57,6 +60,9 @@ export type Bound = number | "positive" | "unknown";
 
 /** New value 0 or 1, or where attributes are real values, any, and the old one. */
 export type Flip = [position: number, attribute: number, to: number, from?: number];
+
+/** An edge that is deleted: the positions of its two ends. */
+export type Deletion = [position: number, position: number];
 
 export interface Certificates {
   budget: Budget;
@@ -70,8 +76,10 @@ export interface Certificates {
   verdict: (0 | 1 | 2)[]; // 0 robust, 1 nonrobust, 2 undecided
   margins: (Bound | null)[][]; // for each class; null for the one that is certified
   bounds: ([lower: Bound, upper: number | null] | null)[]; // undecided only: the smallest margin lies between
-  /** Flips [position of the node, attribute, new value] that change the prediction (nonrobust only). Empty list: it is not even robust without flips (a tie, or misclassified with target "label"). */
+  /** Flips [position of the node, attribute, new value] that change the prediction (nonrobust only). An empty list, and no edges: it is not even robust without flips (a tie, or misclassified with target "label"). */
   witness: (Flip[] | null)[];
+  /** Edges that go with them; only in results about deletions of edges, and null where `witness` is. */
+  witness_edges?: (Deletion[] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0, or what was asked for; 0 is a tie
 }
@@ -89,6 +97,7 @@ export interface Radii {
   exact: boolean[];
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
   witness: (Flip[] | null)[];
+  witness_edges?: (Deletion[] | null)[];
   witness_class: (number | null)[];
   witness_margin: (number | null)[]; // ≤ 0, or what was asked for; 0 is a tie
   /** For Q = 0, 1, … up to the largest that was tried: number of nodes proven robust, and proven nonrobust. */

@@ -1,22 +1,27 @@
 /** The data of the report, made ready to be asked: everything by position, whatever order the columns came in. */
 
 import { ascending, mean } from "d3-array";
+import type { Attack } from "./attack";
 import { smallest } from "./bounds";
-import type { Bound, Certificates, Flip, Model, Radii, Report } from "./data";
+import type { Bound, Certificates, Deletion, Flip, Model, Radii, Report } from "./data";
 import { isBlank, VERDICTS, type Verdict } from "./words";
 
-export type { Flip };
+export type { Deletion, Flip };
 
-/** How many flips a prediction withstands: at least `from`; exactly that many where `upTo` is the same. */
+/** How many flips, or deletions of edges, a prediction withstands: at least `from`; exactly that many where `upTo` is the same. */
 export interface Radius {
-  /** Proven robust up to this many flips; null: not even without any. */
+  /** Proven robust up to this many; null: not even without any. */
   from: number | null;
-  /** Not proven nonrobust up to this many flips; null: no witness is known at all. */
+  /** Not proven nonrobust up to this many; null: no witness is known at all. */
   upTo: number | null;
 }
 
+/** A witness. */
 export interface Evidence {
   flips: Flip[];
+  deletions: Deletion[];
+  /** How many changes it takes: flips, and deletions. */
+  size: number;
   overtakes: number | null;
   margin: number | null;
   /** Where the witness is from: the certificate, or the radius (then of the smallest size that is known). */
@@ -27,6 +32,8 @@ export class ModelFindings {
   readonly letter: string;
   readonly certificates: Certificates | null;
   readonly radii: Radii | null;
+  /** What the attacker does. */
+  readonly attack: Attack;
   private readonly certificateRow: Int32Array;
   private readonly radiusRow: Int32Array;
 
@@ -38,6 +45,7 @@ export class ModelFindings {
     this.letter = String.fromCharCode(65 + (number % 26));
     this.certificates = model.certificates;
     this.radii = model.radii;
+    this.attack = (model.certificates ?? model.radii)?.budget.attack ?? "flips";
     this.certificateRow = rowsByPosition(model.certificates?.position ?? [], size);
     this.radiusRow = rowsByPosition(model.radii?.position ?? [], size);
   }
@@ -85,36 +93,20 @@ export class ModelFindings {
     return this.model.purity[position] ?? null;
   }
 
-  /** Flips that change the class: those of the certificate, or those of the radius where they are fewer, or all there is. */
+  /** What changes the class: the witness of the certificate, or that of the radius where it is smaller, or all there is. */
   evidence(position: number): Evidence | null {
     const [certified, fewest] = [this.certificateEvidence(position), this.radiusEvidence(position)];
     if (!certified) return fewest;
-    return fewest && fewest.flips.length < certified.flips.length ? fewest : certified;
+    return fewest && fewest.size < certified.size ? fewest : certified;
   }
 
   private certificateEvidence(position: number): Evidence | null {
-    const row = this.row(position);
-    const flips = this.certificates?.witness[row];
-    if (!this.certificates || !flips) return null;
-    return {
-      flips,
-      overtakes: this.certificates.witness_class[row] ?? null,
-      margin: this.certificates.witness_margin[row] ?? null,
-      source: "certificate",
-    };
+    return evidenceOf(this.certificates, this.row(position), "certificate");
   }
 
-  /** The witness one flip beyond the radius. */
+  /** The witness one flip, or one deletion, beyond the radius. */
   radiusEvidence(position: number): Evidence | null {
-    const row = this.radiusRow[position] ?? -1;
-    const flips = this.radii?.witness[row];
-    if (!flips) return null;
-    return {
-      flips,
-      overtakes: this.radii?.witness_class[row] ?? null,
-      margin: this.radii?.witness_margin[row] ?? null,
-      source: "radius",
-    };
+    return evidenceOf(this.radii, this.radiusRow[position] ?? -1, "radius");
   }
 
   /** How many nodes have each verdict. */
@@ -133,6 +125,21 @@ export class ModelFindings {
   private row(position: number): number {
     return this.certificateRow[position] ?? -1;
   }
+}
+
+/** The witness in a row of these results, if there is one. */
+function evidenceOf(results: Certificates | Radii | null, row: number, source: Evidence["source"]): Evidence | null {
+  const flips = results?.witness[row];
+  if (!results || !flips) return null;
+  const deletions = results.witness_edges?.[row] ?? [];
+  return {
+    flips,
+    deletions,
+    size: flips.length + deletions.length,
+    overtakes: results.witness_class[row] ?? null,
+    margin: results.witness_margin[row] ?? null,
+    source,
+  };
 }
 
 /** The row of each position in a column of positions, −1 where there is none. */
@@ -161,6 +168,11 @@ export class Findings {
     this.models = report.models.map((model, number) => new ModelFindings(model, number, nodes.id.length));
     nodes.id.forEach((id, position) => this.positionById.set(id, position));
     this.attributeNames = new Map(Object.entries(report.attributes));
+  }
+
+  /** What the attackers of the models do, each kind once. */
+  attacks(models: readonly ModelFindings[] = this.models): Attack[] {
+    return [...new Set(models.map(({ attack }) => attack))];
   }
 
   /** Position of the node with this id, where the report has something to say about it. */

@@ -2,6 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { group, quantileSorted } from "d3-array";
+import { anyOf } from "./attack";
 import { figure, modelColour, modelKey, plot, type Numbers } from "./charts";
 import { h } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -38,7 +39,7 @@ interface Cell {
 }
 
 const radiusMeasure: Measure = {
-  axis: "radius, flips",
+  axis: "radius",
   value: (position, model) => (model.radius(position) ? (model.radius(position)?.from ?? 0) : null),
   summary: (values) => {
     const sorted = Array.from(Float64Array.from(values).sort());
@@ -118,6 +119,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
   const heading = h("h3", {}, grouping.title);
   if (cells.length === 0) return h("div", {}, heading, h("p", { class: "note" }, "This report does not say."));
   const share = measure === shareMeasure;
+  const axis = share ? measure.axis : `${measure.axis}, ${anyOf(findings.attacks(models))}`;
   const sizes = sizesOf(cells);
   const ranks = [...new Set(cells.map(({ rank }) => rank))].sort((a, b) => a - b);
   const offset = (model: ModelFindings) => (models.indexOf(model) - (models.length - 1) / 2) * 9;
@@ -139,7 +141,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
         tickFormat: (rank: number) => tick(grouping, rank, sizes?.get(rank), width / ranks.length),
       },
       y: {
-        label: measure.axis,
+        label: axis,
         labelArrow: "none",
         grid: true,
         zero: true,
@@ -194,7 +196,7 @@ function groupFigure(findings: Findings, models: ModelFindings[], grouping: Grou
       [grouping.meaning, " ", measure.caption, sizes ? " Below each group, how many nodes it has. " : " ", ...key],
       draw,
       numbersOf(cells, grouping, measure, several),
-      `${measure.axis} ${grouping.title.toLowerCase()}`,
+      `${axis} ${grouping.title.toLowerCase()}`,
     ),
   );
 }

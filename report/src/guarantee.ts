@@ -1,5 +1,6 @@
 /** What the verdicts state and what they do not, with the numbers of this report. */
 
+import { anyOf, counted, setsOf, type Attack } from "./attack";
 import type { Certificates, Radii } from "./data";
 import { modelLetter, verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
@@ -28,9 +29,8 @@ export function guarantee(findings: Findings): HTMLElement {
 }
 
 function verdictMeanings(findings: Findings): HTMLElement {
-  const budgets = findings.certifiedBudgets();
   const values = findings.report.graph.kind === ", real values";
-  const flips = budgets.length === 1 ? `${plural(budgets[0] ?? 0, "flip")} or fewer` : "flips within the budget";
+  const attacks = findings.attacks();
   return h(
     "dl",
     { class: "meanings" },
@@ -38,33 +38,57 @@ function verdictMeanings(findings: Findings): HTMLElement {
     h(
       "dd",
       {},
-      `Proven: no admissible set of ${flips}, anywhere in the graph, changes the class of this node. `,
+      `Proven: no admissible set of ${admissible(findings)}, anywhere in the graph, changes the class of this node. `,
       "It is not that no attack was found; there is none.",
     ),
     h("dt", {}, verdictTag("nonrobust")),
     h(
       "dd",
       {},
-      "Shown: a witness, a set of flips within the budget that changes the class or brings another class level, is in this ",
-      "report. Anyone can apply it and run the model. It need not be the smallest.",
+      `Shown: a witness, a set of ${setsOf(attacks)} within the budget that changes the class or brings another class level, `,
+      "is in this report. Anyone can apply it and run the model. It need not be the smallest.",
     ),
     h("dt", {}, verdictTag("undecided")),
     h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
-    h("dt", {}, h("strong", {}, "flip")),
+    attacks.some((attack) => attack !== "deletions") && [
+      h("dt", {}, h("strong", {}, "flip")),
+      h(
+        "dd",
+        {},
+        values
+          ? "One attribute of one node that is set to any other value in its range; a higher or a lower one where the budget says so."
+          : "One attribute of one node that is added or removed; only one of the two where the budget says so.",
+      ),
+    ],
+    attacks.some((attack) => attack !== "flips") && [
+      h("dt", {}, h("strong", {}, "deletion")),
+      h(
+        "dd",
+        {},
+        "One edge of the graph that is taken away, in both directions. Degrees, and the weights and means that follow from them, are those of ",
+        "the graph without it.",
+      ),
+    ],
+    h("dt", {}, h("strong", {}, "radius")),
     h(
       "dd",
       {},
-      values
-        ? "One attribute of one node that is set to any other value in its range; a higher or a lower one where the budget says so."
-        : "One attribute of one node that is added or removed; only one of the two where the budget says so.",
+      `The largest number of ${anyOf(attacks)} in total under which a node is robust; with “≥” where it may be larger.`,
     ),
-    h("dt", {}, h("strong", {}, "radius")),
-    h("dd", {}, "The largest number of flips in total under which a node is robust; with “≥” where it may be larger."),
   );
 }
 
+/** The sets that robust nodes withstand: with their size, if that is the same everywhere. */
+function admissible(findings: Findings): string {
+  const [budgets, attacks] = [findings.certifiedBudgets(), findings.attacks()];
+  const [attack, budget] = [attacks[0], budgets[0]];
+  if (attacks.length === 1 && budgets.length === 1 && attack && attack !== "both")
+    return `${plural(budget ?? 0, counted(attack))} or fewer`;
+  return `${setsOf(attacks)} within the budget`;
+}
+
 function terms(findings: ModelFindings, several: boolean): HTMLElement {
-  const { model, certificates, radii } = findings;
+  const { model, attack, certificates, radii } = findings;
   return h(
     "div",
     { class: "terms" },
@@ -73,16 +97,24 @@ function terms(findings: ModelFindings, several: boolean): HTMLElement {
       "ul",
       {},
       certificates && certificateTerms(certificates),
-      radii && radiusTerms(radii),
+      radii && radiusTerms(attack, radii),
       h(
         "li",
         {},
         `Model: ${plural(model.layers, "layer")}, propagation `,
         named(model.propagation),
-        `. A flip counts wherever the prediction can see it: ${model.layers === 1 ? "at the node and its neighbours" : `up to ${model.layers} steps away`}.`,
+        `. ${whereItCounts(attack, model.layers)}`,
       ),
     ),
   );
+}
+
+/** How far from a node what is done may matter to its prediction. */
+function whereItCounts(attack: Attack, layers: number): string {
+  const steps = layers === 1 ? "at the node and its neighbours" : `up to ${layers} steps away`;
+  const flips = `A flip counts wherever the prediction can see it: ${steps}.`;
+  const deletions = `A deletion counts wherever the prediction can see an end of the edge: ${steps}.`;
+  return attack === "flips" ? flips : attack === "deletions" ? deletions : `${flips} ${deletions}`;
 }
 
 function certificateTerms({ budget, target, engine }: Certificates): Child[] {
@@ -92,12 +124,12 @@ function certificateTerms({ budget, target, engine }: Certificates): Child[] {
   ];
 }
 
-function radiusTerms({ budget, engine, target, scan }: Radii): Child[] {
+function radiusTerms(attack: Attack, { budget, engine, target, scan }: Radii): Child[] {
   return [
     h(
       "li",
       {},
-      `Radii: up to ${plural(budget.global, "flip")} were tried, ${budget.local_in_words}, with the `,
+      `Radii: up to ${plural(budget.global, counted(attack))} were tried${budget.limits_in_words}, with the `,
       h("code", {}, engine),
       " engine. ",
       target === "label" && "They are of the label, not of the predicted class. ",
@@ -108,7 +140,7 @@ function radiusTerms({ budget, engine, target, scan }: Radii): Child[] {
 
 function targetInWords(target: Certificates["target"]): string {
   return target === "label"
-    ? "The certified class is the label: robust means right under every admissible set, and a misclassified node is nonrobust without any flip."
+    ? "The certified class is the label: robust means right under every admissible set, and a misclassified node is nonrobust as it is."
     : "The certified class is the one that the model predicts, right or wrong.";
 }
 
@@ -133,12 +165,7 @@ function limits(findings: Findings): HTMLElement {
         h("strong", {}, "Not that the class is right. "),
         "A robust node may be robustly misclassified; the table can show just those.",
       ),
-    h(
-      "li",
-      {},
-      h("strong", {}, "Nothing about edges. "),
-      "The attacker changes attributes. Edges and nodes that are added or removed are not covered.",
-    ),
+    findings.attacks().map(whatStays),
     h(
       "li",
       {},
@@ -149,7 +176,7 @@ function limits(findings: Findings): HTMLElement {
       "li",
       {},
       h("strong", {}, "One prediction at a time. "),
-      "Each node faces an attacker who spends the whole budget on it. How many nodes one set of flips can change is another question.",
+      `Each node faces an attacker who spends the whole budget on it. How many nodes one set of ${setsOf(findings.attacks())} can change is another question.`,
     ),
     h(
       "li",
@@ -159,6 +186,25 @@ function limits(findings: Findings): HTMLElement {
     ),
     arithmetic(findings),
   );
+}
+
+/** What the attacker leaves as it is. */
+function whatStays(attack: Attack): HTMLElement {
+  const [short, long] = {
+    flips: [
+      "Nothing about edges. ",
+      "The attacker changes attributes. Edges and nodes that are added or removed are not covered.",
+    ],
+    deletions: [
+      "Nothing about attributes, or about new edges. ",
+      "The attacker deletes edges. Attributes that are changed, edges that are added, and nodes that are added or removed are not covered.",
+    ],
+    both: [
+      "Nothing about new edges. ",
+      "The attacker changes attributes and deletes edges. Edges that are added, and nodes that are added or removed, are not covered.",
+    ],
+  }[attack];
+  return h("li", {}, h("strong", {}, short), long);
 }
 
 /** Which rounding is covered. */

@@ -3,20 +3,24 @@
 import { hierarchy, partition, type HierarchyRectangularNode } from "d3-hierarchy";
 import type { Surroundings } from "./surroundings";
 
-const RINGS = [0, 118, 204] as const;
+const RINGS = [0, 118, 204, 280] as const;
+/** The ring of the last nodes that are drawn whatever is deleted. */
+const OUTER = 2;
 const EDGE = 46;
 /** Room along its ring that a node takes. */
 const ROOM = 27;
 
+type Ring = 0 | 1 | 2 | 3;
+
 interface Spot {
   position: number;
-  ring: 0 | 1 | 2;
+  ring: Ring;
   children: Spot[];
 }
 
 export interface Placed {
   position: number;
-  ring: 0 | 1 | 2;
+  ring: Ring;
   x: number;
   y: number;
 }
@@ -27,16 +31,20 @@ export interface Layout {
   extent: number;
 }
 
-/** Gives each neighbour a wedge as wide as it and its own neighbours need, and these the outer end of it. */
+/**
+ * Gives each neighbour a wedge as wide as it and its own neighbours need, and these the outer end of it. A third ring is there where an edge
+ * is deleted that reaches that far.
+ */
 export function layOut(surroundings: Surroundings, drawn: Set<number>): Layout {
   const tree = hierarchy(treeOf(surroundings, drawn)).sum(ownAngle);
   const scale = Math.max(1, (tree.value ?? 0) / (2 * Math.PI));
   const wedges = partition<Spot>()
     .size([2 * Math.PI, 1])(tree)
     .descendants();
+  const last = Math.max(OUTER, ...wedges.map(({ data }) => data.ring)) as Ring;
   return {
     placed: new Map(wedges.map((wedge) => [wedge.data.position, place(wedge, scale)])),
-    extent: RINGS[2] * scale + EDGE,
+    extent: RINGS[last] * scale + EDGE,
   };
 }
 
@@ -46,7 +54,8 @@ function treeOf({ target, distance, parent }: Surroundings, drawn: Set<number>):
   const byDistance = [...drawn].sort((a, b) => (distance.get(a) ?? 9) - (distance.get(b) ?? 9));
   for (const position of byDistance) {
     if (position === target) continue;
-    const spot: Spot = { position, ring: distance.get(position) === 1 ? 1 : 2, children: [] };
+    const steps = distance.get(position);
+    const spot: Spot = { position, ring: steps === 1 || steps === 3 ? steps : OUTER, children: [] };
     spots.set(position, spot);
     (spots.get(parent.get(position) ?? target) ?? root).children.push(spot);
   }
@@ -56,15 +65,20 @@ function treeOf({ target, distance, parent }: Surroundings, drawn: Set<number>):
 /** The angle that a node needs beyond what its children take anyway. */
 function ownAngle({ ring, children }: Spot): number {
   if (ring === 0) return 0;
-  return ring === 2 ? ROOM / RINGS[2] : Math.max(0, ROOM / RINGS[1] - (children.length * ROOM) / RINGS[2]);
+  const taken = children.reduce((room, child) => room + ROOM / (RINGS[child.ring] || 1), 0);
+  return Math.max(0, ROOM / RINGS[ring] - taken);
 }
 
-/** The middle of a wedge; children are moved to the middle of what their parent has. */
+/** How far a node and its children are moved, to the middle of what their parent has. */
+function shift({ data, parent }: HierarchyRectangularNode<Spot>): number {
+  const last = parent?.children?.at(-1);
+  return data.ring > 1 && parent && last ? shift(parent) + (parent.x1 - last.x1) / 2 : 0;
+}
+
+/** The middle of a wedge. */
 function place(wedge: HierarchyRectangularNode<Spot>, scale: number): Placed {
   const { position, ring } = wedge.data;
-  const last = wedge.parent?.children?.at(-1);
-  const spare = ring === 2 && wedge.parent && last ? wedge.parent.x1 - last.x1 : 0;
-  const angle = (wedge.x0 + wedge.x1 + spare) / 2;
+  const angle = (wedge.x0 + wedge.x1) / 2 + shift(wedge);
   return { position, ring, x: RINGS[ring] * scale * Math.sin(angle), y: -RINGS[ring] * scale * Math.cos(angle) };
 }
 
@@ -74,11 +88,44 @@ export interface Label {
   y: number;
 }
 
-/** Places names below, above or beside their nodes, and leaves out those that would cover something. */
-export function placeLabels({ placed, extent }: Layout, names: Map<number, string>): Label[] {
+/** A line from one node to another, between their rims. */
+export interface Line {
+  x1: number;
+  y1: number;
+  x2: number;
+  y2: number;
+}
+
+/** Radius of the disc of a node. */
+export function radiusOf({ ring }: Placed): number {
+  return ring === 0 ? 15 : 9.5;
+}
+
+/** The line between two nodes, from rim to rim. */
+export function lineBetween(from: Placed, to: Placed): Line {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const length = Math.hypot(dx, dy) || 1;
+  const at = (spot: Placed, distance: number) => [spot.x + (distance * dx) / length, spot.y + (distance * dy) / length];
+  const [x1 = 0, y1 = 0] = at(from, radiusOf(from));
+  const [x2 = 0, y2 = 0] = at(to, -radiusOf(to));
+  return { x1, y1, x2, y2 };
+}
+
+/** Small boxes all along a line. */
+function boxesAlong({ x1, y1, x2, y2 }: Line): Box[] {
+  const steps = Math.ceil(Math.hypot(x2 - x1, y2 - y1) / 8);
+  return Array.from({ length: steps + 1 }, (_, step) => {
+    const share = steps === 0 ? 0 : step / steps;
+    return box(x1 + share * (x2 - x1), y1 + share * (y2 - y1), 4, 4);
+  });
+}
+
+/** Places names below, above or beside their nodes, and leaves out those that would cover a node, another name, or one of these lines. */
+export function placeLabels({ placed, extent }: Layout, names: Map<number, string>, lines: Line[]): Label[] {
   const taken: Box[] = [...placed.values()].map(({ x, y, ring }) =>
     box(x, y, ring === 0 ? 20 : 12, ring === 0 ? 20 : 12),
   );
+  taken.push(...lines.flatMap(boxesAlong));
   const labels: Label[] = [];
   for (const [position, text] of names) {
     const spot = placed.get(position);

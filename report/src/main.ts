@@ -1,5 +1,6 @@
 /** Puts the report together. */
 
+import { anyOf } from "./attack";
 import type { Report } from "./data";
 import { curves } from "./curves";
 import { byId, h } from "./dom";
@@ -11,7 +12,7 @@ import { NodeView } from "./nodeview";
 import { header, overview } from "./overview";
 import { NodeTable } from "./table";
 import { themeSwitch } from "./theme";
-import { short } from "./words";
+import { capital, short } from "./words";
 
 function start(report: Report): void {
   if (report.format !== "nodeproof-report" || report.version !== 2)
@@ -29,7 +30,7 @@ function start(report: Report): void {
     table.element,
   ];
   byId("main").append(...sections.filter((section) => section !== null));
-  byId("header").append(h("div", { class: "bar" }, contents(), themeSwitch()), ...header(findings));
+  byId("header").append(h("div", { class: "bar" }, contents(findings), themeSwitch()), ...header(findings));
   byId("footer").prepend(
     h("p", {}, `Written by nodeproof ${short(report.nodeproof)}. This page is one file; it sends nothing anywhere.`),
   );
@@ -37,10 +38,10 @@ function start(report: Report): void {
 }
 
 /** Links to the sections that this report has. */
-function contents(): HTMLElement {
+function contents(findings: Findings): HTMLElement {
   const places: [id: string, text: string][] = [
     ["overview", "Overview"],
-    ["curves", "Flips"],
+    ["curves", capital(anyOf(findings.attacks()))],
     ["margins", "Margins"],
     ["groups", "Groups"],
     ["guarantee", "Guarantee"],

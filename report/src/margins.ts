@@ -2,6 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { bin, max, min, quantile, range, sum, tickStep } from "d3-array";
+import { setsOf } from "./attack";
 import { figure, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -39,7 +40,7 @@ export function marginSection(findings: Findings): HTMLElement | null {
       "p",
       {},
       "The margin to another class is the logit of the certified class minus the logit of that other one. Shown is, for each node, ",
-      "the smallest lower bound over all classes and all admissible sets of flips: right of zero the class is proven to hold.",
+      `the smallest lower bound over all classes and all admissible sets of ${setsOf(findings.attacks(certified))}: right of zero the class is proven to hold.`,
     ),
     all.map((margins, number) =>
       marginFigure(margins, bars[number] ?? [], thresholds, highest, findings.models.length > 1),

@@ -1,26 +1,37 @@
 /** The neighbourhood of a node, drawn: the node in the middle, its neighbours around it, theirs around them. */
 
 import { h, named, s, type Child } from "./dom";
-import type { Findings, Flip, ModelFindings } from "./findings";
-import { layOut, placeLabels, type Placed } from "./layout";
+import type { Deletion, Evidence, Findings, ModelFindings } from "./findings";
+import { layOut, lineBetween, placeLabels, radiusOf, type Line, type Placed } from "./layout";
 import { flipsByNode, Surroundings } from "./surroundings";
 import { count, plural, short } from "./words";
 
 const CLASS_COLOURS = 10;
 const HINT = "Point at a node to see its name.";
 
-export function neighbourhood(findings: Findings, model: ModelFindings, target: number, flips: Flip[]): HTMLElement {
-  const surroundings = new Surroundings(findings, target, Math.min(2, model.model.layers));
+export function neighbourhood(
+  findings: Findings,
+  model: ModelFindings,
+  target: number,
+  evidence: Evidence | null,
+): HTMLElement {
+  const { flips, deletions } = evidence ?? { flips: [], deletions: [] };
+  const surroundings = new Surroundings(findings, target, Math.min(2, model.model.layers), deletions);
   const flipped = flipsByNode(flips);
-  const drawn = surroundings.choose(flipped.keys());
+  const ends = deletions.flat();
+  const drawn = surroundings.choose([...flipped.keys(), ...ends]);
   const layout = layOut(surroundings, drawn);
   const { placed, extent } = layout;
-  const named = new Map([target, ...flipped.keys()].map((position) => [position, short(findings.name(position), 22)]));
+  const changed = [target, ...flipped.keys(), ...ends];
+  const named = new Map(changed.map((position) => [position, short(findings.name(position), 22)]));
   const hint = h("p", { class: "hint", "aria-hidden": "true" }, HINT);
-  const spots = [...placed.values()].map((spot) =>
-    drawSpot(findings, model, spot, flipped.get(spot.position)?.length ?? 0, hint),
-  );
-  const labels = placeLabels(layout, named).map(({ text, x, y }) => s("text", { x, y, dy: "0.35em" }, text));
+  const spots = [...placed.values()].map((spot) => {
+    const at = { flips: flipped.get(spot.position)?.length ?? 0, deletions: countOf(ends, spot.position) };
+    return drawSpot(findings, model, spot, at, hint);
+  });
+  const unlinked = deletions.map((ends) => new Unlinked(findings, placed, ends));
+  const lines = unlinked.flatMap(({ line }) => line ?? []);
+  const labels = placeLabels(layout, named, lines).map(({ text, x, y }) => s("text", { x, y, dy: "0.35em" }, text));
   const svg = s(
     "svg",
     {
@@ -28,7 +39,12 @@ export function neighbourhood(findings: Findings, model: ModelFindings, target: 
       role: "group",
       "aria-label": `Neighbourhood of ${short(findings.name(target))}`,
     },
-    s("g", { class: "links" }, links(findings, placed)),
+    s("g", { class: "links" }, links(findings, placed, deletions)),
+    s(
+      "g",
+      { class: "deleted" },
+      unlinked.map((edge) => edge.draw(hint)),
+    ),
     s("g", { class: "spots" }, spots),
     s("g", { class: "labels", "aria-hidden": "true" }, labels),
   );
@@ -37,7 +53,7 @@ export function neighbourhood(findings: Findings, model: ModelFindings, target: 
     { class: "neighbourhood" },
     svg,
     hint,
-    classLegend(findings, model, drawn),
+    legend(findings, model, drawn, deletions.length > 0),
     h(
       "p",
       { class: "quiet" },
@@ -47,14 +63,58 @@ export function neighbourhood(findings: Findings, model: ModelFindings, target: 
   );
 }
 
-/** Every edge between nodes that are drawn, once. */
-function links(findings: Findings, placed: Map<number, Placed>): Child[] {
-  const seen = new Set<string>();
+function countOf(numbers: number[], wanted: number): number {
+  return numbers.filter((number) => number === wanted).length;
+}
+
+/** What an edge is called, whichever end comes first. */
+function edgeKey(from: number, to: number): string {
+  return from < to ? `${from} ${to}` : `${to} ${from}`;
+}
+
+/** An edge that is deleted: where it was, and what it is called. */
+class Unlinked {
+  readonly line: Line | null;
+  private readonly words: string;
+
+  constructor(findings: Findings, placed: Map<number, Placed>, [a, b]: Deletion) {
+    const [from, to] = [placed.get(a), placed.get(b)];
+    this.line = from && to ? lineBetween(from, to) : null;
+    this.words = `deleted: ${short(findings.fullName(a), 60)} – ${short(findings.fullName(b), 60)}`;
+  }
+
+  /** A dashed line with a cross in its middle. */
+  draw(hint: HTMLElement): Child {
+    if (!this.line) return null;
+    const { x1, y1, x2, y2 } = this.line;
+    return s(
+      "g",
+      {
+        role: "img",
+        "aria-label": this.words,
+        onpointerenter: () => (hint.textContent = this.words),
+        onpointerleave: () => (hint.textContent = HINT),
+      },
+      s("title", {}, this.words),
+      s("line", { x1, y1, x2, y2, class: "room" }),
+      s("line", { x1, y1, x2, y2, class: "gone" }),
+      cross((x1 + x2) / 2, (y1 + y2) / 2),
+    );
+  }
+}
+
+function cross(x: number, y: number): SVGElement {
+  return s("path", { class: "cross", d: "M-5 -5L5 5M-5 5L5 -5", transform: `translate(${x} ${y})` });
+}
+
+/** Every edge between nodes that are drawn, once, but for those that are deleted. */
+function links(findings: Findings, placed: Map<number, Placed>, deletions: Deletion[]): Child[] {
+  const seen = new Set(deletions.map(([a, b]) => edgeKey(a, b)));
   const lines: Child[] = [];
   for (const [from, { x: x1, y: y1 }] of placed)
     for (const to of findings.neighbours(from)) {
       const other = placed.get(to);
-      const key = from < to ? `${from} ${to}` : `${to} ${from}`;
+      const key = edgeKey(from, to);
       if (!other || seen.has(key)) continue;
       seen.add(key);
       lines.push(s("line", { x1, y1, x2: other.x, y2: other.y }));
@@ -62,17 +122,23 @@ function links(findings: Findings, placed: Map<number, Placed>): Child[] {
   return lines;
 }
 
+/** How many flips there are at a node, and deletions of its edges. */
+interface ChangesAt {
+  flips: number;
+  deletions: number;
+}
+
 function drawSpot(
   findings: Findings,
   model: ModelFindings,
   spot: Placed,
-  flips: number,
+  { flips, deletions }: ChangesAt,
   hint: HTMLElement,
 ): SVGElement {
   const { position, ring, x, y } = spot;
   const predicted = model.predicted(position);
-  const radius = ring === 0 ? 15 : 9.5;
-  const words = spotInWords(findings, predicted, position, flips);
+  const radius = radiusOf(spot);
+  const words = spotInWords(findings, predicted, position, { flips, deletions });
   const content = [
     s("title", {}, words),
     flips > 0 && s("circle", { r: radius + 4, class: "flipped" }),
@@ -108,16 +174,23 @@ function badge(radius: number, flips: number): SVGElement {
   );
 }
 
-function spotInWords(findings: Findings, predicted: number | null, position: number, flips: number): string {
+function spotInWords(
+  findings: Findings,
+  predicted: number | null,
+  position: number,
+  { flips, deletions }: ChangesAt,
+): string {
   const words = [
     short(findings.fullName(position), 80),
     predicted === null ? "no prediction in this report" : `predicted ${short(findings.className(predicted))}`,
     ...(flips > 0 ? [plural(flips, "flip")] : []),
+    ...(deletions > 0 ? [`${plural(deletions, "edge")} deleted`] : []),
   ];
   return words.join(", ");
 }
 
-function classLegend(findings: Findings, model: ModelFindings, drawn: Set<number>): HTMLElement {
+/** Which colour and number stand for which class, and what a deleted edge looks like, if there is one. */
+function legend(findings: Findings, model: ModelFindings, drawn: Set<number>, unlinked: boolean): HTMLElement {
   const classes = [...new Set([...drawn].map((position) => model.predicted(position)))];
   const known = classes.filter((number) => number !== null).sort((a, b) => a - b);
   const entry = (number: number | null, text: Child) =>
@@ -127,6 +200,16 @@ function classLegend(findings: Findings, model: ModelFindings, drawn: Set<number
     { class: "legend classes" },
     known.map((number) => entry(number, named(findings.className(number)))),
     classes.includes(null) && entry(null, "not in this report"),
+    unlinked && h("li", {}, deletedSample(), "edge that the witness deletes"),
+  );
+}
+
+function deletedSample(): SVGElement {
+  return s(
+    "svg",
+    { class: "deleted", viewBox: "0 -7 34 14", width: 34, height: 14, "aria-hidden": "true" },
+    s("line", { x1: 0, y1: 0, x2: 34, y2: 0, class: "gone" }),
+    cross(17, 0),
   );
 }
 

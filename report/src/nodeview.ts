@@ -1,5 +1,6 @@
 /** One node in full: what each model says of it, its neighbourhood, margins and witness. */
 
+import { changes, counted, many, one } from "./attack";
 import { atLeast, inShort } from "./bounds";
 import { modelLetter, verdictTag } from "./charts";
 import { classMargins } from "./classes";
@@ -113,18 +114,13 @@ function facts(findings: Findings, position: number): Child[] {
 
 function modelView(findings: Findings, model: ModelFindings, position: number, single: boolean): HTMLElement {
   const evidence = model.evidence(position);
-  const surroundings = new Surroundings(findings, position, Math.min(3, model.model.layers));
+  const surroundings = new Surroundings(findings, position, Math.min(3, model.model.layers), evidence?.deletions);
   return h(
     "article",
     { class: "model-view" },
     !single && h("h3", { class: "model-name" }, modelLetter(model), named(model.model.name)),
     h("div", { class: "outcome" }, verdictView(findings, model, position)),
-    h(
-      "div",
-      { class: "drawing" },
-      h("h4", {}, "Neighbourhood"),
-      neighbourhood(findings, model, position, evidence?.flips ?? []),
-    ),
+    h("div", { class: "drawing" }, h("h4", {}, "Neighbourhood"), neighbourhood(findings, model, position, evidence)),
     evidence && h("div", {}, witnessView(findings, model, position, surroundings, evidence)),
     marginsView(findings, model, position),
   );
@@ -164,13 +160,13 @@ function verdictInWords(findings: Findings, model: ModelFindings, position: numb
   switch (model.verdict(position)) {
     case "robust":
       return [
-        "Proven: no admissible set of flips changes the class. ",
+        `Proven: no admissible set of ${many(model.attack)} changes the class. `,
         leastMargin(model.margin(position)),
         ` ${allowed}`,
       ];
     case "nonrobust":
-      if (evidence?.flips.length === 0) return withoutFlips(findings, model, position, evidence);
-      return [`${flipsInWords(evidence)}. ${allowed}`];
+      if (evidence?.size === 0) return withoutChange(findings, model, position, evidence);
+      return [`${changesInWords(evidence)}. ${allowed}`];
     default:
       return [
         "Its certificate neither proves nor refutes it. ",
@@ -181,7 +177,7 @@ function verdictInWords(findings: Findings, model: ModelFindings, position: numb
   }
 }
 
-function withoutFlips(
+function withoutChange(
   findings: Findings,
   model: ModelFindings,
   position: number,
@@ -189,14 +185,14 @@ function withoutFlips(
 ): Child[] {
   const certified = model.certified(position);
   const name = certified === null ? "the class" : named(findings.className(certified));
-  if (value === 0) return ["Without any flip, another class is already level with ", name, "."];
-  if (value !== null && value > 0)
-    return ["Without any flip, another class is already closer to ", name, " than was asked for."];
-  return ["Without any flip, the model already prefers another class to ", name, "."];
+  const start = `Without any ${one(model.attack)}, `;
+  if (value === 0) return [start, "another class is already level with ", name, "."];
+  if (value !== null && value > 0) return [start, "another class is already closer to ", name, " than was asked for."];
+  return [start, "the model already prefers another class to ", name, "."];
 }
 
-function flipsInWords(evidence: Evidence | null): string {
-  const size = evidence?.flips.length ?? 0;
+function changesInWords(evidence: Evidence | null): string {
+  const size = evidence?.size ?? 0;
   const value = evidence?.margin ?? -1;
   const change =
     value > 0
@@ -204,7 +200,11 @@ function flipsInWords(evidence: Evidence | null): string {
       : value === 0
         ? "bring another class level with it"
         : "change the class";
-  return `${capital(plural(size, "flip"))} ${size === 1 ? change.replace(/^\w+/, "$&s") : change}`;
+  return `${capital(sizeInWords(evidence))} ${size === 1 ? change.replace(/^\w+/, "$&s") : change}`;
+}
+
+function sizeInWords(evidence: Evidence | null): string {
+  return changes(evidence?.flips.length ?? 0, evidence?.deletions.length ?? 0);
 }
 
 /** What the radius says of a node that its certificate leaves open. */
@@ -226,20 +226,22 @@ function undecidedBounds(bounds: Certificates["bounds"][number]): string {
     : `The smallest margin lies between ${lower} and ${margin(upper)}.`;
 }
 
-function radiusInWords({ from, upTo }: Radius, { radii }: ModelFindings): string {
+function radiusInWords({ from, upTo }: Radius, { attack, radii }: ModelFindings): string {
+  const what = counted(attack);
   const most = radii?.budget.global ?? 0;
   if (from === null)
     return upTo === null
-      ? "Nothing is proven, not even without flips."
+      ? `Nothing is proven, not even without ${what}s.`
       : upTo < 0
-        ? "None: the class does not hold even without flips."
-        : `At most ${upTo}: ${plural(upTo + 1, "flip")} can change the class.`;
-  if (from === 0 && upTo === 0) return "0: a single flip can change the class.";
-  const holds = ["Holds without flips", "Withstands any single flip"][from] ?? `Withstands any ${plural(from, "flip")}`;
+        ? `None: the class does not hold even without ${what}s.`
+        : `At most ${upTo}: ${plural(upTo + 1, what)} can change the class.`;
+  if (from === 0 && upTo === 0) return `0: a single ${what} can change the class.`;
+  const holds =
+    [`Holds without ${what}s`, `Withstands any single ${what}`][from] ?? `Withstands any ${plural(from, what)}`;
   if (upTo === null)
     return from >= most ? `${holds}, the most that was tried.` : `${holds}; beyond that nothing is known.`;
   if (upTo === from) return `${holds}; ${count(from + 1)} can change the class.`;
-  return `${holds}; ${plural(upTo + 1, "flip")} can change the class; what lies between is undecided.`;
+  return `${holds}; ${plural(upTo + 1, what)} can change the class; what lies between is undecided.`;
 }
 
 function witnessView(
@@ -250,18 +252,19 @@ function witnessView(
   evidence: Evidence,
 ): Child[] {
   const smaller = evidence.source === "certificate" ? model.radiusEvidence(position) : null;
-  const show = (title: string, shown: Evidence) => [h("h4", {}, title), witness(findings, surroundings, shown)];
+  const show = (title: string, shown: Evidence) => [
+    h("h4", {}, title),
+    witness(findings, model.attack, surroundings, shown),
+  ];
   return [
     ...show(witnessTitle(model.verdict(position), evidence), evidence),
-    ...(smaller && smaller.flips.length < evidence.flips.length
-      ? show(`Fewer do: ${plural(smaller.flips.length, "flip")}`, smaller)
-      : []),
+    ...(smaller && smaller.size < evidence.size ? show(`Fewer do: ${sizeInWords(smaller)}`, smaller) : []),
   ];
 }
 
-function witnessTitle(verdict: Verdict | null, { source, flips }: Evidence): string {
-  if (source === "certificate") return "Witness";
-  const size = plural(flips.length, "flip");
+function witnessTitle(verdict: Verdict | null, evidence: Evidence): string {
+  if (evidence.source === "certificate") return "Witness";
+  const size = sizeInWords(evidence);
   return verdict === "robust" ? `Beyond the budget: a witness of ${size}` : `Witness of ${size}`;
 }
 

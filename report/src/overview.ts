@@ -1,6 +1,7 @@
 /** The top of the page: what this is, and the figures of each model. */
 
 import * as Plot from "@observablehq/plot";
+import { anyOf, counted } from "./attack";
 import { figure, modelLabel, modelLetter, plot, VERDICT_COLOUR, verdictLegend } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -14,14 +15,23 @@ export function header(findings: Findings): HTMLElement[] {
     h(
       "p",
       { class: "lead" },
-      "Which predictions of a graph convolutional network are proven to hold when node attributes are tampered with, and ",
-      "which are not: ",
+      `Which predictions of a graph convolutional network are proven to hold when ${threats(findings)}, and which are not: `,
       plural(findings.subjects, "node"),
       " of ",
       named(graph.name),
       ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}${graph.kind}).`,
     ),
   ];
+}
+
+/** What attackers do to the graph. */
+function threats(findings: Findings): string {
+  const attacks = findings.attacks();
+  const words = [
+    attacks.some((attack) => attack !== "deletions") && "node attributes are tampered with",
+    attacks.some((attack) => attack !== "flips") && "edges are deleted",
+  ];
+  return words.filter(Boolean).join(attacks.every((attack) => attack === "both") ? " and " : " or ");
 }
 
 export function overview(findings: Findings): HTMLElement {
@@ -49,9 +59,9 @@ function modelCard(findings: Findings, model: ModelFindings, several: boolean): 
   );
 }
 
-function budgetLine({ certificates, radii }: ModelFindings): string {
+function budgetLine({ attack, certificates, radii }: ModelFindings): string {
   if (certificates) return capital(`${certificates.budget.in_words}.`);
-  return `No certificates in this report, only radii, up to ${plural(radii?.budget.global ?? 0, "flip")}.`;
+  return `No certificates in this report, only radii, up to ${plural(radii?.budget.global ?? 0, counted(attack))}.`;
 }
 
 function verdictFigures(model: ModelFindings): Child {
@@ -78,7 +88,9 @@ function radiusFigure(model: ModelFindings): Child {
   if (radius === null || !model.radii) return numeral("mean radius", "–", "not in this report");
   const { exact, nonrobust_from } = model.radii;
   const open = nonrobust_from.filter((end, row) => end === null || !exact[row]).length;
-  const note = open > 0 ? `flips at least: ${plural(open, "node")} may withstand more` : "flips that a node withstands";
+  const what = anyOf([model.attack]);
+  const note =
+    open > 0 ? `${what} at least: ${plural(open, "node")} may withstand more` : `${what} that a node withstands`;
   return numeral("mean radius", open > 0 ? `≥ ${decimal(Math.floor(radius * 10) / 10)}` : decimal(radius), note);
 }
 

@@ -1,12 +1,18 @@
-/** A witness in words: which flips, where, and what they lead to. */
+/** A witness in words: which flips, where, which edges, and what they lead to. */
 
+import { changes, one, type Attack } from "./attack";
 import { h, named, type Child } from "./dom";
-import type { Evidence, Findings, Flip } from "./findings";
+import type { Deletion, Evidence, Findings, Flip } from "./findings";
 import { flipsByNode, type Surroundings } from "./surroundings";
-import { margin, plural } from "./words";
+import { margin } from "./words";
 
-/** The flips in words, those at one node together, the node itself first. */
-export function witness(findings: Findings, surroundings: Surroundings, evidence: Evidence): HTMLElement {
+/** The flips in words, those at one node together, the node itself first; then the edges that are deleted, its own first. */
+export function witness(
+  findings: Findings,
+  attack: Attack,
+  surroundings: Surroundings,
+  evidence: Evidence,
+): HTMLElement {
   const groups = [...flipsByNode(evidence.flips)].sort(
     ([a], [b]) => Number(b === surroundings.target) - Number(a === surroundings.target),
   );
@@ -20,7 +26,15 @@ export function witness(findings: Findings, surroundings: Surroundings, evidence
         flips.map((flip) => h("li", {}, flipInWords(findings, surroundings, flip, position))),
       ),
     ),
-    h("p", {}, outcome(findings, evidence)),
+    evidence.deletions.length > 0 &&
+      h(
+        "ul",
+        {},
+        endsInOrder(surroundings, evidence.deletions).map((ends) =>
+          h("li", {}, deletionInWords(findings, surroundings, ends)),
+        ),
+      ),
+    h("p", {}, outcome(findings, attack, evidence)),
   );
 }
 
@@ -47,6 +61,19 @@ function flipInWords(
   return [h("strong", { class: verb }, verb), " “", name, `” ${preposition} `, ...where];
 }
 
+/** Edges of the node first, then those nearest to it; of each edge the nearer end first. */
+function endsInOrder({ distance }: Surroundings, deletions: Deletion[]): Deletion[] {
+  const away = (position: number) => distance.get(position) ?? Infinity;
+  const ordered = deletions.map(([a, b]): Deletion => (away(b) < away(a) ? [b, a] : [a, b]));
+  return ordered.sort(([a], [b]) => (away(a) === away(b) ? 0 : away(a) - away(b)));
+}
+
+function deletionInWords(findings: Findings, surroundings: Surroundings, [a, b]: Deletion): Child[] {
+  const where = (position: number) =>
+    position === surroundings.target ? ["this node"] : elsewhere(findings, surroundings, position);
+  return [h("strong", { class: "unlink" }, "unlink"), " ", ...where(a), " and ", ...where(b)];
+}
+
 function elsewhere(findings: Findings, surroundings: Surroundings, position: number): Child[] {
   const name = named(findings.name(position));
   const where = surroundings.inWords(position);
@@ -63,14 +90,19 @@ function elsewhere(findings: Findings, surroundings: Surroundings, position: num
   ];
 }
 
-/** What the flips lead to. */
-function outcome(findings: Findings, { flips, overtakes, margin: value }: Evidence): Child[] {
+/** What the flips and deletions lead to. */
+function outcome(
+  findings: Findings,
+  attack: Attack,
+  { flips, deletions, size, overtakes, margin: value }: Evidence,
+): Child[] {
+  const all = changes(flips.length, deletions.length);
   const start =
-    flips.length > 0
-      ? flips.length === 1
-        ? "After this flip "
-        : `After these ${plural(flips.length, "flip")} `
-      : "Without any flip ";
+    size === 0
+      ? `Without any ${one(attack)} `
+      : size === 1
+        ? `After this ${all.replace("1 ", "")} `
+        : `After these ${all} `;
   if (overtakes === null) return [start, "the class no longer holds."];
   const name = h("strong", {}, named(findings.className(overtakes)));
   if (value === 0) return [start, name, " is level with the certified class: a tie, and nothing says which one wins."];

@@ -111,12 +111,40 @@ function purityOf(nodes, predicted, position) {
   return [...seen].filter((node) => predicted[node] === predicted[position]).length / seen.size;
 }
 
-function makeBudget(global) {
+function makeBudget(global, attack) {
+  if (attack === "deletions")
+    return {
+      attack,
+      global,
+      in_words: `at most ${global} edges deleted (2 at one node), each node keeps one`,
+      limits_in_words: ", 2 at one node, each node keeps one",
+    };
   const local = "2 at one node (1% of 200 attributes)";
-  return { global, in_words: `at most ${global} flips, ${local}`, local_in_words: local };
+  const flips = `at most ${global} flips, ${local}`;
+  if (attack === "both")
+    return { attack, global: 1, in_words: `${flips}, at most 1 edge deleted`, limits_in_words: "" };
+  return { attack, global, in_words: flips, limits_in_words: `, ${local}` };
 }
 
-function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudget, radii, certificates, undecided }) {
+/** Edges near a node: its own, then those of its neighbours; each once. */
+function makeDeletions(random, nodes, position, number) {
+  const around = [position, ...nodes.neighbours[position]];
+  const far = around.flatMap((near) => nodes.neighbours[near]);
+  const keys = new Set();
+  for (const from of [...around, ...far])
+    for (const to of nodes.neighbours[from]) if (keys.size < number && random() < 0.7) keys.add(edgeKey(from, to));
+  return [...keys].map((key) => key.split(" ").map(Number));
+}
+
+function edgeKey(a, b) {
+  return `${Math.min(a, b)} ${Math.max(a, b)}`;
+}
+
+function makeModel(
+  random,
+  { nodes, classes },
+  { name, strength, attack, budget, maxBudget, radii, certificates, undecided },
+) {
   const positions = Array.from({ length: nodes.subjects }, (_, position) => position);
   const predicted = classes.map((number) => (random() < 0.88 ? number : Math.floor(random() * CLASSES.length)));
   const hardness = positions.map((position) => strength * (0.4 + random()) * Math.log2(2 + nodes.degree[position]));
@@ -136,7 +164,20 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
       return size[position] + 0.1 + random() * 2;
     }),
   );
-  const flips = (position, number) => makeFlips(random, nodes, position, number);
+  /** Witnesses of these sizes, where there are any; of a share of them. */
+  const witnesses = (sizes, share = 1) => {
+    const witness = sizes.map((size, position) => {
+      if (size === null || (share < 1 && random() >= share)) return null;
+      return attack === "deletions" ? [] : makeFlips(random, nodes, position, size);
+    });
+    const edges = (position) => makeDeletions(random, nodes, position, attack === "both" ? 1 : sizes[position]);
+    return attack === "flips"
+      ? { witness }
+      : { witness, witness_edges: witness.map((flips, position) => flips && edges(position)) };
+  };
+  const certified = positions.map((position) =>
+    verdict[position] === 1 ? Math.min(budget, radius[position] + 2) : null,
+  );
   const ends = radius.map((value) => (value >= maxBudget ? null : value + 1 + (random() < undecided ? 2 : 0)));
   const curve = { robust: [], nonrobust: [] };
   for (let flipsInAll = 0; flipsInAll <= maxBudget; flipsInAll++) {
@@ -152,7 +193,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     certificates: !certificates
       ? null
       : {
-          budget: makeBudget(budget),
+          budget: makeBudget(budget, attack),
           engine: "complete",
           target: "predicted",
           position: positions,
@@ -160,9 +201,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
           class: predicted.slice(0, nodes.subjects),
           verdict,
           margins,
-          witness: positions.map((position) =>
-            verdict[position] === 1 ? flips(position, Math.min(budget, radius[position] + 2)) : null,
-          ),
+          ...witnesses(certified),
           witness_class: positions.map((position) => (verdict[position] === 1 ? rival[position] : null)),
           witness_margin: positions.map((position) => (verdict[position] === 1 ? least[position] * 0.7 : null)),
           bounds: positions.map((position) => (verdict[position] === 2 ? [least[position], 0.05] : null)),
@@ -170,7 +209,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
     radii: !radii
       ? null
       : {
-          budget: makeBudget(maxBudget),
+          budget: makeBudget(maxBudget, attack),
           engine: "complete",
           target: "predicted",
           scan: false,
@@ -179,9 +218,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
           robust_up_to: radius,
           nonrobust_from: ends,
           exact: ends.map((end, position) => end === null || end === radius[position] + 1),
-          witness: positions.map((position) =>
-            ends[position] !== null && random() < 0.8 ? flips(position, ends[position]) : null,
-          ),
+          ...witnesses(ends, 0.8),
           witness_class: positions.map((position) => (ends[position] !== null ? rival[position] : null)),
           witness_margin: positions.map((position) => (ends[position] !== null ? -0.1 : null)),
           curve,
@@ -192,6 +229,7 @@ function makeModel(random, { nodes, classes }, { name, strength, budget, maxBudg
 const MODEL = {
   name: "standard",
   strength: 0.5,
+  attack: "flips",
   budget: 5,
   maxBudget: 40,
   radii: true,

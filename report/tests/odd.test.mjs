@@ -57,7 +57,7 @@ for (const viewport of [
   { width: 360, height: 740 },
 ])
   test(`hostile names are text, ${viewport.width} px wide`, async () => {
-    const report = hostileReport([{}, {}]);
+    const report = hostileReport([{}, { attack: "deletions" }]);
     const visited = await open(report, `hostile-${viewport.width}`, "", { viewport });
     const { page } = visited;
     const sideways = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);

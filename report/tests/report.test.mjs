@@ -178,6 +178,201 @@ pageTest(
   { fragment: `#node-${one.nodes.id[fallen]}` },
 );
 
+const unlinked = makeReport({ models: [{ attack: "deletions" }], title: "deletions" });
+/** A node of which the witness of the certificate has as many edges as this, none of them two steps away from it or further. */
+const cutOff = unlinked.models[0].certificates.witness_edges.findIndex(
+  (edges, position) => edges?.length === 2 && edges.every((ends) => ends.includes(position)),
+);
+const edgeName = ([a, b]) => `${unlinked.nodes.name[a]} – ${unlinked.nodes.name[b]}`;
+
+pageTest(
+  "deleted edges are told in words, drawn, and explained by the legend",
+  unlinked,
+  async (page) => {
+    const edges = unlinked.models[0].certificates.witness_edges[cutOff];
+    const text = await page.locator(".witness").first().innerText();
+    for (const ends of edges) {
+      const [other] = ends.filter((end) => end !== cutOff);
+      assert.ok(text.includes(`unlink this node and “${unlinked.nodes.name[other]}”`), text);
+    }
+    assert.match(text, /After these 2 deletions the model says/);
+    assert.match(
+      await page.locator(".outcome").innerText(),
+      /nonrobust\s+2 deletions change the class\. Allowed: at most 5 edges/,
+    );
+    const drawn = page.locator(".neighbourhood > svg .deleted > g");
+    assert.equal(await drawn.count(), edges.length);
+    for (const [number, [a, b]] of edges.entries()) {
+      const label = await drawn.nth(number).getAttribute("aria-label");
+      for (const end of [a, b])
+        assert.ok(label.includes(`${unlinked.nodes.name[end]} (node ${unlinked.nodes.id[end]})`), label);
+      await drawn.nth(number).locator(".cross").hover();
+      assert.equal(await page.textContent(".hint"), label);
+    }
+    assert.match(await page.locator(".legend.classes").innerText(), /edge that the witness deletes/);
+    assert.equal(await page.locator(".legend svg.deleted").count(), 1);
+    assert.equal(await page.locator(".badge").count(), 0, "nothing is flipped");
+    const spot = page.locator(".spots > *").first();
+    assert.match(await spot.getAttribute("aria-label"), /, 2 edges deleted$/);
+  },
+  { fragment: `#node-${unlinked.nodes.id[cutOff]}` },
+);
+
+pageTest(
+  "an edge that is deleted is not drawn as one that is there",
+  unlinked,
+  async (page) => {
+    const ends = (selector) =>
+      page.$$eval(selector, (lines) =>
+        lines.map((line) => ["x1", "y1", "x2", "y2"].map((name) => Number(line.getAttribute(name)))),
+      );
+    const [there, gone] = [
+      await ends(".neighbourhood > svg .links line"),
+      await ends(".neighbourhood > svg .deleted .gone"),
+    ];
+    assert.ok(there.length > 0 && gone.length > 0);
+    const away = ([x, y], [x1, y1, x2, y2]) =>
+      Math.abs((x2 - x1) * (y1 - y) - (x1 - x) * (y2 - y1)) / Math.hypot(x2 - x1, y2 - y1);
+    const within = ([x, y], [x1, y1, x2, y2]) =>
+      x >= Math.min(x1, x2) - 1 && x <= Math.max(x1, x2) + 1 && y >= Math.min(y1, y2) - 1 && y <= Math.max(y1, y2) + 1;
+    for (const [x1, y1, x2, y2] of gone) {
+      const points = [
+        [x1, y1],
+        [x2, y2],
+      ];
+      const covers = there.filter((line) => points.every((point) => away(point, line) < 0.5 && within(point, line)));
+      assert.deepEqual(covers, [], "a line lies under it");
+    }
+    const boxes = (selector) =>
+      page.$$eval(selector, (all) =>
+        all.map((element) => {
+          const { left, right, top, bottom } = element.getBoundingClientRect();
+          return { left, right, top, bottom };
+        }),
+      );
+    const names = await boxes(".neighbourhood > svg .labels text");
+    assert.ok(names.length > 0);
+    for (const cross of await boxes(".neighbourhood > svg .deleted .cross"))
+      for (const name of names)
+        assert.ok(
+          name.right <= cross.left || cross.right <= name.left || name.bottom <= cross.top || cross.bottom <= name.top,
+          "a name covers a cross",
+        );
+  },
+  { fragment: `#node-${unlinked.nodes.id[cutOff]}` },
+);
+
+pageTest("deleted edges are in the table and in CSV", unlinked, async (page) => {
+  const { witness_edges: certified } = unlinked.models[0].certificates;
+  const { witness_edges: searched } = unlinked.models[0].radii;
+  const smaller = (position) => {
+    const both = [certified[position], searched[position]].filter((edges) => edges);
+    return both.length === 2 && both[1].length < both[0].length ? both[1] : both[0];
+  };
+  const shown = await cells(page, 9);
+  assert.ok(shown.length > 10);
+  shown.forEach((text, place) => assert.equal(text, (smaller(place) ?? []).map(edgeName).join("; ") || "–"));
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Download as CSV" }).click(),
+  ]);
+  const lines = readFileSync(await download.path(), "utf8").split("\r\n");
+  assert.ok(lines[0].endsWith(",purity,deleted edges"), lines[0]);
+  const [[a, b]] = certified[cutOff];
+  const named = (position) => `${unlinked.nodes.name[position]} (node ${unlinked.nodes.id[position]})`;
+  assert.ok(lines[cutOff + 1].includes(`${named(a)} – ${named(b)}; `), lines[cutOff + 1]);
+});
+
+pageTest("a report about deletions speaks of deletions", unlinked, async (page) => {
+  const text = await page.locator("body").innerText();
+  for (const words of [
+    "proven to hold when edges are deleted",
+    "At most 5 edges deleted (2 at one node), each node keeps one.",
+    "How many deletions predictions withstand",
+    "under at most Q deletions, 2 at one node, each node keeps one. ",
+    "no admissible set of 5 deletions or fewer, anywhere in the graph",
+    "Radii: up to 40 deletions were tried, 2 at one node, each node keeps one, with the complete engine.",
+    "Nothing about attributes, or about new edges.",
+  ])
+    assert.ok(text.includes(words), `${words}\n${text}`);
+  assert.doesNotMatch(text, /\bflips?\b/i);
+});
+
+const mixed = makeReport({
+  models: [
+    { name: "flips" },
+    { name: "unlinked", attack: "deletions" },
+    { name: "both", attack: "both", radii: false },
+  ],
+  title: "mixed",
+});
+const everywhere = mixed.models[2].certificates.verdict.findIndex(
+  (verdict, position) =>
+    verdict === 1 && [1, 2].every((number) => mixed.models[number].certificates.witness_edges[position]?.length > 0),
+);
+pageTest(
+  "flips and deletions stand side by side",
+  mixed,
+  async (page) => {
+    const views = await page.$$eval(".model-view", (all) => all.map((view) => view.textContent));
+    assert.ok(!views[0].includes("unlink “") && views[1].includes("unlink") && !views[1].includes("flip"), views[1]);
+    const flips = mixed.models[2].certificates.witness[everywhere].length;
+    assert.match(views[2], new RegExp(`${flips} flips? and 1 deletion change the class`));
+    assert.match(views[2], /(add|remove) “.*unlink/);
+    await page.keyboard.press("Escape");
+    const text = await page.locator("body").innerText();
+    for (const words of [
+      "when node attributes are tampered with or edges are deleted",
+      "How many flips or deletions predictions withstand",
+      "no admissible set of flips, deletions or both within the budget",
+      "Nothing about edges.",
+      "Nothing about attributes, or about new edges.",
+      "Nothing about new edges.",
+    ])
+      assert.ok(text.includes(words), `${words}\n${text}`);
+  },
+  { fragment: `#node-${mixed.nodes.id[everywhere]}` },
+);
+
+/** The same report, with an edge that lies between two and three steps from some node as its witness. */
+function farAway() {
+  const report = structuredClone(unlinked);
+  const { neighbours } = report.nodes;
+  for (let node = 0; node < 300; node++) {
+    const steps = new Map([[node, 0]]);
+    let last = [node];
+    for (let step = 1; step <= 3; step++)
+      last = last.flatMap((from) => neighbours[from].filter((to) => !steps.has(to) && steps.set(to, step)));
+    const from = last.length > 0 && neighbours[last[0]].find((to) => steps.get(to) === 2);
+    if (!from || report.models[0].certificates.verdict[node] !== 1) continue;
+    report.models[0].certificates.witness_edges[node] = [[last[0], from]];
+    report.models[0].radii.witness[node] = null;
+    return { report, node, edge: [from, last[0]] };
+  }
+  throw new Error("there is no such node");
+}
+
+const far = farAway();
+pageTest(
+  "an edge beyond two steps is drawn with its further end outside",
+  far.report,
+  async (page) => {
+    const drawn = page.locator(".neighbourhood > svg .deleted > g");
+    assert.equal(await drawn.count(), 1);
+    const { name } = far.report.nodes;
+    const text = await page.locator(".witness").first().innerText();
+    const [near, further] = far.edge;
+    assert.ok(text.indexOf(`“${name[near]}”`) < text.indexOf(`“${name[further]}”`), text);
+    assert.match(text, /two steps away and .*three steps away/s);
+    const reach = await drawn.locator(".gone").evaluate((line) => {
+      const at = (end) => Math.hypot(line.getAttribute(`x${end}`), line.getAttribute(`y${end}`));
+      return [at(1), at(2)].sort((a, b) => a - b);
+    });
+    assert.ok(reach[1] > reach[0] + 30, `from ${reach[0]} to ${reach[1]}`);
+  },
+  { fragment: `#node-${far.report.nodes.id[far.node]}` },
+);
+
 pageTest(
   "next and previous follow the order of the table",
   one,

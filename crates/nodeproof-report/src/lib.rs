@@ -11,6 +11,7 @@
 //! | [`page`] | the report: one interactive HTML file |
 //! | [`text`] | what text for people is made of: safe names, tables, paragraphs |
 
+mod attack;
 pub mod page;
 pub mod plot;
 pub mod shares;

@@ -2,14 +2,18 @@
 
 use clap::Args;
 
-use super::{BudgetArguments, EngineArguments, GraphArguments, ModelArguments, PrintArguments};
+use super::{EngineArguments, FlipOrEdgeArguments, GraphArguments, ModelArguments, PrintArguments};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
       --node 17
   nodeproof explain --graph g.npz --model m.safetensors --global-budget 12 \\
-      --node \"Bayesian networks\" --json";
+      --node \"Bayesian networks\" --json
+
+  # against an attacker who deletes edges
+  nodeproof explain --graph g.npz --model m.safetensors --delete-edges 5 \\
+      --node 17";
 
 pub(super) const USAGE: &str = "nodeproof explain --graph <FILE> --model <FILE> --global-budget <Q>
                          --node <NODE> [OPTIONS]";
@@ -25,7 +29,7 @@ pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) model: ModelArguments,
     #[command(flatten)]
-    pub(crate) budget: BudgetArguments,
+    pub(crate) budget: FlipOrEdgeArguments,
     #[command(flatten)]
     pub(crate) engine: EngineArguments,
     #[command(flatten)]

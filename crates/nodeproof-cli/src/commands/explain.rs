@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use nodeproof::{Certificate, Certifier, Network, Radius};
+use nodeproof::{Budget, Certificate, Certifier, Network, Radius};
 use nodeproof_report::story::Story;
 
 use crate::cli::ExplainArguments;
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let certifier = question.certifier()?;
     for mut certificate in certifier.certify(&question.nodes).map_err(words::certifying)? {
         let _ = certifier.raise_margins(&mut certificate, || ControlFlow::Continue(())).map_err(words::certifying)?;
-        let radius = radius(&certifier, &certificate, question.settings.budget.global())?;
+        let radius = radius(&certifier, &certificate, &question.settings.budget)?;
         let story = tell(&question, &certificate, radius.as_ref())?;
         let text = if arguments.print.json {
             serde_json::to_string_pretty(&story)? + "\n"
@@ -36,17 +36,21 @@ fn read(arguments: &ExplainArguments) -> anyhow::Result<Question> {
     let ExplainArguments { graph, model, budget, print, .. } = arguments;
     let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), print.quiet)?;
     let node = lists::node(&arguments.node, &inputs.graph)?;
-    let budget = budget::read(budget.global_budget, &budget.flips, &inputs.graph, inputs.split.as_ref())?;
+    let edges = &budget.edges;
+    let budget = budget::read(budget.global_budget.unwrap_or(0), &budget.flips, &inputs.graph, inputs.split.as_ref())?;
+    let budget = budget::with_edges(budget, edges, &inputs.graph)?;
     let settings = engine::settings(budget, model, &arguments.engine);
     Ok(inputs.ask(vec![node], settings))
 }
 
-/// What is known of the radius of a node that a witness of several flips changes: whether fewer do.
-fn radius(certifier: &Certifier, certificate: &Certificate, most: u32) -> anyhow::Result<Option<Radius>> {
-    if certificate.witness().is_none_or(|witness| witness.flips.len() < 2) {
+/// What is known of the radius of a node that a witness of several flips, or of several deletions, changes: whether fewer do. Flips beside
+/// deletions have no radius.
+fn radius(certifier: &Certifier, certificate: &Certificate, budget: &Budget) -> anyhow::Result<Option<Radius>> {
+    let both = budget.global() > 0 && budget.edges().is_some();
+    if both || certificate.witness().is_none_or(|witness| witness.size() < 2) {
         return Ok(None);
     }
-    let mut radii = certifier.radii(&[certificate.node], most).map_err(words::certifying)?;
+    let mut radii = certifier.radii(&[certificate.node], budget.varied()).map_err(words::certifying)?;
     Ok(radii.pop())
 }
 
@@ -62,7 +66,10 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
 
 /// What the reader might try next, if anything.
 fn hint(question: &Question, story: &Story) -> Option<String> {
-    let search = format!("`nodeproof radius --nodes {}`", story.node.id);
+    let budget = &question.settings.budget;
+    // Twice as many, so that there is something to find.
+    let edges = budget.edges().map(|edges| format!(" --delete-edges {}", edges.global().max(1).saturating_mul(2)));
+    let search = format!("`nodeproof radius{} --nodes {}`", edges.unwrap_or_default(), story.node.id);
     story.hint(engine::remedy(&question.settings, story.because), &search)
 }
 
@@ -70,7 +77,7 @@ fn hint(question: &Question, story: &Story) -> Option<String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use nodeproof::{Budget, CertifySettings, Engine, Graph, Matrix, Model, NodeId, Propagation};
+    use nodeproof::{CertifySettings, Engine, Graph, Matrix, Model, NodeId, Propagation};
 
     use super::*;
 
@@ -92,7 +99,7 @@ mod tests {
             let certifier = question.certifier().unwrap();
             let certificate = certifier.certify(&question.nodes).unwrap().remove(0);
             assert_eq!(certificate.witness().unwrap().flips.len(), 3, "all that the budget allows");
-            let radius = radius(&certifier, &certificate, 3).unwrap().unwrap();
+            let radius = radius(&certifier, &certificate, &question.settings.budget).unwrap().unwrap();
             let story = tell(&question, &certificate, Some(&radius)).unwrap();
             assert_eq!(story.witness.as_ref().unwrap().flips.len(), 2, "{}", engine.name());
             assert_eq!(story.verdict_in_words(), "nonrobust: 2 flips change the class, and no single one does");
@@ -106,7 +113,7 @@ mod tests {
         question.settings.budget = Budget::new(1, 1.into());
         let certifier = question.certifier().unwrap();
         let certificate = certifier.certify(&question.nodes).unwrap().remove(0);
-        assert_eq!(radius(&certifier, &certificate, 1).unwrap(), None, "robust");
+        assert_eq!(radius(&certifier, &certificate, &question.settings.budget).unwrap(), None, "robust");
         let words = hint(&question, &tell(&question, &certificate, None).unwrap()).unwrap();
         assert_eq!(words, "`nodeproof radius --nodes 0` finds how many flips it withstands");
     }

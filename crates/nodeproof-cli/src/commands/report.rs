@@ -108,7 +108,7 @@ fn in_words(error: PageError) -> anyhow::Error {
         }
         PageError::OtherBudget { .. } => {
             anyhow!(
-                "{error}: --local-budget, --add-only, --protect-nodes, --class, … of certify and radius; NAME= names them"
+                "{error}: --local-budget, --add-only, --edges-per-node, --class, … of certify and radius; NAME= names them"
             )
         }
         error => error.into(),

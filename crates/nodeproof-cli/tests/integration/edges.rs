@@ -109,6 +109,106 @@ fn flips_go_beside_one_deletion() {
     }
 }
 
+/// Explains a node of which at most three edges may be deleted.
+fn explain(fixture: &Fixture, node: usize, more: &str) -> String {
+    let files = "--graph graph.npz --model model.safetensors";
+    fixture.run(&format!("explain {files} --delete-edges 3 --node {node} {more}")).succeeded().stdout
+}
+
+/// Each story has the verdict of `certify` and the smallest witness of `radius`, with names, and the margin that the network has without
+/// these edges.
+#[test]
+fn stories_name_the_nodes_to_unlink() {
+    let fixture = Fixture::new();
+    certify(&fixture, "3 --out out.jsonl").succeeded();
+    let files = "--graph graph.npz --model model.safetensors";
+    fixture.run(&format!("radius {files} --delete-edges 3 --out radii.jsonl")).succeeded();
+    let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
+    let model = Model::read(fixture.path("model.safetensors")).unwrap();
+    let lines = |name: &str| -> Vec<Value> { fixture.read(name).lines().skip(1).map(json).collect() };
+    let mut sizes = Vec::new();
+    for (node, (record, radius)) in lines("out.jsonl").iter().zip(lines("radii.jsonl")).enumerate() {
+        let (text, story) = (explain(&fixture, node, ""), json(&explain(&fixture, node, "--json")));
+        assert!(text.contains("budget     at most 3 edges deleted\n"), "{text}");
+        assert_eq!(story["verdict"], record["verdict"]);
+        let margins = story["margins"].as_array().unwrap();
+        assert!(margins.iter().all(|margin| margin["lower"].is_number()), "{story}");
+        if record["verdict"] == "robust" {
+            assert!(text.contains("robust: no admissible set of deletions changes the class"), "{text}");
+            let hint =
+                format!("`nodeproof radius --delete-edges 6 --nodes {node}` finds how many deletions it withstands");
+            assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(&hint), "{text}");
+            continue;
+        }
+        let ends = |edge: &Value| [0, 1].map(|end| edge[end]["id"].as_u64().unwrap() as u32);
+        let told: Vec<[u32; 2]> = story["witness"]["edges"].as_array().unwrap().iter().map(ends).collect();
+        assert_eq!(Some(told.len() as u64), radius["nonrobust_from"].as_u64(), "the smallest");
+        sizes.push(told.len());
+        for &[a, b] in &told {
+            let (first, second) = if b as usize == node { (b, a) } else { (a, b) };
+            let itself = if first as usize == node { ", the node itself," } else { "" };
+            let words = format!("  unlink paper {first} (node {first}){itself} and paper {second} (node {second})\n");
+            assert!(text.contains(&words), "{words}\n{text}");
+        }
+        let edges: Vec<Edge> = told.iter().map(|&[a, b]| Edge::between(NodeId(a), NodeId(b)).unwrap()).collect();
+        let left = graph.without_edges(&edges).unwrap();
+        let logits = Network::new(&left, &model).unwrap().logits_under(NodeId(node as u32), &[]);
+        let class = |of: &Value| of["id"].as_u64().unwrap() as usize;
+        let after = logits[class(&story["class"])] - logits[class(&story["witness"]["class"])];
+        assert!((after - story["witness"]["after"].as_f64().unwrap()).abs() < 1e-9, "{after} {story}");
+        let over = margins.iter().find(|margin| margin["class"] == story["witness"]["class"]).unwrap();
+        assert!(over["lower"].as_f64().unwrap() <= after + 1e-9, "a lower bound: {story}");
+    }
+    assert!(sizes.contains(&1) && sizes.contains(&2), "{sizes:?}");
+}
+
+#[test]
+fn stories_keep_to_what_may_be_deleted() {
+    let fixture = Fixture::new();
+    certify(&fixture, "1 --out out.jsonl").succeeded();
+    let records: Vec<Value> = fixture.read("out.jsonl").lines().skip(1).map(json).collect();
+    let node = records.iter().position(|record| record["verdict"] == "nonrobust").unwrap();
+    let limited = explain(&fixture, node, "--edges-per-node 1 --keep-one-edge");
+    assert!(limited.contains("at most 3 edges deleted (1 at one node), each node keeps one\n"), "{limited}");
+    let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
+    fixture.write("edges.txt", graph.adjacency().iter().map(|(a, b)| format!("{a} {b}\n")).collect::<String>());
+    let text = explain(&fixture, node, "--protect-edges edges.txt");
+    assert!(text.contains("robust: no admissible set of deletions") && !text.contains("unlink"), "{text}");
+    let files = "--graph graph.npz --model model.safetensors";
+    let both = format!("explain {files} --global-budget 1 --delete-edges 1 --node {node}");
+    let text = fixture.run(&both).succeeded().stdout;
+    assert!(text.contains("nonrobust: one ") && text.contains("at most 1 flip, 1 at one node"), "{text}");
+    refused(&fixture.run(&format!("explain {files} --node {node}")), "--global-budget");
+}
+
+/// The report has the witnesses, beside those of flips of the same model under another name.
+#[test]
+fn reports_show_deletions() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors";
+    certify(&fixture, "2 --out unlinked.jsonl").succeeded();
+    fixture.run(&format!("radius {files} --delete-edges 3 --out radii.jsonl")).succeeded();
+    fixture.run(&format!("certify {files} --global-budget 2 --out flips.jsonl")).succeeded();
+    let named = "report unlinked=unlinked.jsonl unlinked=radii.jsonl flips=flips.jsonl --graph graph.npz --out r.html";
+    fixture.run(named).succeeded();
+    let page = fixture.read("r.html");
+    let data = page.split_once(r#"id="data">"#).unwrap().1.split_once("</script>").unwrap().0;
+    let report = json(data);
+    let [unlinked, flips] = [0, 1].map(|model| &report["models"][model]["certificates"]);
+    assert_eq!((&unlinked["budget"]["attack"], &flips["budget"]["attack"]), (&json!("deletions"), &json!("flips")));
+    assert_eq!(report["models"][0]["radii"]["budget"]["global"], 3);
+    let records = fixture.read("unlinked.jsonl");
+    for (place, record) in records.lines().skip(1).map(json).enumerate() {
+        let node = |position: &Value| report["nodes"]["id"][position.as_u64().unwrap() as usize].clone();
+        let shown = unlinked["witness_edges"][place]
+            .as_array()
+            .map(|edges| edges.iter().map(|ends| json!([node(&ends[0]), node(&ends[1])])).collect::<Vec<Value>>());
+        assert_eq!(json!(shown), record["witness_edges"], "node {place}");
+    }
+    assert_eq!(flips["witness_edges"], Value::Null);
+    refused(&fixture.run("report unlinked.jsonl flips.jsonl --graph graph.npz --out r.html"), "flips.jsonl");
+}
+
 #[test]
 fn protected_edges_stay() {
     let fixture = Fixture::new();
@@ -137,7 +237,6 @@ fn what_is_about_attributes_alone_is_refused() {
     }
     let files = "--graph graph.npz --model model.safetensors";
     refused(&fixture.run(&format!("check out.jsonl {files}")), "deletions of edges, which are not checked yet");
-    refused(&fixture.run("report out.jsonl --graph graph.npz --out r.html"), "the report does not show yet");
     refused(&fixture.run(&format!("certify {files}")), "--global-budget");
     refused(&fixture.run(&format!("certify {files} --global-budget 1 --keep-one-edge")), "--delete-edges");
 }

@@ -11,14 +11,15 @@ use nodeproof_problem::{
 use serde::{Serialize, Serializer};
 
 use super::surroundings::Surroundings;
-use super::{ModelResults, Page, certificate_flips, radius_flips};
+use super::{ModelResults, Page, certificate_witnesses, radius_witnesses};
+use crate::attack::Attack;
 use crate::shares::Shares;
 use crate::structure::{self, Purity};
 
 /// Characters of a name that are kept.
 const NAME: usize = 300;
-/// Flips of all witnesses of a model's radii together that are kept; with more, none are.
-const FLIPS: usize = 200_000;
+/// Flips and deletions of all witnesses of a model's radii together that are kept; with more, none are.
+const CHANGES: usize = 200_000;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -73,9 +74,10 @@ struct ModelData {
 
 #[derive(Debug, Serialize)]
 struct BudgetFacts {
+    attack: Attack,
     global: u32,
     in_words: String,
-    local_in_words: String,
+    limits_in_words: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,6 +116,9 @@ struct RadiusColumns {
 #[derive(Debug, Serialize)]
 struct WitnessColumns {
     witness: Vec<Option<Vec<FlipCell>>>,
+    /// Only of results about deletions of edges: positions of their two ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness_edges: Option<Vec<Option<Vec<[u32; 2]>>>>,
     witness_class: Vec<Option<ClassId>>,
     witness_margin: Vec<Option<f64>>,
 }
@@ -159,8 +164,10 @@ impl Report {
     /// The data of `page`, whose results belong together.
     pub(super) fn new(page: &Page) -> Self {
         let graph = page.graph;
-        let shown = Surroundings::new(graph, subjects(page), flips(page).map(|flip| flip.node));
-        let attributes = flips(page).map(|flip| (flip.attribute, name(&graph.attribute_name(flip.attribute))));
+        let flips = || witnesses(page).flat_map(|witness| &witness.flips);
+        let unlinked = witnesses(page).flat_map(|witness| &witness.edges).flat_map(|edge| edge.ends());
+        let shown = Surroundings::new(graph, subjects(page), flips().map(|flip| flip.node).chain(unlinked));
+        let attributes = flips().map(|flip| (flip.attribute, name(&graph.attribute_name(flip.attribute))));
         Self {
             format: "nodeproof-report",
             version: 2,
@@ -184,16 +191,16 @@ fn subjects(page: &Page) -> Vec<NodeId> {
     page.models.iter().flat_map(of_model).collect()
 }
 
-/// Flips that the report shows.
-fn flips<'a>(page: &'a Page) -> impl Iterator<Item = &'a Flip> {
+/// Witnesses that the report shows.
+fn witnesses<'a>(page: &'a Page) -> impl Iterator<Item = &'a Witness> {
     page.models.iter().flat_map(|model| {
-        let certified = model.certificates.iter().flat_map(certificate_flips);
-        certified.chain(model.radii.iter().filter(|radii| keeps_witnesses(radii)).flat_map(radius_flips))
+        let certified = model.certificates.iter().flat_map(certificate_witnesses);
+        certified.chain(model.radii.iter().filter(|radii| keeps_witnesses(radii)).flat_map(radius_witnesses))
     })
 }
 
 fn keeps_witnesses(radii: &Radii) -> bool {
-    radius_flips(radii).count() <= FLIPS
+    radius_witnesses(radii).map(Witness::size).sum::<usize>() <= CHANGES
 }
 
 /// A name as it is kept: not endless.
@@ -275,25 +282,33 @@ fn predictions(results: &ModelResults, nodes: usize) -> Vec<Option<ClassId>> {
 
 impl BudgetFacts {
     fn new(header: &Header) -> Self {
-        let (budget, attributes) = (&header.budget, header.graph.attributes);
+        let budget = &header.budget;
+        let limits = budget.limits_in_words(header.graph.attributes);
+        let limits = if limits.is_empty() { limits } else { format!(", {limits}") };
         Self {
-            global: budget.global(),
+            attack: Attack::of(budget),
+            global: budget.varied(),
             in_words: header.budget_in_words(),
-            local_in_words: budget.local_in_words(attributes) + &asked_in_words(header.margin, header.arithmetic),
+            limits_in_words: limits + &asked_in_words(header.margin, header.arithmetic),
         }
     }
 }
 
 impl WitnessColumns {
-    /// One entry a record; without flips if they are not kept.
+    /// One entry a record of results about `header`; without flips and deletions if they are not kept.
     fn new<'w>(
+        header: &Header,
         witnesses: impl Iterator<Item = Option<&'w Witness>> + Clone,
-        keeps_flips: bool,
+        are_kept: bool,
         (graph, shown): (&Graph, &Surroundings),
     ) -> Self {
         let cells = |witness: &Witness| witness.flips.iter().map(|flip| FlipCell::new(flip, graph, shown)).collect();
+        let ends =
+            |witness: &Witness| witness.edges.iter().map(|edge| edge.ends().map(|node| shown.position(node))).collect();
+        let kept = || witnesses.clone().map(|witness| witness.filter(|_| are_kept));
         Self {
-            witness: witnesses.clone().map(|witness| witness.filter(|_| keeps_flips).map(cells)).collect(),
+            witness: kept().map(|witness| witness.map(cells)).collect(),
+            witness_edges: header.budget.edges().map(|_| kept().map(|witness| witness.map(ends)).collect()),
             witness_class: witnesses.clone().map(|witness| witness.map(|witness| witness.class)).collect(),
             witness_margin: witnesses.map(|witness| witness.map(|witness| witness.margin)).collect(),
         }
@@ -324,7 +339,12 @@ impl CertificateColumns {
             }),
             margins: column(file, |record| record.margins.iter().map(|margin| margin.map(BoundCell)).collect()),
             bounds: column(file, bounds),
-            witnesses: WitnessColumns::new(file.records.iter().map(Certificate::witness), true, (graph, shown)),
+            witnesses: WitnessColumns::new(
+                &file.header,
+                file.records.iter().map(Certificate::witness),
+                true,
+                (graph, shown),
+            ),
         }
     }
 }
@@ -347,6 +367,7 @@ impl RadiusColumns {
             nonrobust_from: column(file, Radius::nonrobust_from),
             exact: column(file, Radius::is_exact),
             witnesses: WitnessColumns::new(
+                &file.header,
                 file.records.iter().map(Radius::witness),
                 keeps_witnesses(file),
                 (graph, shown),

@@ -7,7 +7,7 @@ mod data;
 mod surroundings;
 
 use nodeproof_problem::results::{Certificates, GraphHeader, Header, Radii};
-use nodeproof_problem::{Flip, Graph, NodeId, Split};
+use nodeproof_problem::{Edge, Graph, NodeId, Split, Witness};
 
 /// The page, with a placeholder where the data go.
 const TEMPLATE: &str = include_str!("../../assets/report.html");
@@ -27,10 +27,10 @@ impl ModelResults {
         certificates.chain(self.radii.iter().map(|radii| &radii.header))
     }
 
-    /// In what certificates and radii differ, but for the number of flips in all.
+    /// In what certificates and radii differ, but for the number of flips, or of deletions, in all.
     fn difference(&self) -> Option<&'static str> {
         let (certificates, radii) = (&self.certificates.as_ref()?.header, &self.radii.as_ref()?.header);
-        let local = |header: &Header| header.budget.clone().with_global(0);
+        let local = |header: &Header| header.budget.clone().with_varied(0);
         if certificates.target_class != radii.target_class {
             Some("classes")
         } else if local(certificates) != local(radii) {
@@ -44,21 +44,18 @@ impl ModelResults {
         }
     }
 
-    /// The flips of all witnesses.
-    fn flips(&self) -> impl Iterator<Item = &Flip> {
-        let certified = self.certificates.iter().flat_map(certificate_flips);
-        certified.chain(self.radii.iter().flat_map(radius_flips))
+    fn witnesses(&self) -> impl Iterator<Item = &Witness> {
+        let certified = self.certificates.iter().flat_map(certificate_witnesses);
+        certified.chain(self.radii.iter().flat_map(radius_witnesses))
     }
 }
 
-/// The flips of all witnesses of `certificates`.
-fn certificate_flips(certificates: &Certificates) -> impl Iterator<Item = &Flip> {
-    certificates.records.iter().filter_map(|record| record.witness()).flat_map(|witness| &witness.flips)
+fn certificate_witnesses(certificates: &Certificates) -> impl Iterator<Item = &Witness> {
+    certificates.records.iter().filter_map(|record| record.witness())
 }
 
-/// The flips of all witnesses of `radii`.
-fn radius_flips(radii: &Radii) -> impl Iterator<Item = &Flip> {
-    radii.records.iter().filter_map(|record| record.witness()).flat_map(|witness| &witness.flips)
+fn radius_witnesses(radii: &Radii) -> impl Iterator<Item = &Witness> {
+    radii.records.iter().filter_map(|record| record.witness())
 }
 
 /// Why results cannot be shown together.
@@ -92,13 +89,13 @@ pub enum PageError {
         /// In what they differ.
         what: &'static str,
     },
-    /// Deletions of edges.
-    #[error(
-        "the results of “{model}” are about deletions of edges, which the report does not show yet; leave them out"
-    )]
-    Edges {
+    /// The deletion of an edge that is not there.
+    #[error("the results of “{model}” delete the edge {edge}, which the graph does not have; create them again")]
+    NoEdge {
         /// What the model is called.
         model: String,
+        /// The edge.
+        edge: Edge,
     },
     /// A flip that leaves an attribute as it is.
     #[error("the results of “{model}” have a flip of node {node} that changes nothing; create them again")]
@@ -201,11 +198,13 @@ impl<'a> Page<'a> {
             if let Some(what) = model.difference() {
                 return Err(PageError::OtherBudget { model: name(), what });
             }
-            if model.headers().any(|header| header.budget.edges().is_some()) {
-                return Err(PageError::Edges { model: name() });
-            }
-            if let Some(flip) = model.flips().find(|flip| !flip.is_of(self.graph)) {
+            let mut flips = model.witnesses().flat_map(|witness| &witness.flips);
+            if let Some(flip) = flips.find(|flip| !flip.is_of(self.graph)) {
                 return Err(PageError::NoFlip { model: name(), node: flip.node });
+            }
+            let mut edges = model.witnesses().flat_map(|witness| &witness.edges);
+            if let Some(&edge) = edges.find(|edge| !edge.is_of(self.graph)) {
+                return Err(PageError::NoEdge { model: name(), edge });
             }
             let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
             let searched = model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node));

@@ -4,7 +4,7 @@ use nodeproof_problem::{Graph, NodeId};
 
 /// Neighbours that are kept of one node.
 const NEIGHBOURS: usize = 64;
-/// Nodes that are kept only to be drawn, beyond those with flips.
+/// Nodes that are kept only to be drawn, beyond those that witnesses change.
 const DRAWN: usize = 20_000;
 
 /// Positions of nodes in the columns of the report.
@@ -21,9 +21,9 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    /// `subjects` in increasing order, nodes with `flips`, and what lies within two hops of a subject, as far as there is
+    /// `subjects` in increasing order, nodes that witnesses have `changed`, and what lies within two hops of a subject, as far as there is
     /// room.
-    pub(super) fn new(graph: &Graph, mut subjects: Vec<NodeId>, flipped: impl Iterator<Item = NodeId>) -> Self {
+    pub(super) fn new(graph: &Graph, mut subjects: Vec<NodeId>, changed: impl Iterator<Item = NodeId>) -> Self {
         subjects.sort_unstable();
         subjects.dedup();
         let count = subjects.len();
@@ -34,7 +34,7 @@ impl Surroundings {
             neighbours: Vec::new(),
         };
         subjects.into_iter().for_each(|node| found.add(node));
-        flipped.for_each(|node| found.add(node));
+        changed.for_each(|node| found.add(node));
         let room = found.nodes.len() + DRAWN;
         let mut from = 0;
         for _hop in 0..2 {

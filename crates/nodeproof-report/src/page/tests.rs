@@ -1,7 +1,7 @@
 use nodeproof_problem::radius::Found;
 use nodeproof_problem::{
-    Arithmetic, AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, Engine, Evidence, Matrix,
-    Model, Names, Obstacle, Propagation, Radius, TargetClass, Witness,
+    Arithmetic, AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, EdgeBudget, Engine,
+    Evidence, Flip, Matrix, Model, Names, Obstacle, Propagation, Radius, TargetClass, Witness,
 };
 use serde_json::{Value, json};
 
@@ -86,7 +86,12 @@ fn the_data_say_what_the_results_say() {
     assert_eq!(data["nodes"]["degree"], json!([2, 2, 2, 2, 2, 2]));
     assert_eq!(data["nodes"]["part"], Value::Null);
     let shown = &data["models"][0]["certificates"];
-    let budget = json!({"global": 2, "in_words": "at most 2 flips, 2 at one node", "local_in_words": "2 at one node"});
+    let budget = json!({
+        "attack": "flips",
+        "global": 2,
+        "in_words": "at most 2 flips, 2 at one node",
+        "limits_in_words": ", 2 at one node",
+    });
     assert_eq!(shown["budget"], budget);
     assert_eq!((&shown["position"], &shown["verdict"]), (&json!(ALL), &json!([0, 1, 2, 2, 0, 1])));
     let margins =
@@ -114,8 +119,8 @@ fn radii_say_what_margins_and_which_arithmetic_they_are_of() {
     (radii.header.margin, radii.header.arithmetic) = (0.25, Arithmetic::F32);
     let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", None, Some(radii)).html().unwrap());
     let shown = &data["models"][0]["radii"];
-    let local = "2 at one node; margins above 0.25; in f32 arithmetic";
-    assert_eq!((&shown["arithmetic"], &shown["budget"]["local_in_words"]), (&json!("f32"), &json!(local)));
+    let limits = ", 2 at one node; margins above 0.25; in f32 arithmetic";
+    assert_eq!((&shown["arithmetic"], &shown["budget"]["limits_in_words"]), (&json!("f32"), &json!(limits)));
 }
 
 #[test]
@@ -156,6 +161,60 @@ fn a_sample_of_nodes_is_shown_with_its_surroundings() {
     assert_eq!(data["models"][0]["purity"], json!([null]), "predictions of its neighbours are not on file");
 }
 
+/// Certificates about deletions, of which some node has a witness of this edge.
+fn deletions(graph: &Graph, pair: (u32, u32)) -> Certificates {
+    let mut certificates = certificates(graph, &ALL);
+    let edges = EdgeBudget::new(2).at_node(1);
+    certificates.header.budget = Budget::new(0, 2.into()).delete_edges(edges);
+    let edge = Edge::between(NodeId(pair.0), NodeId(pair.1)).unwrap();
+    for record in &mut certificates.records {
+        if let Evidence::Witness(witness) = &mut record.evidence {
+            *witness = Witness::new(Vec::new(), witness.class, witness.margin).with_edges(vec![edge]);
+        }
+    }
+    certificates
+}
+
+#[test]
+fn deletions_are_shown_with_both_ends() {
+    let graph = ring();
+    let mut searched = radii(&graph, 1.0);
+    searched.header.budget = Budget::new(0, 2.into()).delete_edges(EdgeBudget::new(9).at_node(1));
+    for record in &mut searched.records {
+        let edge = Edge::between(record.node, NodeId((record.node.0 + 1) % 6)).unwrap();
+        let found = record.found.as_mut().unwrap();
+        found.witness = Some(Witness::new(Vec::new(), ClassId(1), -0.5).with_edges(vec![edge]));
+    }
+    let html = Page::new(&graph, "ring").model("m", Some(deletions(&graph, (4, 5))), Some(searched)).html().unwrap();
+    let (data, _) = data_and_rest(&html);
+    let [certified, searched] = ["certificates", "radii"].map(|of| &data["models"][0][of]);
+    let budget = json!({
+        "attack": "deletions",
+        "global": 2,
+        "in_words": "at most 2 edges deleted (1 at one node)",
+        "limits_in_words": ", 1 at one node",
+    });
+    assert_eq!(certified["budget"], budget);
+    assert_eq!(certified["witness"], json!([null, [], null, null, null, []]));
+    assert_eq!(certified["witness_edges"], json!([null, [[4, 5]], null, null, null, [[4, 5]]]));
+    assert_eq!((&searched["budget"]["global"], &searched["witness_edges"][5]), (&json!(9), &json!([[0, 5]])));
+    assert_eq!(searched["curve"]["robust"], json!([6, 6, 0, 0, 0, 0, 0, 0, 0, 0]));
+    let flips = Page::new(&graph, "ring").model("m", Some(certificates(&graph, &ALL)), None).html().unwrap();
+    assert_eq!(data_and_rest(&flips).0["models"][0]["certificates"]["witness_edges"], Value::Null);
+}
+
+/// The ends of a deleted edge are in the report even if nothing else asks for them.
+#[test]
+fn ends_of_deleted_edges_are_drawn() {
+    let path: Vec<_> = (0..9).map(|node| (node, node + 1)).collect();
+    let graph = Graph::new(10, 3, &path, &[(0, 0)]).unwrap();
+    let mut certificates = deletions(&graph, (7, 8));
+    certificates.records.truncate(2);
+    let (data, _) = data_and_rest(&Page::new(&graph, "path").model("m", Some(certificates), None).html().unwrap());
+    assert_eq!(data["nodes"]["id"].as_array().unwrap()[..4], [0, 1, 7, 8].map(|node| json!(node)));
+    assert_eq!(data["models"][0]["certificates"]["witness_edges"], json!([null, [[2, 3]]]));
+}
+
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let graph = ring();
@@ -183,6 +242,8 @@ fn what_does_not_belong_together_is_refused() {
     let Evidence::Witness(witness) = &mut backwards.records[1].evidence else { panic!("no witness") };
     witness.flips[0].to = 1.0 - witness.flips[0].to;
     assert!(matches!(refused(Some(backwards), None), PageError::NoFlip { node: NodeId(1), .. }));
+    let missing = refused(Some(deletions(&graph, (0, 2))), None);
+    assert!(matches!(missing, PageError::NoEdge { .. }) && missing.to_string().contains("the edge 0–2"), "{missing}");
     let twice = certificates(&graph, &[1, 1]);
     assert!(matches!(refused(Some(twice), None), PageError::Twice { node: NodeId(1), .. }));
 }

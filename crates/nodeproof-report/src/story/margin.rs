@@ -29,7 +29,7 @@ pub enum Status {
     Holds,
     /// The lower bound is not positive, but no witness is known for this class.
     MayFall,
-    /// The class wins under the witness, or without any flip.
+    /// The class wins under the witness, or as it is.
     Falls,
     /// The class is level under the witness: a tie.
     Ties,

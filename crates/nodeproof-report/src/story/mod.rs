@@ -1,4 +1,4 @@
-//! The story of one node: its verdict, its margins, and the flips that change its class, in words and as JSON.
+//! The story of one node: its verdict, its margins, and the flips or deletions of edges that change its class, in words and as JSON.
 //!
 //! ```
 //! use nodeproof_problem::{Bound, Budget, Certificate, ClassId, Evidence, Graph, LocalBudget, NodeId};
@@ -15,7 +15,7 @@
 //!     "node       0\n\
 //!      predicted  class 0\n\
 //!      budget     at most 1 flip, 1 at one node\n\
-//!      verdict    robust: no admissible set of flips changes the class; every margin\n\
+//!      verdict    robust: no admissible set of {many} changes the class; every margin\n\
 //!      \u{20}          stays at 1.000 or above\n\
 //!      engine     settled by fast\n\
 //!      \n\
@@ -38,13 +38,14 @@ use nodeproof_problem::{
 };
 use serde::Serialize;
 
+use crate::attack::{Attack, changes};
 use crate::text::{self, Style, counted};
 
 pub use margin::{Margin, Status};
 pub use named::Named;
 pub use number::{bound, number, value};
 pub use remedy::{Options, remedy};
-pub use witness::{FlipStory, RowStory, WitnessStory, flip_in_words};
+pub use witness::{EdgeStory, FlipStory, RowStory, WitnessStory, edge_in_words, flip_in_words};
 
 /// All there is to say of a node.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,17 +78,19 @@ pub struct Story {
     pub branches: u64,
     /// The margins over all other classes.
     pub margins: Vec<Margin>,
-    /// Nonrobust only: flips that change the class.
+    /// Nonrobust only: flips, or deletions of edges, that change the class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub witness: Option<WitnessStory>,
-    /// How many flips the prediction withstands, where that was asked.
+    /// How many flips, or deletions of edges, the prediction withstands, where that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub radius: Option<RadiusStory>,
     #[serde(skip)]
     budget_in_words: String,
+    #[serde(skip)]
+    attack: Attack,
 }
 
-/// How many flips a prediction withstands.
+/// How many flips, or deletions of edges, a prediction withstands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RadiusStory {
@@ -131,16 +134,17 @@ impl Story {
             witness: witness.map(|witness| WitnessStory::new(graph, witness, clean(witness.class))),
             radius: None,
             budget_in_words: graph.budget_in_words(budget),
+            attack: Attack::of(budget),
         }
     }
 
-    /// Adds what is known of the radius of the same node, under the same local budget: how many flips the prediction
+    /// Adds what is known of the radius of the same node, under the same local budget: how much the prediction
     /// withstands and, of a nonrobust node, the smallest witness that is known and whether a smaller one exists.
     pub fn with_radius(mut self, graph: &Graph, radius: &Radius) -> Self {
         let (robust_up_to, nonrobust_from) = (radius.robust_up_to, radius.nonrobust_from());
         self.radius = Some(RadiusStory { robust_up_to, nonrobust_from, exact: radius.is_exact() });
-        let size = self.witness.as_ref().map(|witness| witness.flips.len());
-        if let Some(witness) = radius.witness().filter(|witness| Some(witness.flips.len()) < size)
+        let size = self.witness.as_ref().map(WitnessStory::size);
+        if let Some(witness) = radius.witness().filter(|witness| Some(witness.size()) < size)
             && let Some(margin) = self.margins.iter_mut().find(|margin| margin.class.id == witness.class)
         {
             margin.overtaken(witness);
@@ -151,12 +155,15 @@ impl Story {
 
     /// What the reader might try next, if anything: `remedy` may decide what is open, and `search` finds radii.
     pub fn hint(&self, remedy: Option<String>, search: &str) -> Option<String> {
+        let many = self.attack.in_plural();
         match self.verdict {
-            Verdict::Robust => Some(format!("{search} finds how many flips it withstands")),
+            // What is withstood beside something else is no radius.
+            Verdict::Robust if self.attack == Attack::Both => None,
+            Verdict::Robust => Some(format!("{search} finds how many {many} it withstands")),
             Verdict::Undecided if self.because == Some(Obstacle::Overflow) => None,
             Verdict::Undecided => Some(format!("{} may settle it", remedy?)),
             Verdict::Nonrobust if self.radius.is_none_or(|radius| radius.exact) => None,
-            Verdict::Nonrobust => Some(format!("{} may find fewer flips, or prove that there are none", remedy?)),
+            Verdict::Nonrobust => Some(format!("{} may find fewer {many}, or prove that there are none", remedy?)),
         }
     }
 
@@ -191,45 +198,45 @@ impl Story {
 
     /// The verdict as a sentence that begins with its name.
     pub fn verdict_in_words(&self) -> String {
+        let many = self.attack.in_plural();
         match (self.verdict, &self.witness) {
             (Verdict::Robust, _) => {
                 let least = match self.margin {
                     Bound::AtLeast(least) => format!("at {} or above", bound(least)),
                     Bound::Positive | Bound::Unknown => "above 0".to_owned(),
                 };
-                format!("robust: no admissible set of flips changes the class; every margin stays {least}")
+                format!("robust: no admissible set of {many} changes the class; every margin stays {least}")
             }
             (Verdict::Nonrobust, Some(witness)) => self.attack_in_words(witness),
-            (Verdict::Nonrobust, None) => "nonrobust: flips that change the class exist".to_owned(),
+            (Verdict::Nonrobust, None) => format!("nonrobust: {many} that change the class exist"),
             (Verdict::Undecided, _) => self.gap_in_words(),
         }
     }
 
     fn attack_in_words(&self, witness: &WitnessStory) -> String {
-        let class = self.class.in_words();
+        let (class, size) = (self.class.in_words(), witness.size());
+        let (all, any) = (changes(witness.flips.len(), witness.edges.len()), self.attack.noun());
         if witness.comes_close() {
-            let (flips, after) = (counted(witness.flips.len(), "flip"), number(witness.after));
-            return format!("nonrobust: with {flips} the margin is {after}, less than was asked for");
+            return format!("nonrobust: with {all} the margin is {}, less than was asked for", number(witness.after));
         }
-        match (witness.flips.len(), witness.is_tie()) {
-            (0, true) => format!("nonrobust: another class is level with {class} without any flip"),
-            (0, false) => format!("nonrobust: another class wins over {class} without any flip"),
-            (1, true) => "nonrobust: one flip can bring another class level, a tie".to_owned(),
-            (1, false) => "nonrobust: one flip changes the class".to_owned(),
-            (flips, true) => {
-                format!("nonrobust: {flips} flips can bring another class level, a tie{}", self.fewer(flips))
-            }
-            (flips, false) => format!("nonrobust: {flips} flips change the class{}", self.fewer(flips)),
+        let one = if witness.edges.is_empty() { "flip" } else { "deletion" };
+        match (size, witness.is_tie()) {
+            (0, true) => format!("nonrobust: another class is level with {class} without any {any}"),
+            (0, false) => format!("nonrobust: another class wins over {class} without any {any}"),
+            (1, true) => format!("nonrobust: one {one} can bring another class level, a tie"),
+            (1, false) => format!("nonrobust: one {one} changes the class"),
+            (size, true) => format!("nonrobust: {all} can bring another class level, a tie{}", self.fewer(size)),
+            (size, false) => format!("nonrobust: {all} change the class{}", self.fewer(size)),
         }
     }
 
-    /// What is known of sets that are smaller than a witness of `flips` flips.
-    fn fewer(&self, flips: usize) -> String {
+    /// What is known of sets that are smaller than a witness of this size.
+    fn fewer(&self, size: usize) -> String {
         let none_of = |size: usize| if size == 1 { "no single one does".to_owned() } else { format!("no {size} do") };
         match self.radius.and_then(|radius| radius.robust_up_to).map_or(0, |proven| proven as usize) {
             0 => "; fewer may do".to_owned(),
-            proven if proven + 1 < flips => format!("; {}, and sizes between are undecided", none_of(proven)),
-            _ => format!(", and {}", none_of(flips - 1)),
+            proven if proven + 1 < size => format!("; {}, and sizes between are undecided", none_of(proven)),
+            _ => format!(", and {}", none_of(size - 1)),
         }
     }
 
@@ -253,7 +260,7 @@ impl Story {
         let radius = self.radius.filter(|_| self.verdict != Verdict::Nonrobust)?;
         match (radius.robust_up_to, radius.nonrobust_from) {
             (Some(robust), Some(from)) if from == robust.saturating_add(1) => {
-                Some(format!("{robust}: {} can change the class", counted(from as usize, "flip")))
+                Some(format!("{robust}: {} can change the class", counted(from as usize, self.attack.noun())))
             }
             (Some(robust), Some(from)) => Some(format!("at least {robust} and below {from}")),
             (Some(robust), None) => Some(format!("at least {robust}")),

@@ -1,7 +1,7 @@
 //! Whole stories.
 
 use nodeproof_problem::radius::Found;
-use nodeproof_problem::{AttributeId, Flip, LocalBudget, Names, Witness};
+use nodeproof_problem::{AttributeId, Edge, EdgeBudget, Flip, LocalBudget, Names, Witness};
 use serde_json::Value;
 
 use super::*;
@@ -42,7 +42,7 @@ fn nonrobust(flips: u32, margin: f64) -> Story {
 
 fn radius(robust_up_to: Option<u32>, smallest: Option<Witness>) -> Radius {
     let mut found = Found::of_class(Some(ClassId(0)));
-    found.nonrobust_from = smallest.as_ref().map(|witness| witness.flips.len() as u32);
+    found.nonrobust_from = smallest.as_ref().map(|witness| witness.size() as u32);
     found.witness = smallest;
     Radius::new(NodeId(0), &graph(), robust_up_to, Some(found))
 }
@@ -89,6 +89,72 @@ fn what_is_known_of_smaller_witnesses_is_said() {
     let story = nonrobust(4, -0.5).with_radius(&graph(), &smaller);
     assert_eq!(story.witness.as_ref().map(|witness| (witness.flips.len(), witness.before)), Some((3, 1.0)));
     assert!(!story.in_words(Style::default(), None).contains("radius"), "the verdict says it");
+}
+
+/// What is asked about deletions, beside so many flips.
+fn deletions(flips: u32) -> Budget {
+    Budget::new(flips, LocalBudget::Count(2)).delete_edges(EdgeBudget::new(3).at_node(2).keep_one(true))
+}
+
+fn edges(pairs: &[(u32, u32)]) -> Vec<Edge> {
+    pairs.iter().filter_map(|&(a, b)| Edge::between(NodeId(a), NodeId(b))).collect()
+}
+
+/// The story of a witness of so many flips and these deletions.
+fn unlinked(budget: &Budget, flips: u32, pairs: &[(u32, u32)]) -> Story {
+    let evidence = Evidence::Witness(witness(flips, -0.5).with_edges(edges(pairs)));
+    Story::new(&graph(), budget, &certificate(evidence, Bound::AtLeast(-0.75)), &[2.0, 1.0, 0.5])
+}
+
+#[test]
+fn deletions_come_with_the_nodes_to_unlink() {
+    let text = unlinked(&deletions(0), 0, &[(0, 1), (1, 2)]).in_words(Style::default(), None);
+    assert!(text.contains("budget     at most 3 edges deleted (2 at one node), each node keeps one\n"), "{text}");
+    assert!(text.contains("verdict    nonrobust: 2 deletions change the class; fewer may do\n"), "{text}");
+    let witness = "\nwitness\n  unlink ash (node 0), the node itself, and elm (node 1)\n  unlink elm (node 1) and oak (node 2)\n\n\
+         then bush (class 1) wins: the margin over it goes from 1.000 to -0.500\n";
+    assert!(text.ends_with(witness), "{text}");
+    let json = serde_json::to_value(unlinked(&deletions(0), 0, &[(0, 1)])).unwrap();
+    assert_eq!(json["witness"]["edges"], serde_json::json!([[{"id": 0, "name": "ash"}, {"id": 1, "name": "elm"}]]));
+    assert_eq!((&json["witness"]["flips"], &json["budget"]["edges"]["at_node"]), (&serde_json::json!([]), &2.into()));
+}
+
+#[test]
+fn verdicts_name_what_the_budget_allows() {
+    let words = |budget: &Budget, evidence| {
+        let certificate = certificate(evidence, Bound::Positive);
+        Story::new(&graph(), budget, &certificate, &[2.0, 1.0, 0.5]).verdict_in_words()
+    };
+    let robust = |many| format!("robust: no admissible set of {many} changes the class; every margin stays above 0");
+    assert_eq!(words(&deletions(0), Evidence::Robust), robust("deletions"));
+    assert_eq!(words(&deletions(1), Evidence::Robust), robust("flips and deletions"));
+    assert_eq!(
+        words(&deletions(0), Evidence::Witness(witness(0, 0.0))),
+        "nonrobust: another class is level with tree (class 0) without any deletion"
+    );
+    let told = |flips, edges| unlinked(&deletions(2), flips, edges).verdict_in_words();
+    assert_eq!(told(0, &[(0, 1)]), "nonrobust: one deletion changes the class");
+    assert_eq!(told(1, &[]), "nonrobust: one flip changes the class");
+    assert_eq!(told(2, &[(0, 1)]), "nonrobust: 2 flips and 1 deletion change the class; fewer may do");
+    let between = unlinked(&deletions(0), 0, &[(0, 1), (0, 2), (1, 2)]);
+    let smaller = witness(0, -0.25).with_edges(edges(&[(0, 1), (0, 2)]));
+    let told = between.with_radius(&graph(), &radius(Some(1), Some(smaller)));
+    assert_eq!(told.verdict_in_words(), "nonrobust: 2 deletions change the class, and no single one does");
+    assert_eq!(told.witness.map(|witness| witness.size()), Some(2));
+}
+
+#[test]
+fn hints_name_what_is_withstood() {
+    let robust = |budget: &Budget| {
+        let story = Story::new(&graph(), budget, &certificate(Evidence::Robust, Bound::Positive), &[2.0, 1.0, 0.5]);
+        story.hint(None, "a search")
+    };
+    assert_eq!(robust(&budget()).unwrap(), "a search finds how many flips it withstands");
+    assert_eq!(robust(&deletions(0)).unwrap(), "a search finds how many deletions it withstands");
+    assert_eq!(robust(&deletions(1)), None, "flips beside deletions have no radius");
+    let story = unlinked(&deletions(0), 0, &[(0, 1), (0, 2)]).with_radius(&graph(), &radius(Some(0), None));
+    let fewer = "more time may find fewer deletions, or prove that there are none";
+    assert_eq!(story.hint(Some("more time".to_owned()), "").unwrap(), fewer);
 }
 
 #[test]

@@ -1,15 +1,15 @@
-//! A witness as sentences: what to flip where, and what comes of it.
+//! A witness as sentences: what to flip where, what to unlink, and what comes of it.
 
 use std::collections::BTreeMap;
 
 use nodeproof_problem::flip::as_plain_number;
-use nodeproof_problem::{AttributeId, AttributeKind, ClassId, Flip, Graph, NodeId, Witness};
+use nodeproof_problem::{AttributeId, AttributeKind, ClassId, Edge, Flip, Graph, NodeId, Witness};
 use serde::Serialize;
 
 use super::{Named, number, value};
 use crate::text::{self, Emphasis, Style, short_name};
 
-/// Flips that change a class, with names.
+/// Flips, and deletions of edges, that change a class, with names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct WitnessStory {
@@ -18,11 +18,14 @@ pub struct WitnessStory {
     /// Rows whose attributes weigh more or less then, where they are divided by the number of ones in their row.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<RowStory>,
+    /// The edges that are deleted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<EdgeStory>,
     /// The class that overtakes.
     pub class: Named<ClassId>,
     /// The margin over it on the graph as it is.
     pub before: f64,
-    /// The margin over it under the flips.
+    /// The margin over it under the witness.
     pub after: f64,
 }
 
@@ -87,36 +90,44 @@ pub struct FlipStory {
 }
 
 impl WitnessStory {
-    /// The story of `witness`, whose margin is `before` without the flips.
+    /// The story of `witness`, whose margin is `before` on the graph as it is.
     pub fn new(graph: &Graph, witness: &Witness, before: f64) -> Self {
         Self {
             flips: witness.flips.iter().map(|&flip| FlipStory::new(graph, flip)).collect(),
             rows: RowStory::all(graph, &witness.flips),
+            edges: witness.edges.iter().map(|&edge| EdgeStory::new(graph, edge)).collect(),
             class: Named::class(graph, witness.class),
             before,
             after: witness.margin,
         }
     }
 
-    /// Whether the flips only bring the class level.
+    /// How many changes it takes: flips, and deletions of edges.
+    pub fn size(&self) -> usize {
+        self.flips.len() + self.edges.len()
+    }
+
+    /// Whether it only brings the class level.
     pub fn is_tie(&self) -> bool {
         self.after == 0.0
     }
 
-    /// Whether they leave a margin, though a smaller one than was asked for.
+    /// Whether it leaves a margin, though a smaller one than was asked for.
     pub fn comes_close(&self) -> bool {
         self.after > 0.0
     }
 
-    /// The flips one a line, and what comes of them for `target`.
+    /// The changes one a line, and what comes of them for `target`.
     pub fn in_words(&self, target: NodeId, style: Style) -> String {
         let outcome = text::paragraph(&self.outcome(), style.width);
-        if self.flips.is_empty() {
+        if self.size() == 0 {
             return outcome;
         }
         let line = |flip: &FlipStory| format!("  {}\n", flip.in_words(Some(target), style.emphasis));
         let row = |row: &RowStory| format!("  {}\n", row.in_words(style.emphasis));
-        let lines: String = self.flips.iter().map(line).chain(self.rows.iter().map(row)).collect();
+        let unlink = |edge: &EdgeStory| format!("  {}\n", edge.in_words(Some(target), style.emphasis));
+        let flips = self.flips.iter().map(line).chain(self.rows.iter().map(row));
+        let lines: String = flips.chain(self.edges.iter().map(unlink)).collect();
         format!("witness\n{lines}\n{outcome}")
     }
 
@@ -125,7 +136,7 @@ impl WitnessStory {
         if self.comes_close() {
             return format!("{winner} comes closer than asked: the margin over it goes from {before} to {after}");
         }
-        match (self.flips.is_empty(), self.is_tie()) {
+        match (self.size() == 0, self.is_tie()) {
             (true, true) => format!("{winner} is level as it is: the margin over it is {before}"),
             (true, false) => format!("{winner} wins as it is: the margin over it is {before}"),
             (false, true) => format!(
@@ -161,6 +172,30 @@ impl FlipStory {
     }
 }
 
+/// An edge that is deleted: its two ends, with names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+#[non_exhaustive]
+pub struct EdgeStory {
+    /// The ends, the smaller id first.
+    pub ends: [Named<NodeId>; 2],
+}
+
+impl EdgeStory {
+    /// The story of the deletion of `edge`.
+    pub fn new(graph: &Graph, edge: Edge) -> Self {
+        Self { ends: edge.ends().map(|node| Named::node(graph, node)) }
+    }
+
+    /// The deletion as a sentence, seen from `target` if that is given, which then comes first.
+    pub fn in_words(&self, target: Option<NodeId>, emphasis: Emphasis) -> String {
+        let [a, b] = &self.ends;
+        let (first, second) = if Some(b.id) == target { (b, a) } else { (a, b) };
+        let itself = if Some(first.id) == target { ", the node itself," } else { "" };
+        format!("unlink {}{itself} and {}", node_in_words(first, emphasis), node_in_words(second, emphasis))
+    }
+}
+
 /// A node with its name, if it has one.
 fn node_in_words(node: &Named<NodeId>, emphasis: Emphasis) -> String {
     match &node.name {
@@ -173,6 +208,12 @@ fn node_in_words(node: &Named<NodeId>, emphasis: Emphasis) -> String {
 /// itself”. Names are shortened and cannot steer a terminal.
 pub fn flip_in_words(graph: &Graph, flip: Flip, target: Option<NodeId>, emphasis: Emphasis) -> String {
     FlipStory::new(graph, flip).in_words(target, emphasis)
+}
+
+/// The deletion of an edge as a sentence, seen from `target` if that is given: “unlink A perceptron revisited (node 9), the node
+/// itself, and node 4”. Names are shortened and cannot steer a terminal.
+pub fn edge_in_words(graph: &Graph, edge: Edge, target: Option<NodeId>, emphasis: Emphasis) -> String {
+    EdgeStory::new(graph, edge).in_words(target, emphasis)
 }
 
 #[cfg(test)]
@@ -237,5 +278,23 @@ mod tests {
         assert_eq!(words(&graph, 1, None, false), "remove attribute 0 from node 1");
         let bold = "remove “\u{1b}[1mbayesian\u{1b}[0m” from \u{1b}[1mb\u{1b}[0m (node 1)";
         assert_eq!(words(&named, 1, None, true), bold);
+    }
+
+    #[test]
+    fn deletions_read_as_sentences_that_begin_with_the_node_itself() {
+        let graph = Graph::new(3, 1, &[(0, 1), (1, 2)], &[]).unwrap();
+        let names = Names { nodes: Some(["ash\u{7}", "elm", ""].map(str::to_owned).to_vec()), ..Names::default() };
+        let graph = graph.with_names(names).unwrap();
+        let words = |a, b, target: Option<u32>, bold| {
+            let edge = Edge::between(NodeId(a), NodeId(b)).unwrap();
+            edge_in_words(&graph, edge, target.map(NodeId), Emphasis { bold })
+        };
+        assert_eq!(words(0, 1, None, false), "unlink ash\\u{7} (node 0) and elm (node 1)");
+        assert_eq!(words(0, 1, Some(1), false), "unlink elm (node 1), the node itself, and ash\\u{7} (node 0)");
+        assert_eq!(words(1, 2, Some(0), false), "unlink elm (node 1) and node 2");
+        assert_eq!(
+            words(1, 2, Some(1), true),
+            "unlink \u{1b}[1melm\u{1b}[0m (node 1), the node itself, and \u{1b}[1mnode 2\u{1b}[0m"
+        );
     }
 }

@@ -5,6 +5,7 @@ use nodeproof_problem::{Radius, Split};
 use serde::Serialize;
 
 use super::{Histogram, Parts};
+use crate::attack::Attack;
 use crate::text::{self, counted};
 
 /// What the radii of a group of nodes come to. A node whose radius is not exact counts with the budget it is proven for, and
@@ -72,6 +73,8 @@ pub struct RadiusSummary {
     scan: bool,
     #[serde(skip)]
     most: u32,
+    #[serde(skip)]
+    attack: Attack,
 }
 
 impl RadiusSummary {
@@ -92,6 +95,7 @@ impl RadiusSummary {
             open: if scan { 0 } else { count(&|record| !record.is_exact()) },
             scan,
             most,
+            attack: Attack::of(&radii.header.budget),
         }
     }
 
@@ -108,7 +112,8 @@ impl RadiusSummary {
         let nodes = |count: usize| format!("{} {}", counted(count, "node"), if count == 1 { "is" } else { "are" });
         let mut notes = Vec::new();
         if self.not_robust > 0 {
-            notes.push(format!("{} not robust even without flips; counted as 0", nodes(self.not_robust)));
+            let without = self.attack.in_plural();
+            notes.push(format!("{} not robust even without {without}; counted as 0", nodes(self.not_robust)));
         }
         if self.open > 0 {
             notes.push(format!("{} not exact; counted as the largest budget proven", nodes(self.open)));

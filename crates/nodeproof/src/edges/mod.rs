@@ -21,6 +21,7 @@ use self::mixing::Share;
 use self::one_hidden::OneHidden;
 use self::search::{Decision, Search};
 use crate::budget::EdgeLimits;
+use crate::certificate::Bound;
 use crate::edge::Edge;
 use crate::engines::patience::Patience;
 use crate::ids::{ClassId, NodeId};
@@ -102,6 +103,14 @@ impl<'p> Problem<'p> {
         match OneHidden::new(self, target) {
             Some(relaxation) => Search::new(self, relaxation, target, y).decide(patience),
             None => Search::new(self, AnyDepth::new(self, target), target, y).decide(patience),
+        }
+    }
+
+    /// Lower bounds of the margins of class y over the others, as far as they go without branching.
+    pub(crate) fn margins(&self, target: NodeId, y: ClassId) -> Vec<Option<Bound>> {
+        match OneHidden::new(self, target) {
+            Some(relaxation) => Search::new(self, relaxation, target, y).margins(),
+            None => Search::new(self, AnyDepth::new(self, target), target, y).margins(),
         }
     }
 

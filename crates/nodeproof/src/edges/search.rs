@@ -85,9 +85,8 @@ impl<'s, R: Relaxation> Search<'s, R> {
 
     /// The verdict.
     pub(super) fn decide(mut self, patience: Patience) -> Decision {
-        let classes = self.problem.network.model().classes();
-        let mut margins: Vec<Option<Bound>> =
-            (0..classes).map(|k| (k != self.y.index()).then_some(Bound::Unknown)).collect();
+        let mut margins = self.each_class(|_, _| Bound::Unknown);
+        let classes = margins.len();
         let mut because = None;
         let mut ended = self.attempt(&Subproblem::default()).err();
         if !self.problem.is_tame {
@@ -113,6 +112,22 @@ impl<'s, R: Relaxation> Search<'s, R> {
             (_, lower) => Evidence::Open { lower, upper: margin.is_finite().then_some(margin), because },
         };
         Decision { evidence, margins, branches: self.branches }
+    }
+
+    /// Lower bounds of the margins over all admissible sets, without branching.
+    pub(super) fn margins(mut self) -> Vec<Option<Bound>> {
+        self.each_class(|search, k| {
+            let (root, y) = (Subproblem::default(), search.y);
+            let known =
+                search.problem.is_tame.then(|| search.relaxation.bound(&mut search.sent, &root, y, k).lower - FLOOR);
+            known.filter(|lower| lower.is_finite()).map_or(Bound::Unknown, Bound::AtLeast)
+        })
+    }
+
+    /// A bound for each class but y.
+    fn each_class(&mut self, mut bound: impl FnMut(&mut Self, ClassId) -> Bound) -> Vec<Option<Bound>> {
+        let classes = (0..self.problem.network.model().classes() as u32).map(ClassId);
+        classes.map(|k| (k != self.y).then(|| bound(self, k))).collect()
     }
 
     /// Shows that no admissible set takes the lead over k from the class, or finds one that takes it over some class.

@@ -74,6 +74,17 @@ impl Certifier<'_> {
         Ok(each_target(&places, &pool, &stopped, || (), work, tell))
     }
 
+    /// Raises the margins of a certificate to what bounds of all deletions at once show; beside flips they stay as they are.
+    pub(super) fn raise_over_deletions(&self, certificate: &mut Certificate) -> Result<(), CertifyError> {
+        let limits = self.settings.budget.limits(self.network.graph())?;
+        self.settings.check_nodes(self.network.graph(), &[certificate.node])?;
+        if let Some(edges) = limits.edges().filter(|_| self.settings.budget.global() == 0) {
+            let problem = Problem::new(&self.network, edges)?;
+            certificate.raise(&problem.margins(certificate.node, certificate.class));
+        }
+        Ok(())
+    }
+
     /// The class that is certified of a node.
     fn class_of(&self, node: NodeId, predicted: ClassId) -> ClassId {
         match (self.settings.target_class, self.network.graph().label(node)) {

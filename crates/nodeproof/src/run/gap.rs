@@ -72,6 +72,9 @@ impl Certifier<'_> {
         if self.settings.engine == Engine::Fast || self.settings.asks_for_more() {
             return Ok(Finish::Complete);
         }
+        if self.settings.budget.edges().is_some() {
+            return self.raise_over_deletions(certificate).map(|()| Finish::Complete);
+        }
         self.each(
             &[certificate.node],
             |worker, node| worker.without_branching(node, Raised::Each).0,
