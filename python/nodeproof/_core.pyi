@@ -27,6 +27,7 @@ __all__ = [
     "check_destination",
     "check_local_budget",
     "did_you_mean",
+    "edges_in_words",
     "explain",
     "flip_in_words",
     "plot_certificates",
@@ -391,6 +392,7 @@ def radius_shards(
 def explain(
     graph: Graph, model: Model, settings: Settings, node: int, radius: bool
 ) -> tuple[Certificates, Radii | None, npt.NDArray[np.float64], str]: ...
+def edges_in_words(graph: Graph, edges: Sequence[tuple[int, int]], target: int | None) -> list[str]: ...
 def flip_in_words(graph: Graph, flip: tuple[int, int, float], target: int | None) -> str: ...
 def train(
     graph: Graph,

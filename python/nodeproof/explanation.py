@@ -30,7 +30,8 @@ class Explanation:
     margins: Floats
     #: What the attacker may change, in words.
     budget: str
-    #: How many flips the prediction withstands, up to the global budget, where several flips change it and that was asked.
+    #: How many flips the prediction withstands, up to the global budget, where several flips change it and that was asked; deletions of
+    #: edges where these were asked about.
     radius: Radius | None
     #: All of it in words.
     text: str
@@ -66,7 +67,7 @@ def explain(
     threads: int = 0,
     radius: bool = True,
 ) -> Explanation:
-    """The story of one node: its verdict, its margins, and the flips that change its class, in words.
+    """The story of one node: its verdict, its margins, and the flips, or deletions of edges, that change its class, in words.
 
     Args:
         graph, model: what is certified.
@@ -75,7 +76,8 @@ def explain(
         split: what the parts are of that `protect_nodes` may name.
         target_class, engine, memory_limit, threads: as in `certify`.
         time_limit: most seconds for the node under one budget, or `None`.
-        radius: where several flips change the class, finds out whether fewer do, and shows the smallest witness.
+        radius: where several flips, or several deletions, change the class, finds out whether fewer do, and shows the smallest
+            witness.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])

@@ -19,6 +19,7 @@ from .nodes import chosen
 from .split import Split
 from .state_dict import layers_of
 from .verification import Verification
+from .witness import Witness
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -244,8 +245,10 @@ class Model:
         return self._core.logits(graph._core, whole("threads", threads))
 
     def logits_under(self, graph: Graph, node: int | str, flips: Iterable[Sequence[Any]]) -> Floats:
-        """The K logits of one node under flips: a `Witness`, or what `Graph.with_flips` takes."""
+        """The K logits of one node under flips: a `Witness`, whose edges are deleted, or what `Graph.with_flips` takes."""
         instance("graph", graph, Graph, "Graph.read('graph.npz')")
+        if isinstance(flips, Witness) and flips.edges:
+            graph = graph.without_edges(flips.edges)
         return self._core.logits_under(graph._core, graph.node(node), [flip_ids(graph, flip) for flip in flips])
 
     def predict(self, graph: Graph) -> npt.NDArray[np.int64]:

@@ -85,7 +85,8 @@ class Witness:
         if isinstance(target, Graph):
             raise InputError("target must be a node, not a Graph: a witness knows its graph; leave it out")
         if self._graph is not None:
-            unlinked = [f"unlink {_named(self._graph, a)} and {_named(self._graph, b)}" for a, b in self.edges]
+            seen_from = None if target is None else self._graph.node(target)
+            unlinked = _core.edges_in_words(self._graph._core, self.edges, seen_from)
             return [*(flip.in_words(self._graph, target) for flip in self.flips), *unlinked]
         flips = [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]
         return flips + [f"unlink node {a} and node {b}" for a, b in self.edges]
@@ -94,10 +95,10 @@ class Witness:
         said = self.in_words() if len(self) <= _SHOWN else self._first(_SHOWN).in_words()
         shown = said[:_SHOWN]
         more = [f"{len(self) - _SHOWN} more"] if len(self) > _SHOWN else []
-        flips = "; ".join([*shown, *more]) or "no flips"
+        changes = "; ".join([*shown, *more]) or "no flips"
         names = None if self._graph is None else self._graph.class_names
         name = f" ({names[self.class_]})" if names and names[self.class_] else ""
-        return f"Witness(class_={self.class_}{name}, margin={self.margin:.6g}: {flips})"
+        return f"Witness(class_={self.class_}{name}, margin={self.margin:.6g}: {changes})"
 
     def _counted(self) -> str:
         """Such as `2 flips` or `1 flip and 1 deletion`."""
@@ -118,9 +119,3 @@ class Witness:
 
     def __iter__(self) -> Iterator[Flip]:
         return iter(self.flips)
-
-
-def _named(graph: Graph, node: int) -> str:
-    """Such as `horn (node 1)`, or `node 1` where it has no name."""
-    name = graph.node_name(node)
-    return name if name == f"node {node}" else f"{name} (node {node})"

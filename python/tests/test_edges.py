@@ -77,6 +77,41 @@ def test_files_and_what_protects(tmp_path) -> None:
     assert nodeproof.certify(graph, model, everything).robust.all()
 
 
+def test_stories_tell_what_to_unlink() -> None:
+    graph, model = ring()
+    certificates = nodeproof.certify(graph, model, Budget(0, delete_edges=3))
+    radii = nodeproof.radius(graph, model, Budget(0, delete_edges=3))
+    seen = set()
+    for node in range(graph.nodes):
+        story = nodeproof.explain(graph, model, node, Budget(0, delete_edges=3))
+        text, witness = str(story), story.certificate.witness
+        assert "at most 3 edges deleted" in text and story.certificate.verdict == certificates.of(node).verdict
+        assert not np.isneginf(story.certificate.margins).any(), "margins over all classes are known"
+        if witness is None:
+            assert "robust: no admissible set of deletions changes the class" in text
+            assert f"radius(graph, model, Budget(0, delete_edges=6), nodes=[{node}])" in " ".join(text.split())
+            continue
+        size = len(witness)
+        assert size == radii.of(node).nonrobust_from and story.radius == (radii.of(node) if size > 1 else story.radius)
+        seen.add(size)
+        count = "one deletion changes" if size == 1 else f"{size} deletions change"
+        assert f"nonrobust: {count} the class" in text
+        assert all(f"  {words}" in text.splitlines() for words in witness.in_words(node))
+        after = model.logits_under(graph, node, witness)
+        assert np.allclose(after, model.logits(witness.apply(graph))[node], atol=1e-12)
+        assert after[story.certificate.class_] - after[witness.class_] == pytest.approx(witness.margin, abs=1e-9)
+        assert (story.certificate.margins[witness.class_] <= witness.margin + 1e-9).all(), "a lower bound"
+    assert {1, 2} <= seen, "one deletion, and several"
+
+
+def test_deletions_have_words_seen_from_a_node() -> None:
+    graph, _ = ring()
+    witness = nodeproof.Witness((), 0, -1.0, ((0, 1), (2, 3)), graph)
+    first, second = witness.in_words("paper 1")
+    assert first == "unlink paper 1 (node 1), the node itself, and paper 0 (node 0)"
+    assert second == "unlink paper 2 (node 2) and paper 3 (node 3)"
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -92,7 +127,6 @@ def test_files_and_what_protects(tmp_path) -> None:
             "flips of attributes beside more than one deletion",
         ),
         (lambda g, m: nodeproof.certify(g, m, Budget(0, delete_edges=1), proofs=True), "proofs"),
-        (lambda g, m: nodeproof.explain(g, m, 0, Budget(0, delete_edges=1)), "explanations"),
         (lambda g, m: nodeproof.train(g, "rh", Budget(0, delete_edges=1)), "training"),
     ],
 )

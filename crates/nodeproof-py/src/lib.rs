@@ -48,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(shards::radius_shards, module)?)?;
     module.add_function(wrap_pyfunction!(story::explain, module)?)?;
     module.add_function(wrap_pyfunction!(story::flip_in_words, module)?)?;
+    module.add_function(wrap_pyfunction!(story::edges_in_words, module)?)?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     module.add_function(wrap_pyfunction!(train::accuracy, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use nodeproof::results::{Certificates, Header, Radii};
 use nodeproof::{
-    AttributeId, Certificate, Certifier, CertifyError, CertifySettings, EdgesError, Event, Evidence, Finish, Flip,
-    Network, NodeId, Radius,
+    AttributeId, Budget, Certificate, Certifier, CertifySettings, Event, Evidence, Finish, Flip, Network, NodeId,
+    Radius, Witness,
 };
 use nodeproof_report::story::{self, Options, Story};
 use nodeproof_report::text::{Emphasis, Style};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 
+use crate::budget;
 use crate::certificates::PyCertificates;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
@@ -24,8 +25,8 @@ use crate::work::{self, Watch};
 /// A certificate, a radius, logits, and all of it in words.
 type Explained<'py> = (PyCertificates, Option<PyRadii>, Bound<'py, PyArray1<f64>>, String);
 
-/// Certifies a node and puts it in words. With `radius`, a node that several flips change gets the smallest witness that a
-/// search for its radius finds.
+/// Certifies a node and puts it in words. With `radius`, a node that several flips, or several deletions of edges, change gets the
+/// smallest witness that a search for its radius finds.
 #[pyfunction]
 pub(crate) fn explain<'py>(
     py: Python<'py>,
@@ -38,14 +39,14 @@ pub(crate) fn explain<'py>(
     let (graph, model, settings) = (Arc::clone(&graph.0), Arc::clone(&model.0), settings.0.clone());
     let node = NodeId(node);
     settings.validate(&graph, &[node]).raised(py)?;
-    if settings.budget.edges().is_some() {
-        return Err(CertifyError::from(EdgesError::NotYet("explanations"))).raised(py);
-    }
     let (certificates, radii, logits, words) = work::run(py, None, move |watch| {
         let certifier = Certifier::new(&graph, &model)?.settings(settings.clone());
         let mut certificate = certified(&certifier, node, watch)?;
-        let several = certificate.witness().is_some_and(|witness| witness.flips.len() > 1);
-        let radius = if radius && several { Some(radius_of(&certifier, node, &settings, watch)?) } else { None };
+        let several = certificate.witness().is_some_and(|witness| witness.size() > 1);
+        // Flips beside deletions have no radius.
+        let both = settings.budget.global() > 0 && settings.budget.edges().is_some();
+        let radius =
+            if radius && several && !both { Some(radius_of(&certifier, node, &settings, watch)?) } else { None };
         if let Some(radius) = &radius {
             take_witness(&mut certificate, radius);
         }
@@ -54,7 +55,7 @@ pub(crate) fn explain<'py>(
         if let Some(radius) = &radius {
             story = story.with_radius(&graph, radius);
         }
-        let search = format!("radius(graph, model, nodes=[{node}])");
+        let search = format!("radius(graph, model{}, nodes=[{node}])", larger(&settings.budget));
         let remedy = story::remedy(&settings, story.because, OPTIONS);
         let words = story.in_words(Style::default(), story.hint(remedy, &search).as_deref());
         let header = Header::new(&graph, &model, &settings, 1);
@@ -93,7 +94,7 @@ fn radius_of(
     watch: &Watch,
 ) -> Result<Radius, Failure> {
     let nodes = [node];
-    let mut search = certifier.search_radii(&nodes, settings.budget.global());
+    let mut search = certifier.search_radii(&nodes, settings.budget.varied());
     let finish = search.run(|_, _| go_on(watch))?;
     search.radii().pop().filter(|_| finish == Finish::Complete).ok_or(Failure::Stopped)
 }
@@ -102,10 +103,16 @@ fn go_on(watch: &Watch) -> ControlFlow<()> {
     if watch.tell(0, 1) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Gives the certificate the witness of the radius, if that has fewer flips.
+/// The budget of a search for the radius over deletions, as it is typed: twice as many, so that there is something to find.
+fn larger(budget: &Budget) -> String {
+    let twice = budget.edges().map(|edges| edges.global().max(1).saturating_mul(2));
+    twice.map_or(String::new(), |twice| format!(", Budget(0, delete_edges={twice})"))
+}
+
+/// Gives the certificate the witness of the radius, if that is smaller.
 fn take_witness(certificate: &mut Certificate, radius: &Radius) {
-    let size = certificate.witness().map(|witness| witness.flips.len());
-    if let Some(smaller) = radius.witness().filter(|witness| Some(witness.flips.len()) < size) {
+    let size = certificate.witness().map(Witness::size);
+    if let Some(smaller) = radius.witness().filter(|witness| Some(witness.size()) < size) {
         certificate.evidence = Evidence::Witness(smaller.clone());
     }
 }
@@ -119,4 +126,17 @@ pub(crate) fn flip_in_words(graph: &PyGraph, flip: (u32, u32, f64), target: Opti
     let (node, attribute, to) = flip;
     let flip = Flip { node: NodeId(node), attribute: AttributeId(attribute), to };
     story::flip_in_words(&graph.0, flip, target.map(NodeId), Emphasis::NONE)
+}
+
+/// Deletions of edges as sentences, seen from `target` if that is given.
+#[pyfunction]
+pub(crate) fn edges_in_words(
+    py: Python<'_>,
+    graph: &PyGraph,
+    edges: Vec<(u32, u32)>,
+    target: Option<u32>,
+) -> PyResult<Vec<String>> {
+    let edges = budget::edges(&edges).raised(py)?;
+    let words = |edge| story::edge_in_words(&graph.0, edge, target.map(NodeId), Emphasis::NONE);
+    Ok(edges.into_iter().map(words).collect())
 }
