@@ -30,8 +30,8 @@ class Explanation:
     margins: Floats
     #: What the attacker may change, in words.
     budget: str
-    #: How many flips the prediction withstands, up to the global budget, where several flips change it and that was asked; deletions of
-    #: edges where these were asked about.
+    #: How many flips, or deletions of edges, the prediction withstands, up to the global budget, where several change it
+    #: and that was asked.
     radius: Radius | None
     #: All of it in words.
     text: str
