@@ -28,22 +28,26 @@ export function curves(findings: Findings): HTMLElement {
 }
 
 function missingRadii({ attack, model }: ModelFindings, several: boolean): HTMLElement {
-  const option = attack === "flips" ? "" : " --delete-edges 10";
+  const option = attack === "deletions" ? " --delete-edges 10" : "";
   return h(
     "p",
     { class: "note" },
     several ? ["The report has no radii of ", named(model.name), ". "] : "This report has no radii. ",
-    `To know how many ${anyOf([attack])} each prediction withstands, run `,
-    h("code", {}, `nodeproof radius …${option} --out radii.jsonl`),
-    " and hand the file to ",
-    h("code", {}, "nodeproof report"),
-    ".",
+    // Flips beside deletions have no radius.
+    attack !== "both" && [
+      `To know how many ${anyOf([attack])} each prediction withstands, run `,
+      h("code", {}, `nodeproof radius …${option} --out radii.jsonl`),
+      " and hand the file to ",
+      h("code", {}, "nodeproof report"),
+      ".",
+    ],
   );
 }
 
 function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
   const several = findings.models.length > 1;
-  const end = lastDrawn(models, findings.certifiedBudgets());
+  const budgets = findings.certifiedBudgets(findings.attacks(models));
+  const end = lastDrawn(models, budgets);
   const steps = models.map((model) => stepsOf(model, end));
   const draw = (width: number) =>
     plot({
@@ -72,7 +76,7 @@ function curveFigure(findings: Findings, models: ModelFindings[]): HTMLElement {
       marks: [
         steps.length === 1 ? areas(steps[0] ?? []) : steps.flatMap((line) => lines(line)),
         Plot.ruleY([0]),
-        budgetMarks(findings, end),
+        budgetMarks(budgets, end),
         steps.length === 1 ? areaLabels(steps[0] ?? []) : lineLabels(steps),
         pointer(steps, width),
       ],
@@ -194,8 +198,8 @@ function lineLabels(steps: Step[][]): Plot.Markish[] {
   );
 }
 
-function budgetMarks(findings: Findings, end: number): Plot.Markish[] {
-  const budgets = findings.certifiedBudgets().filter((budget) => budget <= end);
+function budgetMarks(certified: number[], end: number): Plot.Markish[] {
+  const budgets = certified.filter((budget) => budget <= end);
   const middle = (budget: number) => budget + 0.5;
   return [
     Plot.ruleX(budgets, { x: middle, stroke: "currentColor", strokeWidth: 1.5, strokeDasharray: "2,3" }),

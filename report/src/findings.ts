@@ -243,9 +243,10 @@ export class Findings {
     return Array.from({ length: this.subjects }, (_, position) => position);
   }
 
-  /** The budgets of all certificates, each once, the smallest first. */
-  certifiedBudgets(): number[] {
-    const budgets = this.models.flatMap(({ certificates }) => (certificates ? [certificates.budget.global] : []));
+  /** The budgets of all certificates about one of these attacks, each once, the smallest first. */
+  certifiedBudgets(attacks: Attack[] = this.attacks()): number[] {
+    const models = this.models.filter(({ attack }) => attacks.includes(attack));
+    const budgets = models.flatMap(({ certificates }) => (certificates ? [certificates.budget.global] : []));
     return [...new Set(budgets)].sort(ascending);
   }
 }

@@ -346,9 +346,21 @@ pageTest(
       "Nothing about new edges.",
     ])
       assert.ok(text.includes(words), `${words}\n${text}`);
+    assert.equal(await page.textContent("#curves ~ .note"), "The report has no radii of both. ");
   },
   { fragment: `#node-${mixed.nodes.id[everywhere]}` },
 );
+
+const budgets = makeReport({
+  models: [{ radii: false }, { attack: "deletions", budget: 3 }, { attack: "both", radii: false }],
+  title: "budgets",
+});
+pageTest("curves about deletions are marked at budgets of deletions alone", budgets, async (page) => {
+  const text = await page.locator("#curves ~ figure .chart").first().textContent();
+  assert.deepEqual(text.match(/certified: Q = \d+/g), ["certified: Q = 3"]);
+  const notes = await page.locator("#curves ~ .note").allTextContents();
+  assert.match(notes[0], /To know how many flips .* nodeproof radius … --out radii\.jsonl/);
+});
 
 /** The same report, with an edge that lies between two and three steps from some node as its witness. */
 function farAway() {
