@@ -6,7 +6,7 @@ use nodeproof_problem::{AttributeId, Graph, ModelError, NodeId, Propagation, Sou
 
 use crate::base::Base;
 use crate::interval::{larger, up};
-use crate::network::{Network, Region, Units};
+use crate::network::{Network, Region, Rows, Units};
 use crate::number::{Number, add_product};
 use crate::rows::Row;
 
@@ -64,8 +64,7 @@ impl Rounding {
 /// The largest error of each logit of the target of the clean base point; infinite, or not a number, where nothing can be said.
 pub(crate) fn logit_errors(clean: &Base, rounding: &Rounding) -> Vec<f64> {
     let (network, roundoff) = (clean.network, rounding.roundoff);
-    let target = clean.region.nodes[network.layers().len() - 1][0];
-    let region = Region::new(network, &rounding.magnitudes, target);
+    let region = Region::new(network, &Rows::of(&rounding.magnitudes), clean.region.target());
     let base = Base::clean(network, &region, clean.most);
     let sums: Vec<Vec<Size>> = region
         .rows

@@ -1,6 +1,6 @@
 //! Checks certificates without the engines that found them.
 //!
-//! A certificate says of a node that no admissible set of flips changes its class, or names flips that do. This crate sees for itself
+//! A certificate says of a node that no admissible set of flips changes its class, or names flips that do; or it says so of deletions of edges, too. This crate sees for itself
 //! whether that is so. It has none of the engines' code; what it shares with them is how graphs, models, propagations, budgets and certificates
 //! are read (`nodeproof-problem`). It has one bound of its own, in arithmetic that rounds outwards, and where a certificate says no more, that bound shows that each margin is positive. Otherwise the
 //! certificate has a [`Proof`], slopes of lines or a tree of flips, and the bound shows it with these, and for each part of the tree.
@@ -15,10 +15,12 @@
 //! | `bound` | what is linear in further flips, and what each gains beyond that |
 //! | `selection`, `rows` | what all of them gain at most |
 //! | `arithmetic` | what an arithmetic that rounds may take off margins |
+//! | `deletions` | the network without some edges, and all sets of them that one node may notice |
 
 mod arithmetic;
 mod base;
 mod bound;
+mod deletions;
 mod interval;
 mod network;
 mod number;
@@ -29,15 +31,16 @@ use std::cmp::Ordering;
 
 use nodeproof_problem::results::{GraphHeader, Header, ModelHeader};
 use nodeproof_problem::{
-    Arithmetic, Bound, BudgetError, Certificate, ClassId, Evidence, Flip, Graph, Limits, Model, ModelError, NodeId,
-    Proof, Proofs, Radius, TargetClass, Witness,
+    Arithmetic, Bound, BudgetError, Certificate, ClassId, Edge, Evidence, Flip, Graph, Limits, Model, ModelError,
+    NodeId, Proof, Proofs, Radius, TargetClass, Witness,
 };
 
 use crate::arithmetic::{Rounding, logit_errors};
 use crate::base::Base;
 use crate::bound::Linearised;
+use crate::deletions::Linked;
 use crate::interval::{Interval, larger, up};
-use crate::network::{Network, Region};
+use crate::network::{Network, Region, Rows};
 use crate::number::Number;
 
 /// Checks certificates of one model on one graph under one budget.
@@ -76,13 +79,24 @@ pub enum Rejection {
         "it has no proof, and what is tried without one does not show the margin over class {0}; it may be right all the same"
     )]
     Unproven(ClassId),
+    /// A margin is smaller where some edges are deleted.
+    #[error("the margin over class {0} is smaller than it says without the edges {edges}", edges = in_words(.1))]
+    Unlinked(ClassId, Vec<Edge>),
+    /// There are too many sets of deletions.
+    #[error(
+        "the sets of deletions are too many to go through; at most {most} are tried of a node", most = deletions::MOST
+    )]
+    Many,
+    /// Numbers without some edges are not finite.
+    #[error("numbers overflow where edges are deleted")]
+    Overflow,
     /// A proof of the certified class, or of one that there is not.
     #[error("a proof is not of another class of the network")]
     Proof,
-    /// Flips that the budget does not allow.
-    #[error("the flips of its witness are not within the budget")]
+    /// Flips or deletions that the budget does not allow.
+    #[error("its witness is not within the budget")]
     Budget,
-    /// Flips that do not change the class.
+    /// Flips or deletions that do not change the class.
     #[error("class {0} does not overtake under its witness, or not by as much as it says")]
     Witness(ClassId),
     /// Budgets that contradict each other, or the witness.
@@ -100,9 +114,9 @@ pub enum Mismatch {
     /// Its header names another model.
     #[error("the certificates are about another model")]
     Model,
-    /// Edges may be deleted under its budget.
-    #[error("the certificates are about deletions of edges, which are not checked yet")]
-    Edges,
+    /// Edges may be deleted, and something keeps that from being checked.
+    #[error("deletions of edges cannot be checked {0}")]
+    Edges(&'static str),
     /// The model does not fit the graph.
     #[error(transparent)]
     Fit(#[from] ModelError),
@@ -123,31 +137,37 @@ impl<'a> Checker<'a> {
         if header.model != ModelHeader::new(model) {
             return Err(Mismatch::Model);
         }
-        if header.budget.edges().is_some() {
-            return Err(Mismatch::Edges);
-        }
         let checker = Self::new(graph, model, header.budget.limits(graph)?, header.target_class)?;
-        Ok(checker.asking(header.margin, header.arithmetic)?)
+        checker.asking(header.margin, header.arithmetic)
     }
 
     /// A checker of certificates about this class of each node.
     ///
     /// # Errors
-    /// If the model does not fit the graph.
+    /// If the model does not fit the graph, or is none of which deletions of edges can be checked, where there may be some.
     pub fn new(
         graph: &'a Graph,
         model: &'a Model,
         limits: Limits,
         target_class: TargetClass,
-    ) -> Result<Self, ModelError> {
+    ) -> Result<Self, Mismatch> {
+        if limits.edges().is_some() && !graph.adjacency().is_symmetric() {
+            return Err(Mismatch::Edges("in a graph with edges in one direction only"));
+        }
+        if limits.edges().is_some() && !model.propagations().iter().all(|propagation| propagation.follows_degrees()) {
+            return Err(Mismatch::Edges("in a network with a propagation that does not follow from degrees"));
+        }
         Ok(Self { network: Network::new(graph, model, limits)?, target_class, margin: 0.0, rounding: None })
     }
 
     /// One that asks for margins above this, however a network is evaluated in this arithmetic.
     ///
     /// # Errors
-    /// If the magnitudes of a propagation cannot be computed.
-    pub fn asking(self, margin: f64, arithmetic: Arithmetic) -> Result<Self, ModelError> {
+    /// If the magnitudes of a propagation cannot be computed, or edges may be deleted and numbers are not exact.
+    pub fn asking(self, margin: f64, arithmetic: Arithmetic) -> Result<Self, Mismatch> {
+        if self.network.limits.edges().is_some() && arithmetic.roundoff().is_some() {
+            return Err(Mismatch::Edges("in an arithmetic that rounds"));
+        }
         let rounding = arithmetic.roundoff().map(|roundoff| Rounding::new(roundoff, &self.network)).transpose()?;
         Ok(Self { margin, rounding, ..self })
     }
@@ -168,7 +188,7 @@ impl<'a> Checker<'a> {
             return Err(Rejection::Overclaimed(k));
         }
         match &certificate.evidence {
-            Evidence::Robust => self.robust(&base, class, certificate.proofs.as_ref(), said),
+            Evidence::Robust => self.robust(&base, class, certificate.proofs.as_ref(), said, self.varied()),
             Evidence::Witness(witness) if exceeds(said(witness.class), witness.margin) => {
                 Err(Rejection::Overclaimed(witness.class))
             }
@@ -177,14 +197,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a radius is right: the node is robust up to where it says, and a witness has as many flips as it says that it takes.
+    /// Whether a radius is right: the node is robust up to where it says, and a witness has as many flips, or deletions, as it says that it takes.
     ///
     /// # Errors
     /// Says what is wrong.
     pub fn radius(&self, radius: &Radius) -> Result<(), Rejection> {
         let Radius { node, label, robust_up_to, ref found, .. } = *radius;
         let region = self.region(node, label, radius.class().as_slice())?;
-        let base = Base::clean(&self.network, &region, robust_up_to.unwrap_or(0) as usize);
+        let (most, up_to) = (self.varied(), robust_up_to.unwrap_or(0) as usize);
+        let has_edges = self.network.limits.edges().is_some();
+        let base = Base::clean(&self.network, &region, if has_edges { self.network.limits.global() } else { up_to });
         // The class that it says is the certified one, which is the predicted one but for labels.
         let said = radius.class().filter(|_| self.target_class != TargetClass::Label || label.is_none());
         let predicted = said.unwrap_or_else(|| base.predicted());
@@ -193,11 +215,11 @@ impl<'a> Checker<'a> {
         if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
             let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
             let exceeding = if self.margin > 0.0 { Bound::AtLeast(self.margin) } else { Bound::Positive };
-            self.robust(&base, class, proofs, |_| Some(exceeding))?;
+            self.robust(&base, class, proofs, |_| Some(exceeding), up_to)?;
         }
         let Some(found) = found else { return Ok(()) };
-        let most = self.network.limits.global();
-        let size = found.witness.as_ref().map(|witness| witness.flips.len());
+        let of = |witness: &Witness| if has_edges { witness.edges.len() } else { witness.flips.len() };
+        let size = found.witness.as_ref().map(of);
         let fits = size == found.nonrobust_from.map(|from| from as usize)
             && robust_up_to.is_none_or(|robust| robust as usize <= most)
             && found.exact == Radius::all_decided(robust_up_to, found.nonrobust_from, most as u32);
@@ -216,7 +238,7 @@ impl<'a> Checker<'a> {
         if node.index() >= self.network.graph.nodes() {
             return Err(Rejection::Unknown);
         }
-        let region = Region::new(&self.network, &self.network.matrices, node);
+        let region = self.linked(node);
         Ok(self.errors(&Base::clean(&self.network, &region, self.network.limits.global())))
     }
 
@@ -233,7 +255,18 @@ impl<'a> Checker<'a> {
         if label != graph.label(node) {
             return Err(Rejection::Label);
         }
-        Ok(Region::new(&self.network, &self.network.matrices, node))
+        Ok(self.linked(node))
+    }
+
+    /// The region of a node with all edges.
+    fn linked(&self, node: NodeId) -> Region {
+        Region::new(&self.network, &Rows::of(&self.network.matrices), node)
+    }
+
+    /// The most deletions of edges where there may be some, and otherwise the most flips: what radii count.
+    fn varied(&self) -> usize {
+        let limits = &self.network.limits;
+        limits.edges().map_or(limits.global(), |edges| edges.global())
     }
 
     /// Checks which class is predicted, and which one is to be certified.
@@ -259,8 +292,40 @@ impl<'a> Checker<'a> {
         (0..self.network.model.classes() as u32).map(ClassId).filter(move |&k| k != class)
     }
 
-    /// Whether all margins of the sets of a base point without flips are as large as is said, and as is asked for.
+    /// Whether all margins of the sets of a base point without flips are as large as is said, and as is asked for, after any admissible
+    /// deletion of at most so many edges, too.
     fn robust(
+        &self,
+        base: &Base,
+        class: ClassId,
+        proofs: Option<&Proofs>,
+        said: impl Fn(ClassId) -> Option<Bound> + Copy,
+        deletions: usize,
+    ) -> Result<(), Rejection> {
+        let Some(limits) = self.network.limits.edges() else { return self.holds(base, class, proofs, said) };
+        let linked = Linked::new(base, limits);
+        for edges in linked.sets(deletions).ok_or(Rejection::Many)? {
+            let rows = linked.without(&edges).ok_or(Rejection::Overflow)?;
+            let logits = linked.logits(&rows);
+            let is_clear = |k: ClassId| {
+                let margin = (logits[class.index()] + -logits[k.index()]).lo;
+                said(k).is_some_and(|said| said.exceeds(self.margin) && margin > self.margin && margin >= said.value())
+            };
+            if base.left == 0 && self.others(class).all(is_clear) {
+                continue;
+            }
+            let region = Region::new(&self.network, &rows, base.region.target());
+            let left = Base::clean(&self.network, &region, base.most);
+            self.holds(&left, class, proofs, said).map_err(|rejection| match rejection {
+                Rejection::Unproven(k) if base.left == 0 && !edges.is_empty() => Rejection::Unlinked(k, edges),
+                other => other,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The same without deletions.
+    fn holds(
         &self,
         base: &Base,
         class: ClassId,
@@ -287,19 +352,28 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Flips within the budget bring a class level, or above, by as much as is said (Definition 6).
+    /// Flips and deletions within the budget bring a class level, or above, by as much as is said (Definition 6).
     fn witness(&self, region: &Region, class: ClassId, witness: &Witness) -> Result<(), Rejection> {
         let Witness { flips, edges, class: other, margin, .. } = witness;
         if *other == class || other.index() >= self.network.model.classes() {
             return Err(Rejection::Unknown);
         }
-        if !self.network.limits.admits(self.network.graph, flips) || !edges.is_empty() {
+        let (limits, graph) = (&self.network.limits, self.network.graph);
+        let may_delete = limits.edges().map_or(edges.is_empty(), |limits| limits.admits(graph, edges));
+        if !limits.admits(graph, flips) || !may_delete {
             return Err(Rejection::Budget);
         }
+        let readers = deletions::readers(&self.network, region);
+        let rows = deletions::without(&self.network, &readers, edges).ok_or(Rejection::Overflow)?;
+        let region = Region::new(&self.network, &rows, region.target());
         let is_small =
-            *margin <= self.margin && compare(&self.network, region, flips, (class, *other), *margin).is_le();
+            *margin <= self.margin && compare(&self.network, &region, flips, (class, *other), *margin).is_le();
         if is_small { Ok(()) } else { Err(Rejection::Witness(*other)) }
     }
+}
+
+fn in_words(edges: &[Edge]) -> String {
+    edges.iter().map(Edge::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a lower bound is above a number that the margin is not above.

@@ -89,9 +89,24 @@ impl<'a> Network<'a> {
         }
         self.sums[node.index()].clone()
     }
+}
 
-    fn matrix(&self, term: &Term) -> &SparseMatrix {
-        &self.matrices[term.propagation()]
+/// Rows of propagations: those of matrices, but for some that are others.
+pub(crate) struct Rows<'m> {
+    matrices: &'m [SparseMatrix],
+    /// By propagation and node.
+    pub(crate) others: BTreeMap<(usize, NodeId), (Vec<u32>, Vec<f64>)>,
+}
+
+impl<'m> Rows<'m> {
+    pub(crate) fn of(matrices: &'m [SparseMatrix]) -> Self {
+        Self { matrices, others: BTreeMap::new() }
+    }
+
+    /// Columns and entries.
+    pub(crate) fn row(&self, propagation: usize, node: NodeId) -> (&[u32], &[f64]) {
+        let usual = || self.matrices[propagation].row(node.index());
+        self.others.get(&(propagation, node)).map_or_else(usual, |(columns, entries)| (columns, entries))
     }
 }
 
@@ -124,8 +139,8 @@ pub(crate) struct Region {
     pub(crate) terms: Vec<Vec<LocalTerm>>,
 }
 
-/// For each node that a term reads those that read it there, and the entries of P by which they do; of a term that reads the attributes,
-/// the columns of their weights.
+/// For each node that a term reads, or for the constant 1, those that read it there, and the entries of P by which they do; of a term that
+/// reads the attributes, the columns of their weights.
 pub(crate) struct LocalTerm {
     pub(crate) readers: Vec<Vec<(usize, f64)>>,
     pub(crate) columns: Range<usize>,
@@ -135,8 +150,8 @@ pub(crate) struct LocalTerm {
 pub(crate) type Units<N> = Vec<Vec<N>>;
 
 impl Region {
-    /// The region of a target where these are the propagations.
-    pub(crate) fn new(network: &Network, matrices: &[SparseMatrix], target: NodeId) -> Self {
+    /// The region of a target where these are the rows of propagations.
+    pub(crate) fn new(network: &Network, of: &Rows, target: NodeId) -> Self {
         let layers = network.layers();
         let (mut rows, mut nodes) = (Vec::new(), vec![Vec::new(); layers.len()]);
         nodes[layers.len() - 1].push(target);
@@ -144,7 +159,7 @@ impl Region {
             nodes[i].sort_unstable();
             nodes[i].dedup();
             for term in layer.terms() {
-                let read = nodes[i].iter().flat_map(|m| matrices[term.propagation()].row(m.index()).0);
+                let read = nodes[i].iter().flat_map(|&m| of.row(term.propagation(), m).0);
                 let read: Vec<NodeId> = read.map(|&n| NodeId(n)).collect();
                 match term.source() {
                     Source::Attributes => rows.extend(read),
@@ -163,9 +178,9 @@ impl Region {
                     Source::Layer(source) => (&nodes[source], 0),
                     Source::Ones => (&[], 0),
                 };
-                let mut readers = vec![Vec::new(); read.len()];
-                for (m, node) in nodes[i].iter().enumerate().filter(|_| !read.is_empty()) {
-                    let (from, values) = matrices[term.propagation()].row(node.index());
+                let mut readers = vec![Vec::new(); read.len().max(1)];
+                for (m, &node) in nodes[i].iter().enumerate() {
+                    let (from, values) = of.row(term.propagation(), node);
                     for (&n, &p) in from.iter().zip(values) {
                         readers[read.partition_point(|other| other.0 < n)].push((m, p));
                     }
@@ -176,6 +191,11 @@ impl Region {
             terms.push(layer.terms().iter().map(local).collect());
         }
         Self { rows, nodes, terms }
+    }
+
+    /// The node that sees it.
+    pub(crate) fn target(&self) -> NodeId {
+        self.nodes[self.nodes.len() - 1][0]
     }
 
     /// `Σ P h W` over the terms of a layer, given what some rows send and the activations of the layers below.
@@ -251,14 +271,13 @@ impl Region {
         for (i, layer) in network.layers().iter().enumerate() {
             let sent = sums.iter().enumerate().map(|(n, sum)| (n, &sum[..]));
             let mut z = self.arrive(network, i, sent, &activations);
-            for (z, node) in z.iter_mut().zip(&self.nodes[i]) {
+            for z in &mut z {
                 z.resize(layer.units(), N::ZERO);
                 z.iter_mut().zip(layer.bias()).for_each(|(z, &bias)| *z = z.plus(&one.times(bias)));
-                for term in layer.terms().iter().filter(|term| term.source() == Source::Ones) {
-                    let (_, values) = network.matrix(term).row(node.index());
-                    let sum = values.iter().fold(N::ZERO, |sum, &p| sum.plus(&one.times(p)));
-                    add_product(z, &[sum], term.weight());
-                }
+            }
+            let terms = layer.terms().iter().zip(&self.terms[i]);
+            for (term, local) in terms.filter(|(term, _)| term.source() == Source::Ones) {
+                local.readers[0].iter().for_each(|&(m, p)| add_product(&mut z[m], &[one.times(p)], term.weight()));
             }
             let activated = |z: &Vec<N>| z.iter().map(|z| z.activated(layer.activation())).collect();
             activations.push(z.iter().map(activated).collect());

@@ -236,7 +236,6 @@ fn what_is_about_attributes_alone_is_refused() {
         refused(&certify(&fixture, more), words);
     }
     let files = "--graph graph.npz --model model.safetensors";
-    refused(&fixture.run(&format!("check out.jsonl {files}")), "deletions of edges, which are not checked yet");
     refused(&fixture.run(&format!("certify {files}")), "--global-budget");
     refused(&fixture.run(&format!("certify {files} --global-budget 1 --keep-one-edge")), "--delete-edges");
 }

@@ -1,8 +1,12 @@
 //! The message-passing matrix P: row m lists the nodes that m aggregates.
 
+use std::collections::BTreeMap;
+
 use super::ModelError;
 use super::layer::four_digits;
+use crate::edge::Edge;
 use crate::graph::Graph;
+use crate::ids::NodeId;
 use crate::nearest::did_you_mean;
 use crate::sparse::{Pattern, SparseMatrix};
 
@@ -110,12 +114,12 @@ impl Propagation {
         let degree = |node: u32| adjacency.row(node as usize).len() as f64;
         match self {
             Self::Identity => Ok(identity(nodes, 1.0)),
-            Self::SymmetricGcn => {
-                Ok(with_self_loops(graph, |weight, m, n| weight / ((degree(m) + 1.0) * (degree(n) + 1.0)).sqrt()))
+            Self::SymmetricGcn | Self::RowNormalised => {
+                Ok(with_self_loops(graph, |weight, m, n| self.entry(weight, degree(m), degree(n))))
             }
-            Self::RowNormalised => Ok(with_self_loops(graph, |weight, m, _| weight / (degree(m) + 1.0))),
-            Self::RowMean => Ok(SparseMatrix::from_pattern(adjacency.clone(), |m, _| 1.0 / degree(m))),
-            Self::Adjacency => Ok(SparseMatrix::from_pattern(adjacency.clone(), |_, _| 1.0)),
+            Self::RowMean | Self::Adjacency => {
+                Ok(SparseMatrix::from_pattern(adjacency.clone(), |m, n| self.entry(1.0, degree(m), degree(n))))
+            }
             Self::Polynomial { of, coefficients } => {
                 let matrix = polynomial(&of.matrix(graph)?, coefficients)?;
                 check_finite(&matrix)?;
@@ -126,6 +130,64 @@ impl Propagation {
                 Ok(matrix.clone())
             }
         }
+    }
+
+    /// An entry of a propagation that is known by its name, from that of Ã or A and the degrees of its row and its column.
+    fn entry(&self, weight: f64, of_row: f64, of_column: f64) -> f64 {
+        match self {
+            Self::SymmetricGcn => weight / ((of_row + 1.0) * (of_column + 1.0)).sqrt(),
+            Self::RowNormalised => weight / (of_row + 1.0),
+            Self::RowMean => weight / of_row,
+            _ => weight,
+        }
+    }
+
+    /// Whether each entry follows from the degrees of its two nodes, and from whether they are joined.
+    pub fn follows_degrees(&self) -> bool {
+        match self {
+            Self::Polynomial { of, coefficients } => {
+                of.follows_degrees() && coefficients.iter().skip(2).all(|&coefficient| coefficient == 0.0)
+            }
+            Self::Custom(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether entries depend on the degrees of the nodes that are aggregated.
+    pub fn reads_degrees(&self) -> bool {
+        match self {
+            Self::Polynomial { of, .. } => of.reads_degrees(),
+            other => *other == Self::SymmetricGcn,
+        }
+    }
+
+    /// The row of `node` of the matrix for `graph` without these edges, as columns and entries other than 0; `None` if entries do not
+    /// [follow from degrees](Self::follows_degrees), or one is not finite.
+    pub fn row_without(&self, graph: &Graph, edges: &[Edge], node: NodeId) -> Option<(Vec<u32>, Vec<f64>)> {
+        let adjacency = graph.adjacency();
+        let degree = |n: NodeId| {
+            let deleted = edges.iter().filter(|edge| edge.ends().contains(&n)).count();
+            (adjacency.row(n.index()).len() - deleted) as f64
+        };
+        let is_left = |&n: &u32| Edge::between(node, NodeId(n)).is_none_or(|edge| !edges.contains(&edge));
+        let mut row: BTreeMap<u32, f64> =
+            adjacency.row(node.index()).iter().copied().filter(is_left).map(|n| (n, 1.0)).collect();
+        match self {
+            Self::RowMean | Self::Adjacency => {}
+            Self::SymmetricGcn | Self::RowNormalised => *row.entry(node.0).or_default() += 1.0,
+            Self::Identity => row = BTreeMap::from([(node.0, 1.0)]),
+            Self::Polynomial { of, coefficients } => {
+                let coefficient = |power: usize| coefficients.get(power).copied().unwrap_or(0.0);
+                let (columns, entries) = of.row_without(graph, edges, node).filter(|_| self.follows_degrees())?;
+                row = columns.into_iter().zip(entries.iter().map(|p| p * coefficient(1))).collect();
+                *row.entry(node.0).or_default() += coefficient(0);
+            }
+            Self::Custom(_) => return None,
+        }
+        let of_row = degree(node);
+        row.iter_mut().for_each(|(&n, entry)| *entry = self.entry(*entry, of_row, degree(NodeId(n))));
+        row.retain(|_, entry| *entry != 0.0);
+        row.values().all(|entry| entry.is_finite()).then(|| row.into_iter().unzip())
     }
 
     /// Refuses numbers that are not finite.
@@ -285,6 +347,50 @@ mod tests {
         assert_eq!(gin.to_string(), "1.25·identity + adjacency");
         let none = Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![] };
         assert_eq!(row(none, 1), [(1, 0.0)]);
+    }
+
+    /// Rows are those of the matrix of the graph without the edges, to the last bit, but for zeros.
+    #[test]
+    fn rows_without_edges_are_those_of_the_matrix() {
+        let options = GraphOptions::new().keep_self_loops(true);
+        let graph = Graph::with_options(6, 1, &[(0, 1), (0, 2), (1, 2), (2, 3), (2, 2), (3, 4)], &[], options).unwrap();
+        let sum = |coefficients: Vec<f64>, of| Propagation::Polynomial { of: Box::new(of), coefficients };
+        let edge = |a, b| Edge::between(NodeId(a), NodeId(b)).unwrap();
+        for propagation in [
+            Propagation::Identity,
+            Propagation::SymmetricGcn,
+            Propagation::RowNormalised,
+            Propagation::RowMean,
+            Propagation::Adjacency,
+            sum(vec![1.25, 1.0], Propagation::Adjacency),
+            sum(vec![0.3, -0.7, 0.0], Propagation::SymmetricGcn),
+            sum(vec![0.5], Propagation::SymmetricGcn),
+            sum(vec![], Propagation::SymmetricGcn),
+            sum(vec![0.1, -2.0], sum(vec![0.25, 3.0], Propagation::RowMean)),
+        ] {
+            assert!(propagation.follows_degrees());
+            for edges in [vec![], vec![edge(0, 2)], vec![edge(1, 2), edge(2, 3)], vec![edge(3, 4), edge(0, 1)]] {
+                let matrix = propagation.matrix(&graph.without_edges(&edges).unwrap()).unwrap();
+                let nonzero = |(columns, entries): (&[u32], &[f64])| -> Vec<(u32, f64)> {
+                    let row = columns.iter().copied().zip(entries.iter().copied());
+                    row.filter(|&(_, p)| p != 0.0).collect()
+                };
+                for node in graph.node_ids() {
+                    let (columns, entries) = propagation.row_without(&graph, &edges, node).unwrap();
+                    let row: Vec<(u32, f64)> = columns.into_iter().zip(entries).collect();
+                    assert_eq!(row, nonzero(matrix.row(node.index())), "{propagation}");
+                }
+            }
+        }
+        let custom = Propagation::Custom(SparseMatrix::from_triplets(6, 6, &[(0, 1, 1.0)]));
+        for other in [Propagation::power(Propagation::Adjacency, 2), custom.clone(), sum(vec![1.0], custom)] {
+            assert!(!other.follows_degrees());
+            assert_eq!(other.row_without(&graph, &[], NodeId(0)), None);
+        }
+        let large = sum(vec![1e308, 1.5e308], Propagation::RowMean);
+        assert!(large.row_without(&graph, &[], NodeId(2)).is_some(), "a quarter of it");
+        assert_eq!(large.row_without(&graph, &[edge(0, 2), edge(1, 2), edge(2, 3)], NodeId(2)), None, "all of it");
+        assert!(sum(vec![1.0], Propagation::SymmetricGcn).reads_degrees() && !Propagation::RowMean.reads_degrees());
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 mod any_depth;
 #[cfg(test)]
+mod checked;
+#[cfg(test)]
 mod enumeration;
 mod evaluate;
 mod mixing;

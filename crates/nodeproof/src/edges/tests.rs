@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use nodeproof_check::Checker;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
@@ -26,7 +27,7 @@ use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::{Network, largest};
 use crate::run::{Certifier, Event, Finish};
-use crate::settings::Engine;
+use crate::settings::{Engine, TargetClass};
 use crate::train::RobustLoss;
 
 /// A tiny problem.
@@ -369,6 +370,8 @@ proptest! {
         let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
         let certificate = certifier.engine(Engine::Complete).threads(1).certify(&[of.target]).unwrap().remove(0);
         let y = certificate.class;
+        let limits = of.budget.limits(&of.graph).unwrap();
+        let checker = Checker::new(&of.graph, &of.model, limits, TargetClass::Predicted).unwrap();
         let (sets, flips) = (admissible(&of), flips(&of));
         let others = || (0..of.model.classes() as u32).map(ClassId).filter(|&k| k != y);
         let mut is_robust = true;
@@ -392,9 +395,14 @@ proptest! {
             Evidence::Witness(_) => {
                 let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
                 prop_assert_eq!(certifier.recheck().unwrap().certificate(&certificate), Ok(()));
+                prop_assert_eq!(checker.certificate(&certificate), Ok(()));
             }
             _ => prop_assert!(false, "undecided: {certificate:?}"),
         }
+        let mut forged = certificate;
+        forged.evidence = Evidence::Robust;
+        forged.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Positive);
+        prop_assert!(is_robust || checker.certificate(&forged).is_err(), "a false certificate is accepted");
     }
 }
 

@@ -2,7 +2,7 @@
 //! forged, none that it accepts is wrong.
 
 use nodeproof::{Bound, Certificate, Certifier, ClassId, Engine, Evidence, Flip, NodeId, Slopes, TargetClass};
-use nodeproof_check::Checker;
+use nodeproof_check::{Checker, Mismatch};
 use nodeproof_problem::{Branch, Proof, Proofs, UnitSlope};
 use proptest::prelude::*;
 
@@ -250,6 +250,9 @@ fn a_model_that_reads_something_else_is_refused() {
     let limits = || Budget::new(1, 1.into()).limits(&graph).unwrap();
     let refused = |model: &Model| Checker::new(&graph, model, limits(), TargetClass::Predicted).err();
     assert!(refused(&model(2)).is_none());
-    assert!(matches!(refused(&model(3)), Some(ModelError::Mismatch { .. })));
-    assert!(matches!(refused(&model(2).with_kind(AttributeKind::NormalisedRows)), Some(ModelError::Kind { .. })));
+    assert!(matches!(refused(&model(3)), Some(Mismatch::Fit(ModelError::Mismatch { .. }))));
+    assert!(matches!(
+        refused(&model(2).with_kind(AttributeKind::NormalisedRows)),
+        Some(Mismatch::Fit(ModelError::Kind { .. }))
+    ));
 }

@@ -1,0 +1,182 @@
+//! Deletions of edges: those that a target may notice, and what it is without them (Lemma 68 of `docs/maths.md`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nodeproof_problem::{Edge, EdgeLimits, NodeId, Propagation, Source};
+
+use crate::base::Base;
+use crate::interval::Interval;
+use crate::network::{Network, Region, Rows, Units};
+use crate::number::{Activated, Number, add_product, add_scaled};
+
+/// Most sets of deletions that are tried for one node, those that turn out not to be admissible included. It takes seconds at most where
+/// few numbers follow from what is deleted.
+pub(crate) const MOST: usize = 20_000;
+
+/// The nodes that a region reads rows of propagations of, ascending.
+pub(crate) fn readers(network: &Network, region: &Region) -> BTreeSet<NodeId> {
+    let propagations = network.model.propagations();
+    let mixes = |i: usize| {
+        let terms = network.layers()[i].terms().iter();
+        terms.map(|term| &propagations[term.propagation()]).any(|of| *of != Propagation::Identity)
+    };
+    let layers = region.nodes.iter().enumerate().filter(|&(i, _)| mixes(i));
+    layers.flat_map(|(_, nodes)| nodes).copied().collect()
+}
+
+/// The rows of propagations without some edges, of these readers; `None` if a number is not finite.
+pub(crate) fn without<'n>(network: &'n Network, readers: &BTreeSet<NodeId>, edges: &[Edge]) -> Option<Rows<'n>> {
+    let (graph, mut rows) = (network.graph, Rows::of(&network.matrices));
+    let ends: BTreeSet<NodeId> = edges.iter().flat_map(|edge| edge.ends()).collect();
+    let beside = ends.iter().flat_map(|end| graph.adjacency().row(end.index())).map(|&n| NodeId(n));
+    let touched: BTreeSet<NodeId> = beside.chain(ends.iter().copied()).filter(|n| readers.contains(n)).collect();
+    for (i, propagation) in network.model.propagations().iter().enumerate() {
+        for &node in touched.iter().filter(|node| propagation.reads_degrees() || ends.contains(node)) {
+            rows.others.insert((i, node), propagation.row_without(graph, edges, node)?);
+        }
+    }
+    Some(rows)
+}
+
+/// A target with all edges, and which of them may be deleted.
+pub(crate) struct Linked<'b, 'n> {
+    base: &'b Base<'n>,
+    limits: &'n EdgeLimits,
+    readers: BTreeSet<NodeId>,
+    /// Of each layer, of the base point.
+    activations: Vec<Units<Interval>>,
+}
+
+impl<'b, 'n> Linked<'b, 'n> {
+    pub(crate) fn new(base: &'b Base<'n>, limits: &'n EdgeLimits) -> Self {
+        let readers = readers(base.network, base.region);
+        let of_layers = base.z.iter().zip(base.network.layers());
+        let activated = |(units, layer): (&Units<Interval>, &nodeproof_problem::Layer)| {
+            units.iter().map(|z| z.iter().map(|z| z.activated(layer.activation())).collect()).collect()
+        };
+        Self { base, limits, readers, activations: of_layers.map(activated).collect() }
+    }
+
+    /// The rows of propagations without some edges; `None` if a number is not finite.
+    pub(crate) fn without(&self, edges: &[Edge]) -> Option<Rows<'n>> {
+        without(self.base.network, &self.readers, edges)
+    }
+
+    /// Admissible sets of at most so many deletions, among them for each other one a set that does the same to the target; `None` if more
+    /// than [`MOST`] are to be tried.
+    pub(crate) fn sets(&self, most: usize) -> Option<Vec<Vec<Edge>>> {
+        let (graph, candidates) = (self.base.network.graph, self.candidates(most));
+        // Each with the place of the candidate behind its last one.
+        let mut sets: Vec<(usize, Vec<Edge>)> = vec![(0, Vec::new())];
+        let (mut start, mut tried) = (0, 1);
+        for _ in 0..most {
+            let smaller = start..sets.len();
+            start = sets.len();
+            for place in smaller {
+                let next = sets[place].0;
+                for (i, &(edge, is_alike)) in candidates.iter().enumerate().skip(next) {
+                    if is_alike && i > next {
+                        continue;
+                    }
+                    tried += 1;
+                    if tried > MOST {
+                        return None;
+                    }
+                    let larger = [&sets[place].1[..], &[edge]].concat();
+                    if self.limits.admits(graph, &larger) {
+                        sets.push((i + 1, larger));
+                    }
+                }
+            }
+            if start == sets.len() {
+                break;
+            }
+        }
+        Some(sets.into_iter().map(|(_, set)| set).collect())
+    }
+
+    /// The edges that the target may notice, and whether deleting one does the same as deleting the one before it, which is to come first.
+    fn candidates(&self, most: usize) -> Vec<(Edge, bool)> {
+        let (network, limits) = (self.base.network, self.limits);
+        let neighbours = |n: NodeId| network.graph.adjacency().row(n.index()).iter().map(|&n| NodeId(n));
+        let mut seen = self.readers.clone();
+        if network.model.propagations().iter().any(Propagation::reads_degrees) {
+            seen.extend(self.readers.iter().flat_map(|&n| neighbours(n)));
+        }
+        let mut candidates = Vec::new();
+        for &n in &seen {
+            let mut alike = Vec::new();
+            for other in neighbours(n).filter(|other| n < *other || !seen.contains(other)) {
+                let Some(edge) = Edge::between(n, other).filter(|&edge| limits.may_delete(edge)) else { continue };
+                let is_free = limits.at(other) == neighbours(other).filter(|&last| last != other).count();
+                if is_free && !seen.contains(&other) && !self.readers.contains(&n) {
+                    alike.push(edge);
+                } else {
+                    candidates.push((edge, false));
+                }
+            }
+            candidates.extend(alike.into_iter().take(most).enumerate().map(|(i, edge)| (edge, i > 0)));
+        }
+        candidates
+    }
+
+    /// The logits of the target where rows of propagations are others. What follows from none of these is that of the base point.
+    pub(crate) fn logits(&self, rows: &Rows) -> Vec<Interval> {
+        let Base { network, region, .. } = self.base;
+        let mut changed: Vec<BTreeMap<usize, Vec<Interval>>> = Vec::new();
+        for (i, layer) in network.layers().iter().enumerate() {
+            let mut touched: BTreeSet<usize> = BTreeSet::new();
+            for (term, local) in layer.terms().iter().zip(&region.terms[i]) {
+                let others = rows.others.keys().filter(|(propagation, _)| *propagation == term.propagation());
+                touched.extend(others.filter_map(|(_, node)| region.nodes[i].binary_search(node).ok()));
+                if let Source::Layer(source) = term.source() {
+                    touched.extend(changed[source].keys().flat_map(|&n| &local.readers[n]).map(|&(m, _)| m));
+                }
+            }
+            let units = touched.into_iter().map(|m| (m, self.units(rows, &changed, i, m)));
+            let units = units.collect();
+            changed.push(units);
+        }
+        let target = changed.pop().and_then(|mut last| last.remove(&0));
+        target.unwrap_or_else(|| self.activations[network.layers().len() - 1][0].clone())
+    }
+
+    /// The activations of a layer at one of its nodes, where those of some nodes of the layers below have changed.
+    fn units(
+        &self,
+        rows: &Rows,
+        changed: &[BTreeMap<usize, Vec<Interval>>],
+        layer: usize,
+        place: usize,
+    ) -> Vec<Interval> {
+        let Base { network, region, sums, .. } = self.base;
+        let of = &network.layers()[layer];
+        let mut z: Vec<Interval> = of.bias().iter().map(|&bias| Interval::of(bias)).collect();
+        for (term, local) in of.terms().iter().zip(&region.terms[layer]) {
+            let (columns, entries) = rows.row(term.propagation(), region.nodes[layer][place]);
+            let read = columns.iter().map(|&n| NodeId(n)).zip(entries.iter().copied());
+            match term.source() {
+                Source::Ones => {
+                    let sum = read.fold(Interval::ZERO, |sum, (_, p)| sum + Interval::of(p));
+                    add_product(&mut z, &[sum], term.weight());
+                }
+                Source::Attributes => {
+                    for (n, p) in read {
+                        let place = region.rows.partition_point(|&other| other < n);
+                        add_scaled(&mut z, p, &sums[place][local.columns.clone()]);
+                    }
+                }
+                Source::Layer(source) => {
+                    let mut sum = vec![Interval::ZERO; network.layers()[source].units()];
+                    for (n, p) in read {
+                        let place = region.nodes[source].partition_point(|&other| other < n);
+                        let units = changed[source].get(&place).unwrap_or(&self.activations[source][place]);
+                        add_scaled(&mut sum, p, units);
+                    }
+                    add_product(&mut z, &sum, term.weight());
+                }
+            }
+        }
+        z.iter().map(|z| z.activated(of.activation())).collect()
+    }
+}

@@ -1,0 +1,196 @@
+//! The checker, which shares no code with the engines, held against all admissible sets of deletions.
+
+use std::cmp::Ordering;
+
+use nodeproof_check::{Checker, Rejection};
+use proptest::prelude::*;
+
+use super::tests::{NODES, Tiny, admissible, tiny};
+use crate::budget::{Budget, EdgeBudget, LocalBudget};
+use crate::certificate::{Bound, Certificate, Evidence, Witness};
+use crate::dense::Matrix;
+use crate::edge::Edge;
+use crate::exact::compare_margin;
+use crate::graph::{Graph, GraphOptions};
+use crate::ids::{ClassId, NodeId};
+use crate::model::{Model, Propagation};
+use crate::network::{Network, largest};
+use crate::run::Certifier;
+use crate::settings::{Arithmetic, Engine, TargetClass};
+
+fn checker(of: &Tiny) -> Checker<'_> {
+    Checker::new(&of.graph, &of.model, of.budget.limits(&of.graph).unwrap(), TargetClass::Predicted).unwrap()
+}
+
+/// A certificate about the target, with the same bound on all margins.
+fn forged(of: &Tiny, evidence: Evidence, bound: Bound) -> Certificate {
+    let network = Network::new(&of.graph, &of.model).unwrap();
+    let y = largest(network.logits().row(of.target.index()));
+    let margins = (0..of.model.classes()).map(|k| (k != y.index()).then_some(bound)).collect();
+    Certificate::new(of.target, y, y, evidence, margins)
+}
+
+/// How the margin of a certificate's class over another one compares with a number without some edges.
+fn compared(of: &Tiny, certificate: &Certificate, edges: &[Edge], k: ClassId, with: f64) -> Ordering {
+    let left = of.graph.without_edges(edges).unwrap();
+    compare_margin(&Network::new(&left, &of.model).unwrap(), of.target, &[], (certificate.class, k), with)
+}
+
+fn others(of: &Tiny, certificate: &Certificate) -> Vec<ClassId> {
+    (0..of.model.classes() as u32).map(ClassId).filter(|&k| k != certificate.class).collect()
+}
+
+/// The smallest margin over all admissible sets, as a double near it.
+fn least(of: &Tiny, certificate: &Certificate) -> f64 {
+    let margins = admissible(of).into_iter().flat_map(|set| {
+        let left = of.graph.without_edges(&set).unwrap();
+        let logits = Network::new(&left, &of.model).unwrap();
+        let row = logits.logits().row(of.target.index()).to_vec();
+        others(of, certificate).into_iter().map(move |k| row[certificate.class.index()] - row[k.index()])
+    });
+    margins.fold(f64::INFINITY, f64::min)
+}
+
+proptest! {
+    #![proptest_config(crate::seed::config(400))]
+
+    /// Of deletions alone the checker decides: it accepts what is true, and nothing else.
+    #[test]
+    fn robust_verdicts_are_accepted_if_they_are_right(of in tiny(0..=3), part in prop::sample::select(vec![0.0, 0.5, 1.0, 1.5])) {
+        let bound = if part == 0.0 { Bound::Positive } else { Bound::AtLeast(part) };
+        let mut forged = forged(&of, Evidence::Robust, bound);
+        if part > 0.0 {
+            let bound = Bound::AtLeast(part * least(&of, &forged));
+            forged.margins.iter_mut().flatten().for_each(|margin| *margin = bound);
+        }
+        let said = forged.margin();
+        let holds = |set: &Vec<Edge>, k| {
+            compared(&of, &forged, set, k, 0.0) == Ordering::Greater
+                && compared(&of, &forged, set, k, said.value()) != Ordering::Less
+        };
+        let all_hold = admissible(&of).iter().all(|set| others(&of, &forged).into_iter().all(|k| holds(set, k)));
+        let is_right = said.is_positive() && all_hold;
+        prop_assert_eq!(checker(&of).certificate(&forged).is_ok(), is_right, "{:?}", checker(&of).certificate(&forged));
+    }
+
+    /// Witnesses of any edges, some of which the graph does not have, or may not lose, or twice.
+    #[test]
+    fn witnesses_are_accepted_if_they_are_right(
+        of in tiny(0..=3),
+        pairs in prop::collection::vec((0..NODES, 0..=NODES), 0..3),
+        real in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        k in 0..3u32,
+        margin in prop::sample::select(vec![-0.5, -1e-3, 0.0, 0.25]),
+    ) {
+        let chance = pairs.into_iter().filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b)));
+        let all: Vec<Edge> =
+            of.graph.adjacency().iter().filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b))).collect();
+        let some = real.iter().filter(|_| !all.is_empty()).map(|index| all[index.index(all.len())]);
+        let mut edges: Vec<Edge> = if margin == -0.5 { chance.chain(some).collect() } else { some.collect() };
+        edges.sort_unstable();
+        let k = ClassId(k % of.model.classes() as u32);
+        let evidence = Evidence::Witness(Witness::new(Vec::new(), k, margin).with_edges(edges.clone()));
+        let forged = forged(&of, evidence, Bound::Unknown);
+        let is_right = k != forged.class
+            && admissible(&of).contains(&edges)
+            && margin <= 0.0
+            && compared(&of, &forged, &edges, k, margin) != Ordering::Greater;
+        prop_assert_eq!(checker(&of).certificate(&forged).is_ok(), is_right, "{:?}", forged);
+    }
+
+    #[test]
+    fn certificates_and_radii_are_accepted(of in tiny(0..=2)) {
+        let nodes: Vec<NodeId> = of.graph.node_ids().collect();
+        let certifier = || {
+            Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone()).engine(Engine::Complete).threads(1)
+        };
+        for certificate in certifier().certify(&nodes).unwrap() {
+            prop_assert_eq!(checker(&of).certificate(&certificate), Ok(()), "{:?}", certificate);
+        }
+        for radius in certifier().radii(&nodes, of.budget.varied()).unwrap() {
+            prop_assert_eq!(checker(&of).radius(&radius), Ok(()), "{:?}", radius);
+            let Some(from) = radius.nonrobust_from() else { continue };
+            let mut larger = radius.clone();
+            larger.robust_up_to = Some(from);
+            let found = larger.found.as_mut().unwrap();
+            (found.nonrobust_from, found.witness, found.exact) = (None, None, from == of.budget.varied());
+            prop_assert!(checker(&of).radius(&larger).is_err(), "{larger:?} is accepted, but the radius is {radius:?}");
+            let mut smaller = radius.clone();
+            let found = smaller.found.as_mut().unwrap();
+            if found.witness.as_mut().unwrap().edges.pop().is_some() {
+                found.nonrobust_from = Some(from - 1);
+                prop_assert!(checker(&of).radius(&smaller).is_err(), "{smaller:?} is accepted: {radius:?}");
+            }
+        }
+    }
+}
+
+/// A node that is joined to so many others, and a network that sees all of it.
+fn star(leaves: u32, edges: EdgeBudget) -> Tiny {
+    let pairs: Vec<(u32, u32)> = (1..=leaves).map(|leaf| (0, leaf)).collect();
+    let ones: Vec<(u32, u32)> = (0..=leaves).map(|node| (node, 0)).collect();
+    let graph = Graph::new(leaves as usize + 1, 1, &pairs, &ones).unwrap();
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![1.0, 0.0]);
+    let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
+    let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(edges);
+    Tiny { graph, model, budget, target: NodeId(0) }
+}
+
+#[test]
+fn too_many_sets_are_not_gone_through() {
+    let judged = |leaves: u32, edges: EdgeBudget, target: u32| {
+        let of = Tiny { target: NodeId(target), ..star(leaves, edges) };
+        checker(&of).certificate(&forged(&of, Evidence::Robust, Bound::Positive))
+    };
+    assert_eq!(judged(199, EdgeBudget::new(2), 0), Ok(()), "1 + 199 + 199 · 198 / 2 = 19,901 sets");
+    assert_eq!(judged(200, EdgeBudget::new(2), 0), Err(Rejection::Many), "20,101 sets");
+    assert_eq!(judged(200, EdgeBudget::new(2).keep_one(true), 0), Ok(()), "no leaf may lose its edge");
+    assert_eq!(judged(30_000, EdgeBudget::new(1), 0), Err(Rejection::Many));
+    assert_eq!(judged(30_000, EdgeBudget::new(10), 1), Ok(()), "it does not matter which other edges go");
+    let words = judged(200, EdgeBudget::new(2), 0).unwrap_err().to_string();
+    assert_eq!(words, "the sets of deletions are too many to go through; at most 20000 are tried of a node");
+}
+
+/// Doubles leave the sign of the margin open without edge 0–1, and exact numbers decide: 1/2 + 1/2 − 1 is a tie.
+#[test]
+fn ties_without_an_edge_are_found() {
+    let graph = Graph::new(3, 1, &[(0, 1), (0, 2)], &[(0, 0), (1, 0), (2, 0)]).unwrap();
+    let model = |bias: f64| {
+        let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![bias, 0.0]);
+        Model::gcn(vec![layer], Propagation::Adjacency).unwrap()
+    };
+    let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(1));
+    let judged = |bias: f64| {
+        let of = Tiny { graph: graph.clone(), model: model(bias), budget: budget.clone(), target: NodeId(0) };
+        checker(&of).certificate(&forged(&of, Evidence::Robust, Bound::Positive))
+    };
+    let edge = Edge::between(NodeId(0), NodeId(1)).unwrap();
+    assert_eq!(judged(-1.0), Err(Rejection::Unlinked(ClassId(1), vec![edge])));
+    assert_eq!(judged(f64::EPSILON / 2.0 - 1.0), Ok(()));
+    let words = judged(-1.0).unwrap_err().to_string();
+    assert_eq!(words, "the margin over class 1 is smaller than it says without the edges 0–1");
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused() {
+    let refused = |graph: &Graph, propagation: Propagation, arithmetic: Arithmetic| {
+        let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![0.0; 2]);
+        let model = Model::gcn(vec![layer], propagation).unwrap();
+        let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(1));
+        let checker = Checker::new(graph, &model, budget.limits(graph).unwrap(), TargetClass::Predicted);
+        let checker = checker.and_then(|checker| checker.asking(0.0, arithmetic));
+        checker.err().map(|mismatch| mismatch.to_string())
+    };
+    let graph = Graph::new(3, 1, &[(0, 1), (1, 2)], &[]).unwrap();
+    let directed = Graph::with_options(3, 1, &[(0, 1)], &[], GraphOptions::new().directed(true)).unwrap();
+    let words = |of: &str| Some(format!("deletions of edges cannot be checked {of}"));
+    assert_eq!(refused(&graph, Propagation::RowMean, Arithmetic::Exact), None);
+    assert_eq!(
+        refused(&directed, Propagation::RowMean, Arithmetic::Exact),
+        words("in a graph with edges in one direction only")
+    );
+    let power = Propagation::power(Propagation::RowMean, 2);
+    let expected = words("in a network with a propagation that does not follow from degrees");
+    assert_eq!(refused(&graph, power, Arithmetic::Exact), expected);
+    assert_eq!(refused(&graph, Propagation::RowMean, Arithmetic::F32), words("in an arithmetic that rounds"));
+}
