@@ -22,7 +22,7 @@ impl Enumeration {
 
 impl Relaxation for Enumeration {
     fn bound(&mut self, _: &mut Sent, _: &Subproblem, _: ClassId, _: ClassId) -> Relaxed {
-        Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new(), idle: None }
+        Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() }
     }
 
     fn candidates(&self) -> Vec<Edge> {

@@ -13,12 +13,14 @@ use crate::ids::{ClassId, NodeId};
 use crate::network::Network;
 
 /// A lower bound of the margin over all sets of a subproblem, and what it thinks the worst set is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Relaxed {
     /// Rounded down.
     pub(super) lower: f64,
     /// Further deletions.
     pub(super) selection: Vec<Selected>,
+    /// Deletions that may be among the worst, to be tried in other sets.
+    pub(super) promising: Vec<Edge>,
     /// Edges that need not be looked at any further.
     pub(super) idle: Option<Idle>,
 }
@@ -135,7 +137,7 @@ impl<'s, R: Relaxation> Search<'s, R> {
         let (mut lowest, mut open) = (f64::INFINITY, vec![Subproblem::default()]);
         let mut exactly_positive = false;
         while let Some(sub) = open.pop() {
-            let Relaxed { lower, selection, idle } = self.relaxation.bound(&mut self.sent, &sub, self.y, k);
+            let Relaxed { lower, selection, promising, idle } = self.relaxation.bound(&mut self.sent, &sub, self.y, k);
             let lower = lower - FLOOR;
             if sub != Subproblem::default() {
                 self.branches += 1;
@@ -148,6 +150,9 @@ impl<'s, R: Relaxation> Search<'s, R> {
             }
             let all = selection.iter().fold(sub.clone(), |sub, of| sub.with(of.edge));
             self.attempt(&all)?;
+            if sub == Subproblem::default() {
+                self.descend(&promising, k, patience)?;
+            }
             let bytes = open.len() * (size_of::<Subproblem>() + 64 * (sub.kept.len() + sub.deleted.len()));
             if !patience.branch {
                 return Err(End::Obstacle(Obstacle::Engine));
@@ -199,6 +204,22 @@ impl<'s, R: Relaxation> Search<'s, R> {
             self.remember(upper, ClassId(k as u32), sub);
         }
         if upper < 0.0 { Err(End::Witness) } else { Ok(()) }
+    }
+
+    /// Tries deletions one after the other, each time the one of some edges that leaves the class the smallest lead over k.
+    fn descend(&mut self, edges: &[Edge], k: ClassId, patience: Patience) -> Result<(), End> {
+        let mut sub = Subproblem::default();
+        while patience.obstacle(0).is_none() {
+            let possible = edges.iter().filter(|&&edge| sub.may_delete(self.problem.limits, edge));
+            let lead = |sub: &Subproblem, sent: &mut Sent| {
+                logits(self.problem, sent, sub, self.target).margin(self.y.index(), k.index()).1
+            };
+            let tried = possible.map(|&edge| sub.with(edge)).map(|sub| (lead(&sub, &mut self.sent), sub));
+            let Some((_, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            self.attempt(&best)?;
+            sub = best;
+        }
+        Ok(())
     }
 
     /// At most the lead over k; where numbers are not tame, nothing is known of it.

@@ -4,7 +4,7 @@ use super::super::Problem;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::base::{Base, Part, Step, add_product, growth, parts, width};
+use super::base::{Base, Step, add_product, growth, parts, width};
 use super::cones::{Cones, Excess, Listed, Making};
 use super::moves::Span;
 use super::region::{NOWHERE, Region};
@@ -36,6 +36,8 @@ pub(super) struct Gradient<'g> {
     /// Of each term of each layer: coefficients of what its rows read, and of what is read of each node of the region over all rows.
     at_rows: Vec<Vec<Rows>>,
     at_nodes: Vec<Vec<Rows>>,
+    /// The products of the latter with attributes and ones.
+    sent: Vec<Vec<Rows>>,
     /// Terms of its layer, and nodes that these read, which are left out.
     apart: BTreeSet<(usize, u32)>,
 }
@@ -65,7 +67,7 @@ impl<'g> Gradient<'g> {
         let layers = problem.network.layers();
         let all = layers.iter().zip(&region.rows).take(layer + 1);
         let zeros: Vec<Rows> = all.map(|(layer, rows)| Rows::zeros(rows.len(), layer.units())).collect();
-        let (at_rows, at_nodes) = (vec![Vec::new(); layer + 1], vec![Vec::new(); layer + 1]);
+        let of_terms = vec![Vec::new(); layer + 1];
         let mut gradient = Self {
             problem,
             region,
@@ -78,8 +80,9 @@ impl<'g> Gradient<'g> {
             alpha: zeros.clone(),
             alpha_of_last: Vec::new(),
             lambda: zeros,
-            at_rows,
-            at_nodes,
+            at_rows: of_terms.clone(),
+            at_nodes: of_terms.clone(),
+            sent: of_terms,
             apart,
         };
         gradient.alpha[layer].row_mut(place).copy_from_slice(&gradient.functional);
@@ -132,7 +135,14 @@ impl<'g> Gradient<'g> {
                 }
             }
             self.at_rows[i].push(at_rows);
+            let mut sent = Rows::zeros(region.nodes.len(), 1);
+            if !matches!(term.source(), Source::Layer(_)) {
+                for (n, all) in at_nodes.iter() {
+                    sent.row_mut(n)[0] = dot(all, base.read(problem, region, i, t, n as u32));
+                }
+            }
             self.at_nodes[i].push(at_nodes);
+            self.sent[i].push(sent);
         }
     }
 
@@ -233,14 +243,22 @@ impl<'g> Gradient<'g> {
             if own.or(all).or(cut).is_none() {
                 continue;
             }
-            let (centre, radius) = match term.source() {
-                Source::Layer(source) => match &cones.ends[f][e].h[source] {
-                    Some(Span { centre, radius }) => (&centre[..], &radius[..]),
-                    None => continue,
-                },
-                _ => (self.base.read(self.problem, self.region, i, t, n), &[][..]),
-            };
             let steps = (1..=gains.len()).map(|k| Step::of(Some(share.mixing), scale, degree, k));
+            let of_own = |k: usize| share.identity * Step::of(None, scale, degree, k + 1).sent;
+            // The row of the other end is among all that are added up.
+            let of_cut = |step: Step| -(step.sent + step.cut) * self.base.entry(term.propagation(), other, n);
+            let Source::Layer(source) = term.source() else {
+                let read = self.base.read(self.problem, self.region, i, t, n);
+                let [own, cut] = [own, cut].map(|row| row.map(|row| dot(row, read)));
+                let all = all.map_or(0.0, |_| self.sent[i][t].row(n as usize).map_or(0.0, |sent| sent[0]));
+                for (k, (gain, step)) in gains.iter_mut().zip(steps).enumerate() {
+                    let (own, cut) =
+                        (own.map_or(0.0, |own| of_own(k) * own), cut.map_or(0.0, |cut| of_cut(step) * cut));
+                    *gain -= own + step.sent * all + cut;
+                }
+                continue;
+            };
+            let Some(Span { centre, radius }) = &cones.ends[f][e].h[source] else { continue };
             if let (Some(all), None, None) = (all, own, cut) {
                 let (linear, radii) = (dot(all, centre), self.radii(all, centre, radius));
                 for (gain, step) in gains.iter_mut().zip(steps) {
@@ -252,42 +270,42 @@ impl<'g> Gradient<'g> {
             for (k, (gain, step)) in gains.iter_mut().zip(steps).enumerate() {
                 coefficients.fill(0.0);
                 if let Some(own) = own {
-                    let step = Step::of(None, scale, degree, k + 1);
-                    add_scaled(&mut coefficients, share.identity * step.sent, own);
+                    add_scaled(&mut coefficients, of_own(k), own);
                 }
                 if let Some(all) = all {
                     add_scaled(&mut coefficients, step.sent, all);
                 }
                 if let Some(cut) = cut {
-                    // The row of the other end is among all that are added up.
-                    let factor = -(step.sent + step.cut) * self.base.entry(term.propagation(), other, n);
-                    add_scaled(&mut coefficients, factor, cut);
+                    add_scaled(&mut coefficients, of_cut(step), cut);
                 }
                 *gain += self.radii(&coefficients, centre, radius) - dot(&coefficients, centre);
             }
         }
-        if place(n).is_some() {
-            let of_count = |k: usize| self.gathered(cones, f, e, i, n, k);
-            gains.iter_mut().enumerate().for_each(|(k, gain)| *gain += of_count(k + 1));
+        if let Some(lambda) = place(n).and_then(|place| self.lambda[i].row(place)) {
+            self.add_gathered(gains, lambda, cones.ends[f][e].gathered[i].as_ref(), i, degree);
         }
     }
 
-    /// What it takes by what the end gathers, or by its bias.
-    fn gathered(&self, cones: &Cones, f: usize, e: usize, i: usize, n: u32, k: usize) -> f64 {
-        let (layer, degree) = (&self.problem.network.layers()[i], self.base.degrees[n as usize]);
+    /// Adds what it takes by what the end gathers, or by its bias.
+    fn add_gathered(&self, gains: &mut [f64], lambda: &[f64], gathered: Option<&Span>, i: usize, degree: usize) {
+        let layer = &self.problem.network.layers()[i];
         let units = layer.units();
-        let Some(lambda) = self.lambda[i].row(self.region.places[i][n as usize] as usize) else { return 0.0 };
         if let Some(mixing) = self.base.scales[i] {
-            let by = (1.0 / growth(Some(mixing), degree, k) - 1.0) / k as f64;
-            return -by * dot(lambda, layer.bias());
+            let by_bias = dot(lambda, layer.bias());
+            for (gain, k) in gains.iter_mut().zip(1..) {
+                *gain -= (1.0 / growth(Some(mixing), degree, k) - 1.0) / k as f64 * by_bias;
+            }
+            return;
         }
-        let Some(Span { centre, radius }) = &cones.ends[f][e].gathered[i] else { return 0.0 };
-        let of_part = |(p, part): (usize, Part)| {
-            let range = p * units..(p + 1) * units;
-            let by = (growth(Some(part?), degree, k) - 1.0) / k as f64;
-            Some(self.reach(lambda, -by, &centre[range.clone()], &radius[range]))
-        };
-        parts(self.problem, i).into_iter().enumerate().filter_map(of_part).sum()
+        let Some(Span { centre, radius }) = gathered else { return };
+        for (p, part) in parts(self.problem, i).into_iter().enumerate().filter(|(_, part)| part.is_some()) {
+            let (centre, radius) = (&centre[p * units..(p + 1) * units], &radius[p * units..(p + 1) * units]);
+            let (linear, radii) = (dot(lambda, centre), self.radii(lambda, centre, radius));
+            for (gain, k) in gains.iter_mut().zip(1..) {
+                let by = (growth(part, degree, k) - 1.0) / k as f64;
+                *gain += by.abs() * radii - by * linear;
+            }
+        }
     }
 
     /// The largest `factor · Σ a_j x_j` with each x_j so far from its centre at most.

@@ -35,6 +35,8 @@ use crate::ids::{ClassId, NodeId};
 const FEWER: f64 = 0.7;
 /// Once moves are so many numbers, those that were not looked at for longest are forgotten.
 const REMEMBERED: usize = 1 << 24;
+/// So many deletions are tried with each other.
+const PROMISING: usize = 16;
 /// Sets that are left out have at least this part of the margin.
 const IDLE: f64 = 0.02;
 
@@ -140,7 +142,7 @@ impl<'p> AnyDepth<'p> {
         let mut known = self.known.pop();
         let relaxed = known.as_mut().and_then(|known| self.bounded(known, sub, &listed, (y, k)));
         self.known.extend(known);
-        relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, selection: Vec::new(), idle: None })
+        relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() })
     }
 
     /// The bound from what is known; `None` if that is too little.
@@ -196,7 +198,8 @@ impl<'p> AnyDepth<'p> {
         let mut ranked: Vec<(f64, &Listed)> = of.iter().map(|(listed, gain)| (gain.most([left; 2]), *listed)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         let selection = self.selection(sub, &ranked);
-        Some(Relaxed { lower, selection, idle: Some(Idle { edges: idle, floor }) })
+        let promising = ranked.iter().take(PROMISING).map(|(_, listed)| self.candidates[listed.candidate].alike[0]);
+        Some(Relaxed { lower, selection, promising: promising.collect(), idle: Some(Idle { edges: idle, floor }) })
     }
 
     /// An admissible set of the deletions that gain the most.
@@ -226,7 +229,7 @@ impl Relaxation for AnyDepth<'_> {
         if listed.is_empty() {
             let found = logits(self.problem, sent, sub, self.target);
             let lower = found.margin(y.index(), k.index()).0;
-            return Relaxed { lower, selection: Vec::new(), idle: None };
+            return Relaxed { lower, ..Relaxed::default() };
         }
         self.relaxed(sub, listed, (y, k))
     }

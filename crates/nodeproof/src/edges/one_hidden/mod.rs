@@ -105,6 +105,7 @@ impl OneHidden<'_> {
             }
         }
         let (lower, selection) = lowest;
-        Relaxed { lower: if lower.is_nan() { f64::NEG_INFINITY } else { lower - error }, selection, idle: None }
+        let lower = if lower.is_nan() { f64::NEG_INFINITY } else { lower - error };
+        Relaxed { lower, selection, ..Relaxed::default() }
     }
 }
