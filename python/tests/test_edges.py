@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import nodeproof
 from nodeproof import Budget, Graph, InputError, Model
 
 
-def ring(nodes: int = 9) -> tuple[Graph, Model]:
+def ring(nodes: int = 10) -> tuple[Graph, Model]:
     """A ring with chords, and a network of one hidden layer."""
     adjacency = np.zeros((nodes, nodes))
     for node in range(nodes):
@@ -94,14 +95,55 @@ def test_stories_tell_what_to_unlink() -> None:
         size = len(witness)
         assert size == radii.of(node).nonrobust_from and story.radius == (radii.of(node) if size > 1 else story.radius)
         seen.add(size)
-        count = "one deletion changes" if size == 1 else f"{size} deletions change"
-        assert f"nonrobust: {count} the class" in text
+        count = "one deletion" if size == 1 else f"{size} deletions"
+        change = (
+            "can bring another class level" if witness.margin == 0 else f"change{'s' if size == 1 else ''} the class"
+        )
+        assert f"nonrobust: {count} {change}" in text
         assert all(f"  {words}" in text.splitlines() for words in witness.in_words(node))
         after = model.logits_under(graph, node, witness)
         assert np.allclose(after, model.logits(witness.apply(graph))[node], atol=1e-12)
         assert after[story.certificate.class_] - after[witness.class_] == pytest.approx(witness.margin, abs=1e-9)
         assert (story.certificate.margins[witness.class_] <= witness.margin + 1e-9).all(), "a lower bound"
-    assert {1, 2} <= seen, "one deletion, and several"
+    assert seen == {1, 2, 3}
+
+
+def test_flips_beside_a_deletion_have_one_story() -> None:
+    graph, model = ring(14)
+    budget = Budget(1, delete_only=True, delete_edges=1)
+    stories = [nodeproof.explain(graph, model, node, budget) for node in range(graph.nodes)]
+    told = [" ".join(str(story).split()) for story in stories]
+    assert all("at most 1 flip, 1 at one node" in text and "at most 1 edge deleted" in text for text in told)
+    assert all("finds how many" not in text and story.radius is None for text, story in zip(told, stories, strict=True))
+    for words in (
+        "robust: no admissible set of flips and deletions changes the class",
+        "nonrobust: one flip changes the class",
+        "nonrobust: 1 flip and 1 deletion change the class; fewer may do",
+    ):
+        assert any(words in text for text in told), words
+    both = next(story for story in stories if story.certificate.witness and len(story.certificate.witness) == 2)
+    node, witness = both.certificate.node, both.certificate.witness
+    assert all(words in str(both) for words in witness.in_words(node)) and len(witness.in_words()) == 2
+    logits = model.logits_under(graph, node, witness)
+    assert np.allclose(logits, model.logits(witness.apply(graph))[node], atol=1e-12)
+    assert not np.allclose(logits, model.logits_under(graph, node, witness.flips), atol=1e-3), "the edge counts"
+
+
+def test_reports_have_the_edges(tmp_path) -> None:
+    graph, model = ring()
+    budget = Budget(0, delete_edges=2)
+    certificates, radii = nodeproof.certify(graph, model, budget), nodeproof.radius(graph, model, budget)
+    nodeproof.report({"unlinked": (certificates, radii)}, out=tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    report = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    ids = report["nodes"]["id"]
+    for what, results in (("certificates", certificates), ("radii", radii)):
+        shown = report["models"][0][what]["witness_edges"]
+        for node, edges in zip(results.nodes, shown, strict=True):
+            witness = results.of(node).witness
+            expected = None if witness is None else list(witness.edges)
+            assert (edges and [(ids[a], ids[b]) for a, b in edges]) == expected
+        assert any(shown)
 
 
 def test_deletions_have_words_seen_from_a_node() -> None:
