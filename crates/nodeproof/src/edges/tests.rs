@@ -273,6 +273,22 @@ proptest! {
         }
     }
 
+    /// Raised margins are known over all classes, no weaker than before, and above no margin.
+    #[test]
+    fn raised_margins_are_bounds(of in tiny(0..=2)) {
+        let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
+        let certifier = certifier.engine(Engine::Complete).threads(1);
+        let before = certifier.certify(&[of.target]).unwrap().remove(0);
+        let mut raised = before.clone();
+        let finish = certifier.raise_margins(&mut raised, || ControlFlow::Continue(()));
+        prop_assert_eq!((finish.unwrap(), raised.verdict()), (Finish::Complete, before.verdict()));
+        for (raised, before) in raised.margins.iter().flatten().zip(before.margins.iter().flatten()) {
+            prop_assert!(*raised != Bound::Unknown && !raised.is_below(*before), "{raised:?}, and {before:?} before");
+        }
+        let Certificate { class, evidence, margins, branches, .. } = raised;
+        below(&of, class, &Decision { evidence, margins, branches })?;
+    }
+
     /// A radius is the largest number of deletions that changes nothing, and its witness has one more; several budgets in one pass are those
     /// alone.
     #[test]
