@@ -54,6 +54,20 @@ test("a report of the program tells of a node and its witness", options, async (
   await context.close();
 });
 
+test("a report of the program names and draws the edges that a witness deletes", options, async () => {
+  const about = ["--graph", PAPERS, "--model", MODEL];
+  nodeproof("certify", ...about, "--delete-edges", "2", "--out", "unlinked.jsonl");
+  nodeproof("report", "unlinked.jsonl", "--graph", PAPERS, "--out", "unlinked.html");
+  const { page, context, trouble } = await visit(browser, pathToFileURL(join(folder, "unlinked.html")).href);
+  await page.selectOption("select >> nth=0", { label: "nonrobust" });
+  await page.locator(".rows tbody tr[data-place]").first().click();
+  const lines = await page.locator(".witness").first().locator("li").allTextContents();
+  assert.ok(lines.length > 0 && lines.every((line) => /^unlink .+ and .+/.test(line)), lines.join());
+  assert.equal(await page.locator(".neighbourhood > svg .deleted > g").count(), lines.length);
+  assert.deepEqual(trouble, []);
+  await context.close();
+});
+
 test("hostile names in a graph neither break nor script the report", options, async () => {
   execFileSync("python3", [HOSTILE, join(folder, "hostile.npz")]);
   const address = report("hostile.npz", "hostile.html", "--title", "<script>window.broken = true</script>");

@@ -401,6 +401,22 @@ pageTest(
   { fragment: `#node-${far.report.nodes.id[far.node]}` },
 );
 
+const hub = structuredClone(unlinked);
+for (const [a, b] of hub.models[0].certificates.witness_edges[cutOff]) {
+  hub.nodes.neighbours[a] = hub.nodes.neighbours[a].filter((other) => other !== b);
+  hub.nodes.neighbours[b] = hub.nodes.neighbours[b].filter((other) => other !== a);
+}
+pageTest(
+  "a deleted edge is drawn where the report lacks it among very many",
+  hub,
+  async (page) => {
+    assert.equal(await page.locator(".neighbourhood > svg .deleted > g").count(), 2);
+    const text = await page.locator(".witness").first().innerText();
+    assert.equal(text.match(/, a neighbour/g).length, 2, text);
+  },
+  { fragment: `#node-${hub.nodes.id[cutOff]}` },
+);
+
 pageTest(
   "next and previous follow the order of the table",
   one,
