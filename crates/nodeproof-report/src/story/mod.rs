@@ -15,7 +15,7 @@
 //!     "node       0\n\
 //!      predicted  class 0\n\
 //!      budget     at most 1 flip, 1 at one node\n\
-//!      verdict    robust: no admissible set of {many} changes the class; every margin\n\
+//!      verdict    robust: no admissible set of flips changes the class; every margin\n\
 //!      \u{20}          stays at 1.000 or above\n\
 //!      engine     settled by fast\n\
 //!      \n\
