@@ -30,7 +30,7 @@ pub(crate) fn rejected<R: Record + Send + Sync + 'static>(
         let checker = Checker::of(&header, &graph, &model).map_err(Failure::input)?;
         let (pool, mut rejected, mut done) = (work::pool(threads)?, BTreeMap::new(), 0);
         for some in records.chunks(AT_ONCE) {
-            let reason = |record: &R| Some((record.node().0, in_words(&judge(&checker, record).err()?, header.proofs)));
+            let reason = |record: &R| Some((record.node().0, in_words(&judge(&checker, record).err()?, &header)));
             rejected.extend(pool.install(|| some.par_iter().filter_map(reason).collect::<Vec<_>>()));
             done += some.len();
             if watch.tell(done, records.len()) {
@@ -41,10 +41,12 @@ pub(crate) fn rejected<R: Record + Send + Sync + 'static>(
     })
 }
 
-/// Why a record is rejected, and what to do where no proofs were asked for.
-fn in_words(rejection: &Rejection, has_proofs: bool) -> String {
+/// Why a record is rejected, and what to do where no proofs were asked for and there may be some.
+fn in_words(rejection: &Rejection, header: &Header) -> String {
     match rejection {
-        Rejection::Unproven(_) if !has_proofs => format!("{rejection}; proofs=True keeps proofs"),
+        Rejection::Unproven(_) if !header.proofs && header.budget.edges().is_none() => {
+            format!("{rejection}; proofs=True keeps proofs")
+        }
         _ => rejection.to_string(),
     }
 }

@@ -312,8 +312,8 @@ pub(crate) struct ProofArguments {
     pub(crate) proof: bool,
     /// Check the results once they are written, as `nodeproof check` does
     ///
-    /// The exit code is 1 if one is rejected. It takes `--proof` and `--out FILE`.
-    #[arg(long, requires = "proof", help_heading = "Running")]
+    /// The exit code is 1 if one is rejected. It takes `--out FILE`, and `--proof` unless edges are deleted.
+    #[arg(long, requires = "out", help_heading = "Running")]
     pub(crate) check: bool,
 }
 

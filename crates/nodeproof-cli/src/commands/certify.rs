@@ -57,7 +57,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     taken.extend(budget.edges.protect_edges.as_deref());
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
-        check::to_be_checked(&files)?;
+        check::can_be_checked(arguments.proof, &budget.edges, &files)?;
     }
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();

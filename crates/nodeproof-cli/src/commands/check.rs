@@ -10,7 +10,7 @@ use nodeproof_report::text::counted;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::CheckArguments;
+use crate::cli::{CheckArguments, EdgeArguments, ProofArguments};
 use crate::inputs::{Inputs, Question};
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -62,11 +62,22 @@ pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> 
     Ok(outcome)
 }
 
+/// Refuses to check what cannot be read once it is written, or would not be accepted.
+///
+/// # Errors
+/// If there will be no such file, or no proofs where these are needed.
+pub(super) fn can_be_checked(proof: ProofArguments, edges: &EdgeArguments, files: &ResultFiles) -> anyhow::Result<()> {
+    if !proof.proof && edges.delete_edges.is_none() {
+        bail!("--check needs what shows that nodes are robust; add --proof");
+    }
+    to_be_checked(files).map(drop)
+}
+
 /// The file that is to be checked once it is written.
 ///
 /// # Errors
 /// If results are not written to a file.
-pub(super) fn to_be_checked(files: &ResultFiles) -> anyhow::Result<&Path> {
+fn to_be_checked(files: &ResultFiles) -> anyhow::Result<&Path> {
     let path = files.out.as_ref().and_then(|out| out.path());
     path.context("--check reads what was written; give --out the name of a file")
 }
@@ -228,7 +239,7 @@ impl Checked {
         if self.rejected.len() > SHOWN {
             facts.push(("", format!("and {} more; --json lists all", self.rejected.len() - SHOWN)));
         }
-        if !self.rejected.is_empty() && !header.proofs {
+        if !self.rejected.is_empty() && !header.proofs && header.budget.edges().is_none() {
             facts.push(("hint", "--proof writes what is needed to check all robust nodes".to_owned()));
         }
         facts.push(("time", time.of_nodes(self.all())));

@@ -57,7 +57,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     taken.extend(arguments.edges.protect_edges.as_deref());
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
-        check::to_be_checked(&files)?;
+        check::can_be_checked(arguments.proof, &arguments.edges, &files)?;
     }
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
