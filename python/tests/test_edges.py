@@ -51,6 +51,7 @@ def test_verdicts_are_what_the_network_does_without_the_edges() -> None:
     radii = nodeproof.radius(graph, model, budget)
     assert ((radii.robust_up_to >= 2) == certificates.robust).all()
     assert all(len(radii.witness(node)) == radii.nonrobust_from[node] for node in np.flatnonzero(~certificates.robust))
+    assert certificates.check(model) == {} and radii.check(model) == {}
     changed = int(np.flatnonzero(~certificates.robust)[0])
     assert f"nonrobust under {len(certificates.witness(changed))} deletion" in repr(certificates.of(changed))
     assert "robust up to 1 deletion" in repr(radii[int(np.flatnonzero(radii.robust_up_to == 1)[0])])

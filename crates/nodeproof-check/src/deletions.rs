@@ -38,6 +38,9 @@ pub(crate) fn without<'n>(network: &'n Network, readers: &BTreeSet<NodeId>, edge
     Some(rows)
 }
 
+/// Activations of a layer that are not those with all edges.
+type Changed = BTreeMap<NodeId, Vec<Interval>>;
+
 /// A target with all edges, and which of them may be deleted.
 pub(crate) struct Linked<'b, 'n> {
     base: &'b Base<'n>,
@@ -123,58 +126,59 @@ impl<'b, 'n> Linked<'b, 'n> {
     /// The logits of the target where rows of propagations are others. What follows from none of these is that of the base point.
     pub(crate) fn logits(&self, rows: &Rows) -> Vec<Interval> {
         let Base { network, region, .. } = self.base;
-        let mut changed: Vec<BTreeMap<usize, Vec<Interval>>> = Vec::new();
+        let mut changed: Vec<Changed> = Vec::new();
         for (i, layer) in network.layers().iter().enumerate() {
+            let place = |layer: usize, node: &NodeId| region.nodes[layer].binary_search(node).ok();
             let mut touched: BTreeSet<usize> = BTreeSet::new();
             for (term, local) in layer.terms().iter().zip(&region.terms[i]) {
                 let others = rows.others.keys().filter(|(propagation, _)| *propagation == term.propagation());
-                touched.extend(others.filter_map(|(_, node)| region.nodes[i].binary_search(node).ok()));
+                touched.extend(others.filter_map(|(_, node)| place(i, node)));
                 if let Source::Layer(source) = term.source() {
-                    touched.extend(changed[source].keys().flat_map(|&n| &local.readers[n]).map(|&(m, _)| m));
+                    let read = changed[source].keys().filter_map(|node| place(source, node));
+                    touched.extend(read.flat_map(|n| &local.readers[n]).map(|&(m, _)| m));
                 }
             }
-            let units = touched.into_iter().map(|m| (m, self.units(rows, &changed, i, m)));
+            let units = touched.into_iter().map(|m| (region.nodes[i][m], self.units(rows, &changed, i, m)));
             let units = units.collect();
             changed.push(units);
         }
-        let target = changed.pop().and_then(|mut last| last.remove(&0));
-        target.unwrap_or_else(|| self.activations[network.layers().len() - 1][0].clone())
+        let last = &self.activations[network.layers().len() - 1][0];
+        changed.pop().and_then(|mut units| units.remove(&region.target())).unwrap_or_else(|| last.clone())
     }
 
-    /// The activations of a layer at one of its nodes, where those of some nodes of the layers below have changed.
-    fn units(
-        &self,
-        rows: &Rows,
-        changed: &[BTreeMap<usize, Vec<Interval>>],
-        layer: usize,
-        place: usize,
-    ) -> Vec<Interval> {
-        let Base { network, region, sums, .. } = self.base;
-        let of = &network.layers()[layer];
-        let mut z: Vec<Interval> = of.bias().iter().map(|&bias| Interval::of(bias)).collect();
+    /// The activations of a layer at one of its nodes, where rows and activations of layers below have changed: what it reads of a node
+    /// is taken away where it has, and added anew.
+    fn units(&self, rows: &Rows, changed: &[Changed], layer: usize, place: usize) -> Vec<Interval> {
+        let Base { network, region, sums, z, .. } = self.base;
+        let (of, node, one) = (&network.layers()[layer], region.nodes[layer][place], [Interval::of(1.0)]);
+        let mut z = z[layer][place].clone();
         for (term, local) in of.terms().iter().zip(&region.terms[layer]) {
-            let (columns, entries) = rows.row(term.propagation(), region.nodes[layer][place]);
-            let read = columns.iter().map(|&n| NodeId(n)).zip(entries.iter().copied());
+            let (columns, entries) = rows.row(term.propagation(), node);
+            let now = |n: &u32| columns.binary_search(n).map_or(0.0, |place| entries[place]);
+            let mut sum: Vec<Interval> = Vec::new();
+            let (columns, entries) = network.matrices[term.propagation()].row(node.index());
+            for (n, &before) in columns.iter().zip(entries) {
+                let (p, n) = (now(n), NodeId(*n));
+                let at = |nodes: &[NodeId]| nodes.partition_point(|&other| other < n);
+                let anew = match term.source() {
+                    Source::Layer(source) => changed[source].get(&n),
+                    Source::Attributes | Source::Ones => None,
+                };
+                if p == before && anew.is_none() {
+                    continue;
+                }
+                let read = match term.source() {
+                    Source::Ones => &one[..],
+                    Source::Attributes => &sums[at(&region.rows)][local.columns.clone()],
+                    Source::Layer(source) => &self.activations[source][at(&region.nodes[source])],
+                };
+                sum.resize(read.len(), Interval::ZERO);
+                add_scaled(&mut sum, -before, read);
+                add_scaled(&mut sum, p, anew.map_or(read, |anew| anew));
+            }
             match term.source() {
-                Source::Ones => {
-                    let sum = read.fold(Interval::ZERO, |sum, (_, p)| sum + Interval::of(p));
-                    add_product(&mut z, &[sum], term.weight());
-                }
-                Source::Attributes => {
-                    for (n, p) in read {
-                        let place = region.rows.partition_point(|&other| other < n);
-                        add_scaled(&mut z, p, &sums[place][local.columns.clone()]);
-                    }
-                }
-                Source::Layer(source) => {
-                    let mut sum = vec![Interval::ZERO; network.layers()[source].units()];
-                    for (n, p) in read {
-                        let place = region.nodes[source].partition_point(|&other| other < n);
-                        let units = changed[source].get(&place).unwrap_or(&self.activations[source][place]);
-                        add_scaled(&mut sum, p, units);
-                    }
-                    add_product(&mut z, &sum, term.weight());
-                }
+                Source::Attributes => z.iter_mut().zip(&sum).for_each(|(z, x)| *z = z.plus(x)),
+                Source::Ones | Source::Layer(_) => add_product(&mut z, &sum, term.weight()),
             }
         }
         z.iter().map(|z| z.activated(of.activation())).collect()

@@ -1,6 +1,7 @@
 //! Deletions of edges, end to end.
 
-use nodeproof::{Edge, Graph, GraphOptions, Model, Network, NodeId};
+use nodeproof::results::Certificates;
+use nodeproof::{Bound, Edge, Evidence, Graph, GraphOptions, Model, Network, NodeId};
 use serde_json::{Value, json};
 
 use crate::common::{Fixture, Run, json};
@@ -221,6 +222,32 @@ fn protected_edges_stay() {
     refused(&certify(&fixture, "2 --protect-edges none.txt"), "none.txt, line 2: the graph has no edge 0–17");
     fixture.write("odd.txt", "0 1 2\n");
     refused(&certify(&fixture, "2 --protect-edges odd.txt"), "`0 1 2` is not an edge");
+}
+
+/// What was written is accepted, at once or later, and what was changed since is not, with hashes that fit.
+#[test]
+fn certificates_and_radii_are_checked() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors";
+    let run = certify(&fixture, "2 --out out.jsonl --check --fail-under 1%").succeeded();
+    assert!(run.stdout.contains("all certificates are accepted"), "{}", run.stdout);
+    let run = fixture.run(&format!("radius {files} --delete-edges 3 --out radii.jsonl --check")).succeeded();
+    assert!(run.stdout.contains("all radii are accepted"), "{}", run.stdout);
+    let summary = json(&fixture.run(&format!("check out.jsonl {files} --json")).succeeded().stdout);
+    assert!(summary["robust"].as_u64() > Some(0) && summary["nonrobust"].as_u64() > Some(0), "{summary}");
+    refused(&certify(&fixture, "2 --out - --check"), "give --out the name of a file");
+    let mut certificates = Certificates::read(fixture.path("out.jsonl")).unwrap();
+    for record in &mut certificates.records {
+        record.evidence = Evidence::Robust;
+        record.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Positive);
+        record.worst_class = nodeproof::certificate::smallest(&record.margins).0;
+    }
+    certificates.write(std::fs::File::create(fixture.path("forged.jsonl")).unwrap()).unwrap();
+    let run = fixture.run(&format!("check forged.jsonl {files}"));
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    let rejected = format!("rejected  {}", summary["nonrobust"]);
+    assert!(run.stdout.contains(&rejected) && run.stdout.contains("without the edges"), "{}", run.stdout);
+    assert!(!run.stdout.contains("--proof"), "there are no proofs to ask for: {}", run.stdout);
 }
 
 #[test]

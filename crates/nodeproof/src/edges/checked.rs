@@ -1,13 +1,16 @@
 //! The checker, which shares no code with the engines, held against all admissible sets of deletions.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use nodeproof_check::{Checker, Rejection};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 use super::tests::{NODES, Tiny, admissible, tiny};
 use crate::budget::{Budget, EdgeBudget, LocalBudget};
-use crate::certificate::{Bound, Certificate, Evidence, Witness};
+use crate::certificate::{Bound, Certificate, Evidence, Witness, smallest};
 use crate::dense::Matrix;
 use crate::edge::Edge;
 use crate::exact::compare_margin;
@@ -15,8 +18,9 @@ use crate::graph::{Graph, GraphOptions};
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Model, Propagation};
 use crate::network::{Network, largest};
+use crate::results::{Certificates, Header, Results};
 use crate::run::Certifier;
-use crate::settings::{Arithmetic, Engine, TargetClass};
+use crate::settings::{Arithmetic, CertifySettings, Engine, TargetClass};
 
 fn checker(of: &Tiny) -> Checker<'_> {
     Checker::new(&of.graph, &of.model, of.budget.limits(&of.graph).unwrap(), TargetClass::Predicted).unwrap()
@@ -123,6 +127,107 @@ proptest! {
             }
         }
     }
+}
+
+/// What reader and checker say to a file.
+fn judge(certificates: &Certificates, graph: &Graph, model: &Model) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    certificates.write(&mut bytes).unwrap();
+    judge_bytes(&bytes, graph, model)
+}
+
+fn judge_bytes(bytes: &[u8], graph: &Graph, model: &Model) -> Result<(), String> {
+    let results = Results::read_from(bytes, "file").map_err(|error| error.to_string())?;
+    let Results::Certificates(read) = results else { return Err("something else".to_owned()) };
+    let checker = Checker::of(&read.header, graph, model).map_err(|error| error.to_string())?;
+    read.records.iter().try_for_each(|record| checker.certificate(record).map_err(|error| error.to_string()))
+}
+
+/// Files that were tampered with, with hashes that fit: what was done, and the file.
+fn tampered(certificates: &Certificates, absent: Edge, choice: usize) -> Vec<(&'static str, Certificates)> {
+    let mut all = Vec::new();
+    for (place, record) in certificates.records.iter().enumerate() {
+        let mut add = |kind, change: &dyn Fn(&mut Certificates)| {
+            let mut other = certificates.clone();
+            change(&mut other);
+            other.records.iter_mut().for_each(|record| record.worst_class = smallest(&record.margins).0);
+            all.push((kind, other));
+        };
+        let of_budget = |of: &mut Certificates, change: &dyn Fn(EdgeBudget) -> EdgeBudget| {
+            let budget = of.header.budget.clone();
+            let edges = change(budget.edges().unwrap().clone());
+            of.header.budget = budget.delete_edges(edges);
+        };
+        add("margin", &|of| {
+            let margins = of.records[place].margins.iter_mut().flatten();
+            margins.for_each(|margin| *margin = Bound::AtLeast(1e6));
+        });
+        let Evidence::Witness(witness) = &record.evidence else {
+            add("verdict", &|of| {
+                let class = ClassId(u32::from(record.class == ClassId(0)));
+                of.records[place].evidence = Evidence::Witness(Witness::new(Vec::new(), class, 0.0));
+                of.records[place].margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Unknown);
+            });
+            continue;
+        };
+        let with = |edges: Vec<Edge>, margin: f64| {
+            move |of: &mut Certificates| {
+                let other = Witness::new(Vec::new(), witness.class, margin).with_edges(edges.clone());
+                of.records[place].evidence = Evidence::Witness(other);
+            }
+        };
+        add("verdict", &|of| {
+            of.records[place].margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Positive);
+            of.records[place].evidence = Evidence::Robust;
+        });
+        add("witness margin", &with(witness.edges.clone(), witness.margin - 1e6));
+        add("absent edge", &with([&witness.edges[..], &[absent]].concat(), witness.margin));
+        if !witness.edges.is_empty() {
+            let edge = witness.edges[choice % witness.edges.len()];
+            add("no deletions", &with(Vec::new(), witness.margin.min(-1e-300)));
+            add("edge twice", &with([&witness.edges[..], &[edge]].concat(), witness.margin));
+            add("global budget", &|of| of_budget(of, &|edges| edges.with_global(witness.edges.len() as u32 - 1)));
+            add("budget of a node", &|of| of_budget(of, &|edges| edges.at_node(0)));
+            add("protected edge", &|of| of_budget(of, &|edges| edges.protect([edge])));
+            add("protected node", &|of| of.header.budget = of.header.budget.clone().protect_nodes([edge.ends()[1]]));
+        }
+    }
+    all
+}
+
+#[test]
+fn no_tampered_file_is_accepted() {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let counted = RefCell::new(&mut counts);
+    let count = |kind| *counted.borrow_mut().entry(kind).or_default() += 1;
+    let run = |(of, choice): (Tiny, usize)| {
+        let nodes: Vec<NodeId> = of.graph.node_ids().collect();
+        let pairs = nodes.iter().flat_map(|&a| nodes.iter().filter_map(move |&b| Edge::between(a, b)));
+        let Some(absent) = { pairs }.find(|edge| !edge.is_of(&of.graph)) else { return Ok(()) };
+        let settings = CertifySettings::new(of.budget.clone());
+        let mut certificates = Certificates::new(Header::new(&of.graph, &of.model, &settings, nodes.len()));
+        let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
+        certificates.records = certifier.engine(Engine::Complete).threads(1).certify(&nodes).unwrap();
+        prop_assert_eq!(judge(&certificates, &of.graph, &of.model), Ok(()));
+        for (kind, other) in tampered(&certificates, absent, choice) {
+            prop_assert!(judge(&other, &of.graph, &of.model).is_err(), "{kind} gets through: {other:?}");
+            count(kind);
+        }
+        let mut bytes = Vec::new();
+        certificates.write(&mut bytes).unwrap();
+        prop_assert!(judge_bytes(&bytes[..choice % bytes.len()], &of.graph, &of.model).is_err(), "cut off");
+        if let Some((a, b)) = of.graph.adjacency().iter().find(|(a, b)| a != b) {
+            let edge = Edge::between(NodeId(a), NodeId(b)).unwrap();
+            let left = of.graph.without_edges(&[edge]).unwrap();
+            prop_assert!(judge(&certificates, &left, &of.model).is_err(), "another graph");
+            count("graph");
+        }
+        Ok(())
+    };
+    TestRunner::new(crate::seed::config(200))
+        .run(&(tiny(0..=2), 0..1_000_000usize), run)
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(counts.len() == 11 && counts.values().all(|&count| count >= 50), "{counts:?}");
 }
 
 /// A node that is joined to so many others, and a network that sees all of it.
