@@ -25,6 +25,13 @@ pub(super) struct Relaxed {
     pub(super) idle: Option<Idle>,
 }
 
+impl Relaxed {
+    /// The deletions of a subproblem together with those that are selected.
+    fn selected(&self, sub: &Subproblem) -> Subproblem {
+        self.selection.iter().fold(sub.clone(), |sub, of| sub.with(of.edge))
+    }
+}
+
 /// Edges of which no set with a small margin has any.
 #[derive(Debug)]
 pub(super) struct Idle {
@@ -73,6 +80,23 @@ pub(super) struct Search<'s, R> {
     branches: u64,
 }
 
+/// All sets, where the first bound does not show that the class keeps its lead over k.
+struct Root {
+    k: ClassId,
+    relaxed: Relaxed,
+    /// The smallest lead that was seen.
+    lead: f64,
+}
+
+/// What is left of a search, and what it has shown.
+struct Tree {
+    open: Vec<Subproblem>,
+    /// At most the margins of the sets that were left behind.
+    lowest: f64,
+    /// Whether there were margins of which only the sign is known.
+    exactly_positive: bool,
+}
+
 /// Why a search ended early.
 enum End {
     Witness,
@@ -94,14 +118,25 @@ impl<'s, R: Relaxation> Search<'s, R> {
         if !self.problem.is_tame {
             ended = ended.or(Some(End::Obstacle(Obstacle::Overflow)));
         }
-        let y = self.y;
+        let (y, mut started) = (self.y, Vec::new());
         for k in (0..classes as u32).map(ClassId).filter(|&k| k != y) {
             if matches!(ended, Some(End::Witness)) || !self.problem.is_tame {
                 break;
             }
-            match self.refute(k, &mut margins[k.index()], patience) {
-                Ok(()) => {}
+            match self.start(k, &mut margins[k.index()], patience) {
+                Ok(root) => started.extend(root),
                 Err(end) => ended = Some(end),
+            }
+        }
+        // A class whose lead was seen to be small is likely to have a witness.
+        started.sort_by(|a, b| a.lead.total_cmp(&b.lead));
+        for root in started {
+            if matches!(ended, Some(End::Witness)) {
+                break;
+            }
+            let margin = &mut margins[root.k.index()];
+            if let Err(end) = self.refute(root, margin, patience) {
+                ended = Some(end);
             }
         }
         if let Some(End::Obstacle(obstacle)) = ended {
@@ -132,61 +167,85 @@ impl<'s, R: Relaxation> Search<'s, R> {
         classes.map(|k| (k != self.y).then(|| bound(self, k))).collect()
     }
 
-    /// Shows that no admissible set takes the lead over k from the class, or finds one that takes it over some class.
-    fn refute(&mut self, k: ClassId, margin: &mut Option<Bound>, patience: Patience) -> Result<(), End> {
-        let (mut lowest, mut open) = (f64::INFINITY, vec![Subproblem::default()]);
-        let mut exactly_positive = false;
-        while let Some(sub) = open.pop() {
-            let Relaxed { lower, selection, promising, idle } = self.relaxation.bound(&mut self.sent, &sub, self.y, k);
-            let lower = lower - FLOOR;
-            if sub != Subproblem::default() {
-                self.branches += 1;
-            } else {
-                *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });
-            }
-            if lower > 0.0 {
-                lowest = lowest.min(lower);
+    /// Bounds the margin to a class over all sets, and tries a few; `None` if the bound is positive.
+    fn start(&mut self, k: ClassId, margin: &mut Option<Bound>, patience: Patience) -> Result<Option<Root>, End> {
+        let root = Subproblem::default();
+        let relaxed = self.bound(&root, k);
+        let lower = relaxed.lower;
+        *margin = Some(if lower.is_finite() { Bound::AtLeast(lower) } else { Bound::Unknown });
+        if lower > 0.0 {
+            return Ok(None);
+        }
+        self.attempt(&relaxed.selected(&root))?;
+        let lead = self.descend(&relaxed.promising, k, patience)?;
+        Ok(Some(Root { k, relaxed, lead }))
+    }
+
+    /// Shows that no admissible set takes the lead over a class, or finds one that takes it over some class.
+    fn refute(&mut self, root: Root, margin: &mut Option<Bound>, patience: Patience) -> Result<(), End> {
+        let Root { k, relaxed, .. } = root;
+        let mut tree = Tree { open: Vec::new(), lowest: f64::INFINITY, exactly_positive: false };
+        self.divide(&mut tree, Subproblem::default(), relaxed, k, patience)?;
+        while let Some(sub) = tree.open.pop() {
+            self.branches += 1;
+            let relaxed = self.bound(&sub, k);
+            if relaxed.lower > 0.0 {
+                tree.lowest = tree.lowest.min(relaxed.lower);
                 continue;
             }
-            let all = selection.iter().fold(sub.clone(), |sub, of| sub.with(of.edge));
-            self.attempt(&all)?;
-            if sub == Subproblem::default() {
-                self.descend(&promising, k, patience)?;
+            self.attempt(&relaxed.selected(&sub))?;
+            self.divide(&mut tree, sub, relaxed, k, patience)?;
+        }
+        *margin = Some(if tree.exactly_positive { Bound::Positive } else { Bound::AtLeast(tree.lowest) });
+        Ok(())
+    }
+
+    fn bound(&mut self, sub: &Subproblem, k: ClassId) -> Relaxed {
+        let relaxed = self.relaxation.bound(&mut self.sent, sub, self.y, k);
+        Relaxed { lower: relaxed.lower - FLOOR, ..relaxed }
+    }
+
+    /// Opens the parts of a subproblem.
+    fn divide(
+        &mut self,
+        tree: &mut Tree,
+        sub: Subproblem,
+        relaxed: Relaxed,
+        k: ClassId,
+        patience: Patience,
+    ) -> Result<(), End> {
+        let bytes = tree.open.len() * (size_of::<Subproblem>() + 64 * (sub.kept.len() + sub.deleted.len()));
+        if !patience.branch {
+            return Err(End::Obstacle(Obstacle::Engine));
+        }
+        if let Some(obstacle) = patience.obstacle(bytes) {
+            return Err(End::Obstacle(obstacle));
+        }
+        let sub = match relaxed.idle {
+            Some(Idle { edges, floor }) if floor > FLOOR => {
+                tree.lowest = if edges.is_empty() { tree.lowest } else { tree.lowest.min(floor - FLOOR) };
+                sub.without(edges)
             }
-            let bytes = open.len() * (size_of::<Subproblem>() + 64 * (sub.kept.len() + sub.deleted.len()));
-            if !patience.branch {
-                return Err(End::Obstacle(Obstacle::Engine));
+            _ => sub,
+        };
+        let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
+        let possible = relaxed.selection.into_iter().filter(|of| may(of.edge));
+        let chosen = possible.min_by(|a, b| b.gain.total_cmp(&a.gain)).or_else(|| {
+            let edge = self.relaxation.candidates().into_iter().find(|&edge| may(edge))?;
+            Some(Selected { edge, gain: 0.0, alike: vec![edge] })
+        });
+        match chosen {
+            Some(of) => {
+                self.attempt(&sub.with(of.edge))?;
+                tree.open.push(sub.without(of.alike));
+                tree.open.push(sub.with(of.edge));
             }
-            if let Some(obstacle) = patience.obstacle(bytes) {
-                return Err(End::Obstacle(obstacle));
-            }
-            let sub = match idle {
-                Some(Idle { edges, floor }) if floor > FLOOR => {
-                    lowest = if edges.is_empty() { lowest } else { lowest.min(floor - FLOOR) };
-                    sub.without(edges)
-                }
-                _ => sub,
-            };
-            let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
-            let possible = selection.into_iter().filter(|of| may(of.edge));
-            let chosen = possible.min_by(|a, b| b.gain.total_cmp(&a.gain)).or_else(|| {
-                let edge = self.relaxation.candidates().into_iter().find(|&edge| may(edge))?;
-                Some(Selected { edge, gain: 0.0, alike: vec![edge] })
-            });
-            match chosen {
-                Some(of) => {
-                    self.attempt(&sub.with(of.edge))?;
-                    open.push(sub.without(of.alike));
-                    open.push(sub.with(of.edge));
-                }
-                // The set of the edges that are deleted already is the only one left.
-                None => {
-                    self.holds(&sub, k)?;
-                    exactly_positive = true;
-                }
+            // The set of the edges that are deleted already is the only one left.
+            None => {
+                self.holds(&sub, k)?;
+                tree.exactly_positive = true;
             }
         }
-        *margin = Some(if exactly_positive { Bound::Positive } else { Bound::AtLeast(lowest) });
         Ok(())
     }
 
@@ -206,20 +265,20 @@ impl<'s, R: Relaxation> Search<'s, R> {
         if upper < 0.0 { Err(End::Witness) } else { Ok(()) }
     }
 
-    /// Tries deletions one after the other, each time the one of some edges that leaves the class the smallest lead over k.
-    fn descend(&mut self, edges: &[Edge], k: ClassId, patience: Patience) -> Result<(), End> {
-        let mut sub = Subproblem::default();
-        while patience.obstacle(0).is_none() {
+    /// Tries deletions one after the other, each time the one of some edges that leaves the class the smallest lead over k; returns that.
+    fn descend(&mut self, edges: &[Edge], k: ClassId, patience: Patience) -> Result<f64, End> {
+        let (mut sub, mut smallest) = (Subproblem::default(), f64::INFINITY);
+        while patience.branch && patience.obstacle(0).is_none() {
             let possible = edges.iter().filter(|&&edge| sub.may_delete(self.problem.limits, edge));
             let lead = |sub: &Subproblem, sent: &mut Sent| {
                 logits(self.problem, sent, sub, self.target).margin(self.y.index(), k.index()).1
             };
             let tried = possible.map(|&edge| sub.with(edge)).map(|sub| (lead(&sub, &mut self.sent), sub));
-            let Some((_, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            let Some((lead, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
             self.attempt(&best)?;
-            sub = best;
+            (sub, smallest) = (best, smallest.min(lead));
         }
-        Ok(())
+        Ok(smallest)
     }
 
     /// At most the lead over k; where numbers are not tame, nothing is known of it.

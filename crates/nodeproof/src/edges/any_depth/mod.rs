@@ -36,7 +36,7 @@ const FEWER: f64 = 0.7;
 /// Once moves are so many numbers, those that were not looked at for longest are forgotten.
 const REMEMBERED: usize = 1 << 24;
 /// So many deletions are tried with each other.
-const PROMISING: usize = 16;
+const PROMISING: usize = 32;
 /// Sets that are left out have at least this part of the margin.
 const IDLE: f64 = 0.02;
 

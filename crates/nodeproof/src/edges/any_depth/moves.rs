@@ -119,8 +119,11 @@ impl Gather {
     /// What has been added up since the last time.
     pub(super) fn take(&mut self) -> Moves {
         self.moves.rows.iter().for_each(|&row| self.slots[row as usize] = NOWHERE);
-        let width = self.moves.width;
-        std::mem::replace(&mut self.moves, Moves { width, ..Moves::default() })
+        let taken = self.moves.clone();
+        self.moves.rows.clear();
+        self.moves.centre.clear();
+        self.moves.radius.clear();
+        taken
     }
 }
 
