@@ -256,6 +256,31 @@ fn too_many_sets_are_not_gone_through() {
     assert_eq!(words, "the sets of deletions are too many to go through; at most 20000 are tried of a node");
 }
 
+/// Node 0 reads what its neighbours 1 and 2 have, and their degrees; it does not see the other ends of their other edges.
+#[test]
+fn deletions_beyond_what_is_seen_count_by_their_number() {
+    let judged = |edges: &[(u32, u32)], bias: f64, budget: EdgeBudget| {
+        let graph = Graph::new(5, 1, edges, &[(1, 0), (2, 0)]).unwrap();
+        let layer = (Matrix::from_values(1, 2, vec![-1.0, 0.0]), vec![bias, 0.0]);
+        let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
+        let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(budget);
+        let of = Tiny { graph, model, budget, target: NodeId(0) };
+        checker(&of).certificate(&forged(&of, Evidence::Robust, Bound::Positive))
+    };
+    let edge = |a, b| Edge::between(NodeId(a), NodeId(b)).unwrap();
+    // 0.45 − 1/√(2 · 4), then 0.45 − 1/√(2 · 3), then 0.45 − 1/√(2 · 2).
+    let leaves = [(0, 1), (1, 3), (1, 4)];
+    assert_eq!(judged(&leaves, 0.45, EdgeBudget::new(1)), Ok(()));
+    let both = Rejection::Unlinked(ClassId(1), vec![edge(1, 3), edge(1, 4)]);
+    assert_eq!(judged(&leaves, 0.45, EdgeBudget::new(2)), Err(both), "one alone is not enough");
+    // 0.72 − 1/√(3 · 3) − 1/√(3 · 2) < 0 without 1–4 and 2–3, and nothing else does it: 1–3 and 2–3 have an end in common.
+    let shared = [(0, 1), (0, 2), (1, 3), (2, 3), (1, 4)];
+    let one_each = Rejection::Unlinked(ClassId(1), vec![edge(1, 4), edge(2, 3)]);
+    assert_eq!(judged(&shared, 0.72, EdgeBudget::new(2).at_node(1)), Err(one_each), "1–3 does not stand for 1–4");
+    let protected = EdgeBudget::new(2).at_node(1).protect([edge(1, 4)]);
+    assert_eq!(judged(&shared, 0.72, protected), Ok(()));
+}
+
 /// Doubles leave the sign of the margin open without edge 0–1, and exact numbers decide: 1/2 + 1/2 − 1 is a tie.
 #[test]
 fn ties_without_an_edge_are_found() {
