@@ -65,7 +65,7 @@ pub(crate) struct Problem<'p> {
     shares: Vec<Share>,
     /// Units of the widest layer, or entries of the longest row of attributes.
     widest: usize,
-    /// Whether no number is so large or so small that products of those of all layers could overflow, or that what underflows could matter.
+    /// Whether no number is so large that products of those of all layers could overflow, or make what underflows matter.
     is_tame: bool,
 }
 
@@ -94,7 +94,7 @@ impl<'p> Problem<'p> {
         let of_layers = layers.iter().flat_map(|layer| layer.bias()).copied();
         let of_slopes = layers.iter().map(|layer| layer.activation().slope());
         let of_shares = shares.iter().flat_map(|share| [share.identity, share.mixed]);
-        let is_tame = |x: f64| x == 0.0 || (1.0 / TAME..=TAME).contains(&x.abs());
+        let is_tame = |x: f64| x.abs() <= TAME;
         let numbers = of_weights.chain(of_values).copied().chain(of_layers).chain(of_slopes).chain(of_shares);
         let is_tame = layers.len() <= 4 && { numbers }.all(is_tame);
         Ok(Self { network, limits, shares, widest, is_tame })

@@ -56,11 +56,13 @@ fn propagations() -> impl Strategy<Value = Propagation> {
     })
 }
 
-/// Whole numbers make ties, others do not.
+/// Whole numbers make ties, others do not; products of some underflow.
 fn numbers(count: usize) -> impl Strategy<Value = Vec<f64>> {
+    let minute = (-1.0..1.0f64, prop::sample::select(vec![0, 0, 0, -140, -600, -1060]));
     prop_oneof![
-        3 => prop::collection::vec(-1.0..1.0f64, count),
-        1 => prop::collection::vec((-2..=2i8).prop_map(f64::from), count),
+        6 => prop::collection::vec(-1.0..1.0f64, count),
+        2 => prop::collection::vec((-2..=2i8).prop_map(f64::from), count),
+        1 => prop::collection::vec(minute.prop_map(|(x, power)| x * 2f64.powi(power)), count),
     ]
 }
 
