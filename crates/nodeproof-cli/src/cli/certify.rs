@@ -27,6 +27,10 @@ Examples:
   nodeproof certify --graph g.npz --model m.safetensors --delete-edges 5 \\
       --edges-per-node 2
 
+  # an attacker who flips up to 3 attributes and deletes one edge
+  nodeproof certify --graph g.npz --model m.safetensors --global-budget 3 \\
+      --delete-edges 1
+
   # the test nodes of a split; continue after Ctrl-C
   nodeproof certify --graph g.npz --model m.safetensors --global-budget 12 \\
       --split split.json --nodes test --out certificates.jsonl --resume

@@ -16,6 +16,8 @@ Examples:
       --node 17";
 
 pub(super) const USAGE: &str = "nodeproof explain --graph <FILE> --model <FILE> --global-budget <Q>
+                         --node <NODE> [OPTIONS]
+       nodeproof explain --graph <FILE> --model <FILE> --delete-edges <Q>
                          --node <NODE> [OPTIONS]";
 
 /// Arguments of `explain`.

@@ -94,7 +94,10 @@ pub(crate) struct FlipOrEdgeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct EdgeArguments {
-    /// Most edges that the attacker may delete, in both directions; attributes stay as they are
+    /// Most edges that the attacker may delete; with `radius`, the largest number that is tried
+    ///
+    /// An edge goes in both directions. Attributes stay as they are, unless flips are allowed as well: then at most one edge
+    /// may be deleted beside them.
     #[arg(long, value_name = "Q", value_parser = values::deletions, allow_hyphen_values = true)]
     pub(crate) delete_edges: Option<u32>,
     /// Most edges of one node that may be deleted; an edge counts at both ends
@@ -103,7 +106,7 @@ pub(crate) struct EdgeArguments {
     /// Each node keeps at least one of its edges
     #[arg(long, requires = "delete_edges")]
     pub(crate) keep_one_edge: bool,
-    /// Edges that cannot be deleted: lines of two node ids; `#` starts a comment
+    /// Edges that cannot be deleted: lines of two node ids, such as `17 3`; `#` starts a comment
     #[arg(long, value_name = "FILE", requires = "delete_edges")]
     pub(crate) protect_edges: Option<PathBuf>,
 }

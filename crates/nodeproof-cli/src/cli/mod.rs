@@ -74,7 +74,8 @@ Examples:
 ///
 /// A graph neural network predicts the class of a node from the attributes of that node and its
 /// neighbours. nodeproof proves which predictions no attacker with a given budget of attribute flips can change, and
-/// shows the flips (a witness) that change one where it finds them.
+/// shows the flips (a witness) that change one where it finds them. With --delete-edges the attacker deletes edges
+/// instead.
 #[derive(Debug, Parser)]
 #[command(name = "nodeproof", version, max_term_width = 100, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -92,9 +93,9 @@ pub(crate) enum Command {
     Demo(DemoArguments),
     /// Prove which predictions hold, node by node
     ///
-    /// Gives every node a verdict: robust (no admissible set of flips changes its class), nonrobust (a witness that
-    /// does is shown) or undecided. Prints a summary, with --engine fast also the mean of the nodes' smallest lower
-    /// bounds; --out keeps the certificates.
+    /// Gives every node a verdict: robust (no admissible set of flips changes its class, or of deleted edges with
+    /// --delete-edges), nonrobust (a witness that does is shown) or undecided. Prints a summary, with --engine fast also the
+    /// mean of the nodes' smallest lower bounds; --out keeps the certificates.
     #[command(after_help = certify::EXAMPLES, override_usage = certify::USAGE)]
     Certify(CertifyArguments),
     /// See for yourself whether certificates are right
@@ -103,6 +104,9 @@ pub(crate) enum Command {
     /// one bound of its own, in arithmetic that rounds outwards: `robust` is accepted where that bound, or the proof that
     /// `certify --proof` wrote, shows it, and `nonrobust` where the witness is within the budget and changes the class in exact
     /// arithmetic.
+    ///
+    /// Deletions of edges need no proof: all sets that a node may notice are tried, up to 20,000 of them. Where there are
+    /// more, the node is rejected, which does not say that it is wrong.
     #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]
     Check(CheckArguments),
     /// Put the parts of a run together
@@ -118,8 +122,8 @@ pub(crate) enum Command {
     Predict(PredictArguments),
     /// Tell the story of one node
     ///
-    /// Shows prediction, verdict, the margin to every other class before and under attack, and the smallest set of flips
-    /// found that changes the prediction, in words where the graph has names.
+    /// Shows prediction, verdict, the margin to every other class before and under attack, and the smallest set of flips, or
+    /// of deleted edges, found that changes the prediction, in words where the graph has names.
     #[command(after_help = explain::EXAMPLES, override_usage = explain::USAGE)]
     Explain(ExplainArguments),
     /// Find how many flips each prediction withstands
@@ -128,13 +132,15 @@ pub(crate) enum Command {
     /// budgets, from below (robust) and from above (a witness); where the two meet it is exact. With the `complete`
     /// engine and enough time all are. Prints a table and a histogram, which counts a node whose radius is not exact by
     /// the budget it is proven for; --out keeps the radii.
+    ///
+    /// With --delete-edges Q the radius is the largest number of deleted edges under which the node is robust, up to Q.
     #[command(after_help = radius::EXAMPLES, override_usage = radius::USAGE)]
     Radius(RadiusArguments),
     /// Make a report: one HTML page to look at and to hand on
     ///
     /// Writes certificates and radii, of one model or of several side by side, into one HTML file that needs no network:
     /// shares and curves, what the guarantee means, a table of all nodes, and for each node its surroundings, its
-    /// margins and the flips that change its class, in words.
+    /// margins and the flips or deletions that change its class, in words.
     #[command(
         after_help = report::EXAMPLES,
         override_usage = "nodeproof report <[NAME=]FILE>... --graph <FILE> [OPTIONS]"
