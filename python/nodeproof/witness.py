@@ -89,7 +89,7 @@ class Witness:
             unlinked = _core.edges_in_words(self._graph._core, self.edges, seen_from)
             return [*(flip.in_words(self._graph, target) for flip in self.flips), *unlinked]
         flips = [f"attribute {attribute} of node {node} becomes {to}" for node, attribute, to in self.flips]
-        return flips + [f"unlink node {a} and node {b}" for a, b in self.edges]
+        return flips + [f"unlink node {a} from node {b}" for a, b in self.edges]
 
     def __repr__(self) -> str:
         said = self.in_words() if len(self) <= _SHOWN else self._first(_SHOWN).in_words()

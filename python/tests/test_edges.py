@@ -47,7 +47,7 @@ def test_verdicts_are_what_the_network_does_without_the_edges() -> None:
         tampered = witness.apply(graph)
         assert model.predict(tampered)[node] != before[node] and tampered.edges == graph.edges - len(witness)
         a, b = witness.edges[0]
-        assert f"unlink paper {a} (node {a}) and paper {b} (node {b})" in repr(witness)
+        assert f"unlink paper {a} (node {a}) from paper {b} (node {b})" in repr(witness)
     radii = nodeproof.radius(graph, model, budget)
     assert ((radii.robust_up_to >= 2) == certificates.robust).all()
     assert all(len(radii.witness(node)) == radii.nonrobust_from[node] for node in np.flatnonzero(~certificates.robust))
@@ -151,8 +151,8 @@ def test_deletions_have_words_seen_from_a_node() -> None:
     graph, _ = ring()
     witness = nodeproof.Witness((), 0, -1.0, ((0, 1), (2, 3)), graph)
     first, second = witness.in_words("paper 1")
-    assert first == "unlink paper 1 (node 1), the node itself, and paper 0 (node 0)"
-    assert second == "unlink paper 2 (node 2) and paper 3 (node 3)"
+    assert first == "unlink paper 0 (node 0) from paper 1 (node 1), the node itself"
+    assert second == "unlink paper 2 (node 2) from paper 3 (node 3)"
 
 
 @pytest.mark.parametrize(

@@ -253,17 +253,14 @@ impl Found {
     fn in_words(&self, summary: &RadiusSummary, question: &Question, files: &ResultFiles) -> String {
         let settings = &question.settings;
         let attributes = question.graph.beside_budget() + &settings.asked_in_words();
-        let budget = match settings.budget.edges() {
-            Some(_) => question.graph.budget_in_words(&settings.budget) + " tried",
-            None => {
-                let most = counted(self.radii.max_budget() as usize, "flip");
-                let local = settings.budget.local_in_words(question.graph.attribute_count());
-                format!("up to {most} tried, {local}{attributes}")
-            }
-        };
+        let noun = if settings.budget.edges().is_some() { "deletion" } else { "flip" };
+        let most = format!("up to {} tried", counted(settings.budget.varied() as usize, noun));
+        let limits = settings.budget.limits_in_words(question.graph.attribute_count());
+        let comma = if limits.is_empty() { "" } else { ", " };
+        let budget = format!("{most}{comma}{limits}{attributes}");
         let engine = settings.engine.name();
         let engine = match self.radii.header.scan {
-            true => format!("{engine}, scanning upwards from 1 flip as the paper does"),
+            true => format!("{engine}, scanning upwards from 1 {noun} as the paper does"),
             false => engine.to_owned(),
         };
         let mut facts = vec![("budget", budget), ("engine", engine)];

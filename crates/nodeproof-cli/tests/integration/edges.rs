@@ -74,7 +74,12 @@ fn radii_are_where_verdicts_change() {
     let fixture = Fixture::new();
     let files = "--graph graph.npz --model model.safetensors";
     let run = fixture.run(&format!("radius {files} --delete-edges 3 --out radii.jsonl")).succeeded();
-    assert!(run.stdout.contains("at most 3 edges deleted tried"), "{}", run.stdout);
+    assert!(run.stdout.contains("budget   up to 3 deletions tried\n"), "{}", run.stdout);
+    let limited = "--edges-per-node 1 --keep-one-edge --engine fast --scan --nodes 0-3";
+    let run = fixture.run(&format!("radius {files} --delete-edges 3 {limited}")).succeeded();
+    for words in ["up to 3 deletions tried, 1 at one node, each node keeps one\n", "upwards from 1 deletion as"] {
+        assert!(run.stdout.contains(words), "{words}\n{}", run.stdout);
+    }
     let radii: Vec<Value> = fixture.read("radii.jsonl").lines().skip(1).map(json).collect();
     for count in 1..=3 {
         certify(&fixture, &format!("{count} --out under.jsonl")).succeeded();
@@ -146,9 +151,9 @@ fn stories_name_the_nodes_to_unlink() {
         assert_eq!(Some(told.len() as u64), radius["nonrobust_from"].as_u64(), "the smallest");
         sizes.push(told.len());
         for &[a, b] in &told {
-            let (first, second) = if b as usize == node { (b, a) } else { (a, b) };
-            let itself = if first as usize == node { ", the node itself," } else { "" };
-            let words = format!("  unlink paper {first} (node {first}){itself} and paper {second} (node {second})\n");
+            let (first, second) = if a as usize == node { (b, a) } else { (a, b) };
+            let itself = if second as usize == node { ", the node itself" } else { "" };
+            let words = format!("  unlink paper {first} (node {first}) from paper {second} (node {second}){itself}\n");
             assert!(text.contains(&words), "{words}\n{text}");
         }
         let edges: Vec<Edge> = told.iter().map(|&[a, b]| Edge::between(NodeId(a), NodeId(b)).unwrap()).collect();

@@ -111,7 +111,7 @@ fn deletions_come_with_the_nodes_to_unlink() {
     let text = unlinked(&deletions(0), 0, &[(0, 1), (1, 2)]).in_words(Style::default(), None);
     assert!(text.contains("budget     at most 3 edges deleted (2 at one node), each node keeps one\n"), "{text}");
     assert!(text.contains("verdict    nonrobust: 2 deletions change the class; fewer may do\n"), "{text}");
-    let witness = "\nwitness\n  unlink ash (node 0), the node itself, and elm (node 1)\n  unlink elm (node 1) and oak (node 2)\n\n\
+    let witness = "\nwitness\n  unlink elm (node 1) from ash (node 0), the node itself\n  unlink elm (node 1) from oak (node 2)\n\n\
          then bush (class 1) wins: the margin over it goes from 1.000 to -0.500\n";
     assert!(text.ends_with(witness), "{text}");
     let json = serde_json::to_value(unlinked(&deletions(0), 0, &[(0, 1)])).unwrap();

@@ -187,12 +187,12 @@ impl EdgeStory {
         Self { ends: edge.ends().map(|node| Named::node(graph, node)) }
     }
 
-    /// The deletion as a sentence, seen from `target` if that is given, which then comes first.
+    /// The deletion as a sentence, seen from `target` if that is given, which then comes last.
     pub fn in_words(&self, target: Option<NodeId>, emphasis: Emphasis) -> String {
         let [a, b] = &self.ends;
-        let (first, second) = if Some(b.id) == target { (b, a) } else { (a, b) };
-        let itself = if Some(first.id) == target { ", the node itself," } else { "" };
-        format!("unlink {}{itself} and {}", node_in_words(first, emphasis), node_in_words(second, emphasis))
+        let (first, second) = if Some(a.id) == target { (b, a) } else { (a, b) };
+        let itself = if Some(second.id) == target { ", the node itself" } else { "" };
+        format!("unlink {} from {}{itself}", node_in_words(first, emphasis), node_in_words(second, emphasis))
     }
 }
 
@@ -210,8 +210,8 @@ pub fn flip_in_words(graph: &Graph, flip: Flip, target: Option<NodeId>, emphasis
     FlipStory::new(graph, flip).in_words(target, emphasis)
 }
 
-/// The deletion of an edge as a sentence, seen from `target` if that is given: “unlink A perceptron revisited (node 9), the node
-/// itself, and node 4”. Names are shortened and cannot steer a terminal.
+/// The deletion of an edge as a sentence, seen from `target` if that is given: “unlink node 4 from A perceptron revisited (node 9), the
+/// node itself”. Names are shortened and cannot steer a terminal.
 pub fn edge_in_words(graph: &Graph, edge: Edge, target: Option<NodeId>, emphasis: Emphasis) -> String {
     EdgeStory::new(graph, edge).in_words(target, emphasis)
 }
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn deletions_read_as_sentences_that_begin_with_the_node_itself() {
+    fn deletions_read_as_sentences_that_end_with_the_node_itself() {
         let graph = Graph::new(3, 1, &[(0, 1), (1, 2)], &[]).unwrap();
         let names = Names { nodes: Some(["ash\u{7}", "elm", ""].map(str::to_owned).to_vec()), ..Names::default() };
         let graph = graph.with_names(names).unwrap();
@@ -289,12 +289,13 @@ mod tests {
             let edge = Edge::between(NodeId(a), NodeId(b)).unwrap();
             edge_in_words(&graph, edge, target.map(NodeId), Emphasis { bold })
         };
-        assert_eq!(words(0, 1, None, false), "unlink ash\\u{7} (node 0) and elm (node 1)");
-        assert_eq!(words(0, 1, Some(1), false), "unlink elm (node 1), the node itself, and ash\\u{7} (node 0)");
-        assert_eq!(words(1, 2, Some(0), false), "unlink elm (node 1) and node 2");
+        assert_eq!(words(0, 1, None, false), "unlink ash\\u{7} (node 0) from elm (node 1)");
+        assert_eq!(words(0, 1, Some(1), false), "unlink ash\\u{7} (node 0) from elm (node 1), the node itself");
+        assert_eq!(words(0, 1, Some(0), false), "unlink elm (node 1) from ash\\u{7} (node 0), the node itself");
+        assert_eq!(words(1, 2, Some(0), false), "unlink elm (node 1) from node 2");
         assert_eq!(
             words(1, 2, Some(1), true),
-            "unlink \u{1b}[1melm\u{1b}[0m (node 1), the node itself, and \u{1b}[1mnode 2\u{1b}[0m"
+            "unlink \u{1b}[1mnode 2\u{1b}[0m from \u{1b}[1melm\u{1b}[0m (node 1), the node itself"
         );
     }
 }
