@@ -53,8 +53,8 @@ pub enum EdgesError {
     Directed,
 }
 
-/// Numbers further from 1 than this might overflow or underflow in a product of a few of them.
-const TAME: f64 = 1e20;
+/// Products of a few numbers of each layer that are larger than this might overflow where they are squared for the length of a vector.
+const TAME: f64 = 1e15;
 
 /// Which deletions are asked about, and of which network.
 #[derive(Debug)]

@@ -221,8 +221,35 @@ pub(super) fn below(of: &Tiny, y: ClassId, decision: &Decision) -> TestCaseResul
     Ok(())
 }
 
+/// The same with another bias of the last layer, so that the smallest margin over a class is this number, but for rounding.
+fn next_to_a_tie(mut of: Tiny, by: f64) -> Tiny {
+    let logits = |set: &Vec<Edge>| {
+        let left = of.graph.without_edges(set).unwrap();
+        Network::new(&left, &of.model).unwrap().logits_of(&[of.target]).row(0).to_vec()
+    };
+    let logits: Vec<Vec<f64>> = admissible(&of).iter().map(logits).collect();
+    let y = largest(&logits[0]).index();
+    let k = (y + 1) % of.model.classes();
+    let least = logits.iter().map(|row| row[y] - row[k]).fold(f64::INFINITY, f64::min);
+    of.model.tensors_mut().last().unwrap()[k] += least - by;
+    of
+}
+
 proptest! {
     #![proptest_config(crate::seed::config(300))]
+
+    /// Where only the worst sets change the class, or none just barely.
+    #[test]
+    fn thin_margins_are_decided(of in tiny(0..=3), by in -1.0..1.0f64, power in prop::sample::select(vec![-60, -45, -20, -5])) {
+        let of = next_to_a_tie(of, by * 2f64.powi(power));
+        for is_one_hidden in [false, true] {
+            let (y, decision) = decided(&of, |problem, target| match OneHidden::new(problem, target) {
+                Some(relaxation) if is_one_hidden => Box::new(relaxation),
+                _ => Box::new(AnyDepth::new(problem, target)),
+            });
+            hold(&of, y, &decision)?;
+        }
+    }
 
     /// Evaluation after deletions is that of the graph without these edges.
     #[test]

@@ -1,24 +1,31 @@
 //! Bounds against all admissible sets, and what they are made of.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::super::Problem;
-use super::super::evaluate::Sent;
+use super::super::evaluate::{FLOOR, Sent};
 use super::super::search::{Decision, Relaxation, Search};
 use super::super::subproblem::Subproblem;
 use super::super::tests::{Tiny, admissible, below, decided_by, hold, tiny};
+use super::super::{Problem, TAME};
 use super::base::{Base, growth};
 use super::cones::{Cones, Listed, Making};
 use super::gains::Gradient;
 use super::region::NOWHERE;
-use super::{AnyDepth, Known, apart};
+use super::{AnyDepth, Known, apart, selection};
+use crate::Values;
+use crate::budget::{Budget, EdgeBudget, LocalBudget};
 use crate::certificate::{Bound, Evidence};
+use crate::dense::Matrix;
 use crate::edge::Edge;
 use crate::engines::patience::Patience;
-use crate::ids::ClassId;
+use crate::exact::compare_margin;
+use crate::graph::Graph;
+use crate::ids::{ClassId, NodeId};
+use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::Network;
 
 proptest! {
@@ -66,6 +73,91 @@ proptest! {
         let known = relaxation.known.pop().unwrap();
         Moved { of: &of, problem: &problem, relaxation: &relaxation, known: &known, set }.check(ClassId(y), ClassId(1 - y))?;
     }
+
+    /// On a way down a search, with what is known of the subproblems before: bounds are below the margins of all sets of a subproblem, and those
+    /// of sets with an idle edge are as large as is said.
+    #[test]
+    fn bounds_of_subproblems_are_below_their_margins(
+        of in tiny(0..=3),
+        way in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 6),
+    ) {
+        let network = Network::new(&of.graph, &of.model).unwrap();
+        let limits = of.budget.limits(&of.graph).unwrap();
+        let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
+        let mut relaxation = AnyDepth::new(&problem, of.target);
+        let (mut sub, mut sent, pair) = (Subproblem::default(), Sent::default(), (ClassId(0), ClassId(1)));
+        let mut sets: Vec<(Vec<Edge>, Graph)> =
+            admissible(&of).into_iter().map(|set| (set.clone(), of.graph.without_edges(&set).unwrap())).collect();
+        for (which, is_deleted) in way {
+            let found = relaxation.bound(&mut sent, &sub, pair.0, pair.1);
+            let idle = found.idle.filter(|idle| idle.floor > FLOOR);
+            let is_idle =
+                |edge: &Edge| !sub.deleted.contains(edge) && idle.iter().any(|idle| idle.edges.contains(edge));
+            for (set, graph) in &sets {
+                let network = Network::new(graph, &of.model).unwrap();
+                let mut bounds = vec![found.lower];
+                bounds.extend(idle.iter().filter(|_| set.iter().any(is_idle)).map(|idle| idle.floor));
+                for bound in bounds.into_iter().filter(|bound| bound.is_finite()) {
+                    let found = compare_margin(&network, of.target, &[], pair, bound - FLOOR);
+                    prop_assert!(found != Ordering::Less, "the bound {bound} is above the margin without {set:?}");
+                }
+            }
+            let possible: Vec<Edge> =
+                relaxation.candidates().into_iter().filter(|&edge| sub.may_delete(problem.limits, edge)).collect();
+            if possible.is_empty() {
+                break;
+            }
+            let edge = possible[which.index(possible.len())];
+            sets.retain(|(set, _)| set.contains(&edge) == is_deleted);
+            sub = if is_deleted { sub.with(edge) } else { sub.without([edge]) };
+        }
+    }
+}
+
+/// Of the largest numbers that are not refused, squares are part of the lengths of vectors.
+#[test]
+fn the_largest_numbers_do_not_overflow() {
+    let (width, clique, count) = (96, 24, 24);
+    let mut edges = vec![(0, 1), (0, clique + 1)];
+    edges.extend((1..=clique).flat_map(|a| (1..a).map(move |b| (a, b))));
+    let nodes = clique as usize + 2;
+    let filled = |rows: usize, columns: usize| Matrix::from_values(rows, columns, vec![TAME; rows * columns]);
+    let graph = Graph::new(nodes, width, &edges, &[]).unwrap();
+    let graph = graph.with_values(Values::new(filled(nodes, width)).unwrap()).unwrap();
+    let sum = Propagation::Polynomial { of: Box::new(Propagation::Adjacency), coefficients: vec![TAME, TAME] };
+    let propagations = vec![sum, Propagation::RowMean, Propagation::Identity];
+    let hidden = |source| {
+        Layer::new(vec![Term::new(source, 0, filled(width, width)); count], vec![0.0; width], Activation::Relu)
+    };
+    let sources = [Source::Attributes, Source::Layer(0), Source::Layer(1)];
+    // The mean of the neighbours, and the node itself, for class 0; nothing for class 1.
+    let model = |mean: f64, own: f64| {
+        let weight = |of: f64| Matrix::from_values(width, 2, [of, 0.0].repeat(width));
+        let terms = vec![Term::new(Source::Layer(2), 1, weight(mean)), Term::new(Source::Layer(2), 2, weight(own))];
+        let last = Layer::new(terms, vec![0.0; 2], Activation::None);
+        let layers = sources.map(hidden).into_iter().chain([last]).collect();
+        Model::new(width, propagations.clone(), layers).unwrap().with_kind(graph.kind())
+    };
+    let edge = Edge::between(NodeId(0), NodeId(1)).unwrap();
+    let protected = graph.adjacency().iter().filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b)));
+    let edges = EdgeBudget::new(1).protect(protected.filter(|&other| other != edge));
+    let ratio = |graph: &Graph| {
+        let logit = |model| Network::new(graph, &model).unwrap().logits_of(&[NodeId(0)]).get(0, 0);
+        logit(model(1.0, 0.0)) / logit(model(0.0, 1.0))
+    };
+    let (before, after) = (ratio(&graph), ratio(&graph.without_edges(&[edge]).unwrap()));
+    assert!(before > after, "{before} is not above {after}");
+    let of = Tiny {
+        model: model(1.0, -(before + after) / 2.0),
+        budget: Budget::new(0, LocalBudget::Count(0)).delete_edges(edges),
+        graph: graph.clone(),
+        target: NodeId(0),
+    };
+    let (y, decision) = decided_by(&of, |problem, y| {
+        Search::new(problem, AnyDepth::new(problem, of.target), of.target, y).decide(Patience::endless())
+    });
+    assert_eq!(y, ClassId(0));
+    assert!(matches!(decision.evidence, Evidence::Witness(_)), "{decision:?}");
 }
 
 /// A set of deletions, and all that is known of the subproblem with none.
@@ -120,7 +212,11 @@ impl Moved<'_> {
                 };
                 gain.fixed + end(0) + end(1)
             };
-            let bound = constant - made.iter().map(taken).sum::<f64>();
+            let taken = made.iter().map(taken).sum::<f64>();
+            let most = selection::most(&known.listed.iter().zip(&gains).collect::<Vec<_>>(), known.left);
+            let least = made.iter().map(|&f| most.with[f]).fold(most.total, f64::min);
+            prop_assert!(taken <= least + 1e-9, "a set takes {taken}, not {least} at most");
+            let bound = constant - taken;
             let last = region.rows.len() - 1;
             let margin = after.z[last].get(0, y.index()) - after.z[last].get(0, k.index());
             let margin = margin / self.growth(last, region.rows[last][0]);
