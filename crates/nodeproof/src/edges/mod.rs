@@ -54,7 +54,7 @@ pub enum EdgesError {
 }
 
 /// Products of a few numbers of each layer that are larger than this might overflow where they are squared for the length of a vector.
-const TAME: f64 = 1e15;
+const TAME: f64 = 1e16;
 
 /// Which deletions are asked about, and of which network.
 #[derive(Debug)]
