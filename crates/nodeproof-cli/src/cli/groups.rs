@@ -101,7 +101,7 @@ pub(crate) struct EdgeArguments {
     #[arg(long, value_name = "Q", value_parser = values::deletions, allow_hyphen_values = true)]
     pub(crate) delete_edges: Option<u32>,
     /// Most edges of one node that may be deleted; an edge counts at both ends
-    #[arg(long, value_name = "q", requires = "delete_edges")]
+    #[arg(long, value_name = "q", value_parser = values::deletions, requires = "delete_edges", allow_hyphen_values = true)]
     pub(crate) edges_per_node: Option<u32>,
     /// Each node keeps at least one of its edges
     #[arg(long, requires = "delete_edges")]

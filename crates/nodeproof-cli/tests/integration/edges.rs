@@ -269,5 +269,8 @@ fn what_is_about_attributes_alone_is_refused() {
     }
     let files = "--graph graph.npz --model model.safetensors";
     refused(&fixture.run(&format!("certify {files}")), "--global-budget");
+    for option in ["--delete-edges 0", "--delete-edges 1 --edges-per-node 0"] {
+        refused(&fixture.run(&format!("certify {files} {option}")), "with 0 deletions there is nothing to prove");
+    }
     refused(&fixture.run(&format!("certify {files} --global-budget 1 --keep-one-edge")), "--delete-edges");
 }

@@ -40,6 +40,14 @@ pub enum EdgesError {
          adjacency and sums of one of these with the identity can be certified"
     )]
     Propagation(String),
+    /// A network of more layers than rounding errors are bounded for.
+    #[error("deletions of edges are decided in networks of at most {most} layers; this one has {layers}")]
+    Layers {
+        /// The layers of the network.
+        layers: usize,
+        /// The most there may be.
+        most: usize,
+    },
     /// Flips beside more than one deletion.
     #[error("flips of attributes beside more than one deletion are not decided yet; allow one deletion, or no flips")]
     Several,
@@ -55,6 +63,9 @@ pub enum EdgesError {
 
 /// Products of a few numbers of each layer that are larger than this might overflow where they are squared for the length of a vector.
 const TAME: f64 = 1e16;
+
+/// Numbers are bounded by [`TAME`] for so many layers.
+const MOST_LAYERS: usize = 4;
 
 /// Which deletions are asked about, and of which network.
 #[derive(Debug)]
@@ -96,8 +107,17 @@ impl<'p> Problem<'p> {
         let of_shares = shares.iter().flat_map(|share| [share.identity, share.mixed]);
         let is_tame = |x: f64| x.abs() <= TAME;
         let numbers = of_weights.chain(of_values).copied().chain(of_layers).chain(of_slopes).chain(of_shares);
-        let is_tame = layers.len() <= 4 && { numbers }.all(is_tame);
+        let is_tame = layers.len() <= MOST_LAYERS && { numbers }.all(is_tame);
         Ok(Self { network, limits, shares, widest, is_tame })
+    }
+
+    /// Whether the network is one whose layers are few enough for [`Problem::decide`].
+    ///
+    /// # Errors
+    /// If they are not.
+    pub(crate) fn check_depth(&self) -> Result<(), EdgesError> {
+        let layers = self.network.layers().len();
+        if layers <= MOST_LAYERS { Ok(()) } else { Err(EdgesError::Layers { layers, most: MOST_LAYERS }) }
     }
 
     /// The verdict on a target, about class y.

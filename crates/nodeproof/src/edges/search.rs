@@ -1,6 +1,7 @@
 //! Branch and bound over deletions.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::Problem;
 use super::evaluate::{FLOOR, Logits, Sent, logits};
@@ -80,21 +81,56 @@ pub(super) struct Search<'s, R> {
     branches: u64,
 }
 
-/// All sets, where the first bound does not show that the class keeps its lead over k.
-struct Root {
+/// The lead over a class where its bound does not show that it is kept.
+struct Lead {
     k: ClassId,
     relaxed: Relaxed,
-    /// The smallest lead that was seen.
-    lead: f64,
 }
 
 /// What is left of a search, and what it has shown.
 struct Tree {
-    open: Vec<Subproblem>,
-    /// At most the margins of the sets that were left behind.
+    /// Subproblems with the classes that may take the lead there.
+    open: Vec<(Subproblem, Vec<ClassId>)>,
+    /// Of each class.
+    shown: Vec<Shown>,
+}
+
+impl Tree {
+    /// Leaves out sets with edges that are idle for all of the classes.
+    fn without_idle(&mut self, sub: Subproblem, leads: &[Lead]) -> Subproblem {
+        let idle = leads.iter().map(|lead| lead.relaxed.idle.as_ref().filter(|idle| idle.floor > FLOOR));
+        let Some(all) = idle.collect::<Option<Vec<&Idle>>>() else { return sub };
+        let sets = all.iter().map(|idle| idle.edges.iter().copied().collect::<BTreeSet<Edge>>());
+        let Some(edges) = sets.reduce(|a, b| &a & &b).filter(|edges| !edges.is_empty()) else { return sub };
+        for (lead, idle) in leads.iter().zip(all) {
+            self.shown[lead.k.index()].above(idle.floor - FLOOR);
+        }
+        sub.without(edges)
+    }
+}
+
+/// What is known of the margins to a class in the sets that were left behind.
+#[derive(Clone)]
+struct Shown {
     lowest: f64,
-    /// Whether there were margins of which only the sign is known.
-    exactly_positive: bool,
+    /// Whether only the sign of some is known.
+    is_above_zero: bool,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { lowest: f64::INFINITY, is_above_zero: false }
+    }
+}
+
+impl Shown {
+    fn above(&mut self, lower: f64) {
+        self.lowest = self.lowest.min(lower);
+    }
+
+    fn bound(&self) -> Bound {
+        if self.is_above_zero { Bound::Positive } else { Bound::AtLeast(self.lowest) }
+    }
 }
 
 /// Why a search ended early.
@@ -128,16 +164,8 @@ impl<'s, R: Relaxation> Search<'s, R> {
                 Err(end) => ended = Some(end),
             }
         }
-        // A class whose lead was seen to be small is likely to have a witness.
-        started.sort_by(|a, b| a.lead.total_cmp(&b.lead));
-        for root in started {
-            if matches!(ended, Some(End::Witness)) {
-                break;
-            }
-            let margin = &mut margins[root.k.index()];
-            if let Err(end) = self.refute(root, margin, patience) {
-                ended = Some(end);
-            }
+        if !matches!(ended, Some(End::Witness)) {
+            ended = self.refute(started, &mut margins, patience).err().or(ended);
         }
         if let Some(End::Obstacle(obstacle)) = ended {
             because = Some(obstacle);
@@ -168,7 +196,7 @@ impl<'s, R: Relaxation> Search<'s, R> {
     }
 
     /// Bounds the margin to a class over all sets, and tries a few; `None` if the bound is positive.
-    fn start(&mut self, k: ClassId, margin: &mut Option<Bound>, patience: Patience) -> Result<Option<Root>, End> {
+    fn start(&mut self, k: ClassId, margin: &mut Option<Bound>, patience: Patience) -> Result<Option<Lead>, End> {
         let root = Subproblem::default();
         let relaxed = self.bound(&root, k);
         let lower = relaxed.lower;
@@ -177,26 +205,33 @@ impl<'s, R: Relaxation> Search<'s, R> {
             return Ok(None);
         }
         self.attempt(&relaxed.selected(&root))?;
-        let lead = self.descend(&relaxed.promising, k, patience)?;
-        Ok(Some(Root { k, relaxed, lead }))
+        self.descend(&relaxed.promising, k, patience)?;
+        Ok(Some(Lead { k, relaxed }))
     }
 
-    /// Shows that no admissible set takes the lead over a class, or finds one that takes it over some class.
-    fn refute(&mut self, root: Root, margin: &mut Option<Bound>, patience: Patience) -> Result<(), End> {
-        let Root { k, relaxed, .. } = root;
-        let mut tree = Tree { open: Vec::new(), lowest: f64::INFINITY, exactly_positive: false };
-        self.divide(&mut tree, Subproblem::default(), relaxed, k, patience)?;
-        while let Some(sub) = tree.open.pop() {
+    /// Shows that no admissible set takes the lead over some classes, or finds one that takes it over some class. One tree for all of
+    /// them, since most of what a bound is made of is the same for all classes.
+    fn refute(&mut self, leads: Vec<Lead>, margins: &mut [Option<Bound>], patience: Patience) -> Result<(), End> {
+        let asked: Vec<ClassId> = leads.iter().map(|lead| lead.k).collect();
+        let mut tree = Tree { open: Vec::new(), shown: vec![Shown::default(); margins.len()] };
+        self.divide(&mut tree, Subproblem::default(), leads, patience)?;
+        while let Some((sub, classes)) = tree.open.pop() {
             self.branches += 1;
-            let relaxed = self.bound(&sub, k);
-            if relaxed.lower > 0.0 {
-                tree.lowest = tree.lowest.min(relaxed.lower);
-                continue;
+            let mut leads = Vec::new();
+            for k in classes {
+                let relaxed = self.bound(&sub, k);
+                if relaxed.lower > 0.0 {
+                    tree.shown[k.index()].above(relaxed.lower);
+                } else {
+                    self.attempt(&relaxed.selected(&sub))?;
+                    leads.push(Lead { k, relaxed });
+                }
             }
-            self.attempt(&relaxed.selected(&sub))?;
-            self.divide(&mut tree, sub, relaxed, k, patience)?;
+            self.divide(&mut tree, sub, leads, patience)?;
         }
-        *margin = Some(if tree.exactly_positive { Bound::Positive } else { Bound::AtLeast(tree.lowest) });
+        for k in asked {
+            margins[k.index()] = Some(tree.shown[k.index()].bound());
+        }
         Ok(())
     }
 
@@ -205,15 +240,13 @@ impl<'s, R: Relaxation> Search<'s, R> {
         Relaxed { lower: relaxed.lower - FLOOR, ..relaxed }
     }
 
-    /// Opens the parts of a subproblem.
-    fn divide(
-        &mut self,
-        tree: &mut Tree,
-        sub: Subproblem,
-        relaxed: Relaxed,
-        k: ClassId,
-        patience: Patience,
-    ) -> Result<(), End> {
+    /// Opens the parts of a subproblem for the classes that its bounds leave open, on the deletion that seems worst for the worst of them.
+    fn divide(&mut self, tree: &mut Tree, sub: Subproblem, leads: Vec<Lead>, patience: Patience) -> Result<(), End> {
+        let classes: Vec<ClassId> = leads.iter().map(|lead| lead.k).collect();
+        let sub = tree.without_idle(sub, &leads);
+        let Some(worst) = leads.into_iter().min_by(|a, b| a.relaxed.lower.total_cmp(&b.relaxed.lower)) else {
+            return Ok(());
+        };
         let bytes = tree.open.len() * (size_of::<Subproblem>() + 64 * (sub.kept.len() + sub.deleted.len()));
         if !patience.branch {
             return Err(End::Obstacle(Obstacle::Engine));
@@ -221,15 +254,8 @@ impl<'s, R: Relaxation> Search<'s, R> {
         if let Some(obstacle) = patience.obstacle(bytes) {
             return Err(End::Obstacle(obstacle));
         }
-        let sub = match relaxed.idle {
-            Some(Idle { edges, floor }) if floor > FLOOR => {
-                tree.lowest = if edges.is_empty() { tree.lowest } else { tree.lowest.min(floor - FLOOR) };
-                sub.without(edges)
-            }
-            _ => sub,
-        };
         let may = |edge: Edge| sub.may_delete(self.problem.limits, edge);
-        let possible = relaxed.selection.into_iter().filter(|of| may(of.edge));
+        let possible = worst.relaxed.selection.into_iter().filter(|of| may(of.edge));
         let chosen = possible.min_by(|a, b| b.gain.total_cmp(&a.gain)).or_else(|| {
             let edge = self.relaxation.candidates().into_iter().find(|&edge| may(edge))?;
             Some(Selected { edge, gain: 0.0, alike: vec![edge] })
@@ -237,13 +263,15 @@ impl<'s, R: Relaxation> Search<'s, R> {
         match chosen {
             Some(of) => {
                 self.attempt(&sub.with(of.edge))?;
-                tree.open.push(sub.without(of.alike));
-                tree.open.push(sub.with(of.edge));
+                tree.open.push((sub.without(of.alike), classes.clone()));
+                tree.open.push((sub.with(of.edge), classes));
             }
             // The set of the edges that are deleted already is the only one left.
             None => {
-                self.holds(&sub, k)?;
-                tree.exactly_positive = true;
+                for k in classes {
+                    self.holds(&sub, k)?;
+                    tree.shown[k.index()].is_above_zero = true;
+                }
             }
         }
         Ok(())
@@ -265,20 +293,20 @@ impl<'s, R: Relaxation> Search<'s, R> {
         if upper < 0.0 { Err(End::Witness) } else { Ok(()) }
     }
 
-    /// Tries deletions one after the other, each time the one of some edges that leaves the class the smallest lead over k; returns that.
-    fn descend(&mut self, edges: &[Edge], k: ClassId, patience: Patience) -> Result<f64, End> {
-        let (mut sub, mut smallest) = (Subproblem::default(), f64::INFINITY);
+    /// Tries deletions one after the other, each time the one of some edges that leaves the class the smallest lead over k.
+    fn descend(&mut self, edges: &[Edge], k: ClassId, patience: Patience) -> Result<(), End> {
+        let mut sub = Subproblem::default();
         while patience.branch && patience.obstacle(0).is_none() {
             let possible = edges.iter().filter(|&&edge| sub.may_delete(self.problem.limits, edge));
             let lead = |sub: &Subproblem, sent: &mut Sent| {
                 logits(self.problem, sent, sub, self.target).margin(self.y.index(), k.index()).1
             };
             let tried = possible.map(|&edge| sub.with(edge)).map(|sub| (lead(&sub, &mut self.sent), sub));
-            let Some((lead, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
+            let Some((_, best)) = tried.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
             self.attempt(&best)?;
-            (sub, smallest) = (best, smallest.min(lead));
+            sub = best;
         }
-        Ok(smallest)
+        Ok(())
     }
 
     /// At most the lead over k; where numbers are not tame, nothing is known of it.

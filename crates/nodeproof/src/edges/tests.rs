@@ -473,6 +473,13 @@ fn what_is_not_done_with_deletions_is_refused() {
     let power = Model::gcn(vec![layer(vec![1.0, -1.0])], Propagation::power(Propagation::SymmetricGcn, 2)).unwrap();
     let certifier = Certifier::new(&graph, &power).unwrap().budget(edges.clone());
     assert!(refused(certifier).contains("the propagation symmetric-gcn^2 cannot be computed anew"));
+    let inner = |_| (Matrix::from_values(2, 2, vec![1.0; 4]), vec![0.0; 2]);
+    let deep = std::iter::once(layer(vec![1.0, -1.0])).chain((0..4).map(inner)).collect();
+    let deep = Model::gcn(deep, Propagation::SymmetricGcn).unwrap();
+    let certifier = Certifier::new(&graph, &deep).unwrap().budget(edges.clone());
+    assert!(refused(certifier).contains("at most 4 layers; this one has 5"));
+    let certifier = Certifier::new(&graph, &deep).unwrap().budget(edges.clone().with_global(1));
+    assert_eq!(certifier.certify(&[NodeId(0)]).unwrap().len(), 1, "flips beside a deletion have no such limit");
     let options = GraphOptions::new().directed(true);
     let directed = Graph::with_options(3, 1, &[(0, 1)], &[], options).unwrap();
     let certifier = Certifier::new(&directed, &model).unwrap().budget(edges);

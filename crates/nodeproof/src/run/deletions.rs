@@ -44,6 +44,9 @@ impl Certifier<'_> {
         }
         settings.check_nodes(self.network.graph(), nodes)?;
         let problem = Problem::new(&self.network, edges)?;
+        if !flips {
+            problem.check_depth()?;
+        }
         let (started, pool) = (Instant::now(), pool(settings.threads)?);
         let logits = self.network.logits_of(nodes);
         if observer(Progress::Preparing { done: 1, total: 1 }).is_break() {
@@ -58,7 +61,11 @@ impl Certifier<'_> {
             let class = self.class_of(node, predicted);
             let patience = effort.patience(start, &stopped);
             let mut certificate = if flips {
-                Beside { certifier: self, problem: &problem, patience }.certificate(node, class, predicted)
+                // On a thread of its own: one of the pool would take up other targets whenever it waits.
+                let beside = Beside { certifier: self, problem: &problem, patience };
+                let found =
+                    std::thread::scope(|scope| scope.spawn(|| beside.certificate(node, class, predicted)).join());
+                found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             } else {
                 let decision = problem.decide(node, class, patience);
                 let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
@@ -80,6 +87,7 @@ impl Certifier<'_> {
         self.settings.check_nodes(self.network.graph(), &[certificate.node])?;
         if let Some(edges) = limits.edges().filter(|_| self.settings.budget.global() == 0) {
             let problem = Problem::new(&self.network, edges)?;
+            problem.check_depth()?;
             certificate.raise(&problem.margins(certificate.node, certificate.class));
         }
         Ok(())

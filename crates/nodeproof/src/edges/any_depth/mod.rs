@@ -176,7 +176,9 @@ impl<'p> AnyDepth<'p> {
                 closely,
             }
         };
-        let linear = known.gains.entry(k).or_insert_with(|| linearised(false));
+        // Where edges are deleted already, a first bound was not enough.
+        let at_once = known.left > 1 && !known.deleted.is_empty();
+        let linear = known.gains.entry(k).or_insert_with(|| linearised(at_once));
         let left = sub.left(self.problem.limits).min(known.left);
         let mut of = linear.of(&known.listed, listed);
         let mut most = selection::most(&of, left);
