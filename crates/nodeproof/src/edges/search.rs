@@ -139,6 +139,12 @@ enum End {
     Obstacle(Obstacle),
 }
 
+impl End {
+    fn obstacle(self) -> Option<Obstacle> {
+        if let Self::Obstacle(obstacle) = self { Some(obstacle) } else { None }
+    }
+}
+
 impl<'s, R: Relaxation> Search<'s, R> {
     pub(super) fn new(problem: &'s Problem<'s>, relaxation: R, target: NodeId, y: ClassId) -> Self {
         let best = (f64::INFINITY, y, Vec::new());
@@ -149,7 +155,6 @@ impl<'s, R: Relaxation> Search<'s, R> {
     pub(super) fn decide(mut self, patience: Patience) -> Decision {
         let mut margins = self.each_class(|_, _| Bound::Unknown);
         let classes = margins.len();
-        let mut because = None;
         let mut ended = self.attempt(&Subproblem::default()).err();
         if !self.problem.is_tame {
             ended = ended.or(Some(End::Obstacle(Obstacle::Overflow)));
@@ -167,14 +172,14 @@ impl<'s, R: Relaxation> Search<'s, R> {
         if !matches!(ended, Some(End::Witness)) {
             ended = self.refute(started, &mut margins, patience).err().or(ended);
         }
-        if let Some(End::Obstacle(obstacle)) = ended {
-            because = Some(obstacle);
-        }
         let (margin, class, edges) = self.best;
         let evidence = match (ended, smallest(&margins).1) {
             (Some(End::Witness), _) => Evidence::Witness(Witness::new(Vec::new(), class, margin).with_edges(edges)),
             (_, lower) if lower.is_positive() => Evidence::Robust,
-            (_, lower) => Evidence::Open { lower, upper: margin.is_finite().then_some(margin), because },
+            (ended, lower) => {
+                let because = ended.and_then(End::obstacle);
+                Evidence::Open { lower, upper: margin.is_finite().then_some(margin), because }
+            }
         };
         Decision { evidence, margins, branches: self.branches }
     }
