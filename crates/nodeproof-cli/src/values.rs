@@ -59,7 +59,7 @@ pub(crate) fn global_budget(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Parses `--delete-edges`.
+/// Parses `--delete-edges` and `--edges-per-node`.
 pub(crate) fn deletions(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("with 0 deletions there is nothing to prove; give at least 1".to_owned()),

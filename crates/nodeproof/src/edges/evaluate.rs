@@ -146,17 +146,18 @@ impl Sent {
         let is_whole = !problem.network.layers()[i].terms().iter().any(reads_layers)
             && !sub.deleted.iter().flat_map(|edge| edge.ends()).any(sees);
         if !is_whole {
-            return Rc::new(self.made(problem, sub, known, (i, node)));
+            return Rc::new(self.computed(problem, sub, known, (i, node)));
         }
         if let Some(unit) = self.whole.get(&(i, node)) {
             return Rc::clone(unit);
         }
-        let unit = Rc::new(self.made(problem, sub, known, (i, node)));
+        let unit = Rc::new(self.computed(problem, sub, known, (i, node)));
         self.whole.insert((i, node), Rc::clone(&unit));
         unit
     }
 
-    fn made(&mut self, problem: &Problem, sub: &Subproblem, known: &Units, (i, node): (usize, NodeId)) -> Sums {
+    /// A unit of a layer, from the nodes that are left beside it.
+    fn computed(&mut self, problem: &Problem, sub: &Subproblem, known: &Units, (i, node): (usize, NodeId)) -> Sums {
         let (graph, layers) = (problem.network.graph(), problem.network.layers());
         let (layer, degree) = (&layers[i], sub.degree(graph, node));
         let mut unit = Sums::exact(layer.bias().to_vec());

@@ -41,7 +41,10 @@ pub enum EdgesError {
     )]
     Propagation(String),
     /// A network of more layers than rounding errors are bounded for.
-    #[error("deletions of edges are decided in networks of at most {most} layers; this one has {layers}")]
+    #[error(
+        "deletions of edges are decided in networks of at most {most} layers; this one has {layers}. For flips of attributes, also \
+         beside one deletion, there is no such limit"
+    )]
     Layers {
         /// The layers of the network.
         layers: usize,

@@ -36,7 +36,7 @@ impl Relaxed {
 /// Edges of which no set with a small margin has any.
 #[derive(Debug)]
 pub(super) struct Idle {
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: BTreeSet<Edge>,
     /// Sets that have one of them have this margin at least, a positive one.
     pub(super) floor: f64,
 }
@@ -100,8 +100,8 @@ impl Tree {
     fn without_idle(&mut self, sub: Subproblem, leads: &[Lead]) -> Subproblem {
         let idle = leads.iter().map(|lead| lead.relaxed.idle.as_ref().filter(|idle| idle.floor > FLOOR));
         let Some(all) = idle.collect::<Option<Vec<&Idle>>>() else { return sub };
-        let sets = all.iter().map(|idle| idle.edges.iter().copied().collect::<BTreeSet<Edge>>());
-        let Some(edges) = sets.reduce(|a, b| &a & &b).filter(|edges| !edges.is_empty()) else { return sub };
+        let in_all = all.iter().map(|idle| idle.edges.clone()).reduce(|a, b| &a & &b);
+        let Some(edges) = in_all.filter(|edges| !edges.is_empty()) else { return sub };
         for (lead, idle) in leads.iter().zip(all) {
             self.shown[lead.k.index()].above(idle.floor - FLOOR);
         }

@@ -10,15 +10,23 @@ use crate::dense::dot;
 use crate::ids::ClassId;
 use crate::model::Source;
 
-/// What a term of the last layer reads of a neighbour of the target, as long as no edge is deleted between them.
+/// A neighbour of which a term of the last layer reads a layer at the target, and from which the target may be unlinked.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    term: usize,
+    node: u32,
+    /// The deletion that unlinks it, and which end of that it is.
+    deletion: usize,
+    end: usize,
+}
+
+/// What is read of a neighbour of the target, as long as no edge is deleted between them.
 struct Reading<'r> {
     making: &'r Making<'r>,
     cones: &'r Cones,
-    term: usize,
+    of: Neighbour,
+    /// The layer that is read.
     source: usize,
-    neighbour: u32,
-    /// The deletion of the edge between them, and which of its ends the neighbour is.
-    cut: (usize, usize),
     /// What is read is a sum of activations of the neighbour; the coefficients.
     functional: Vec<f64>,
     /// At the base point, and at most how far off.
@@ -30,11 +38,11 @@ struct Reading<'r> {
 
 /// The margin at the base point, rounded down, and at most what each deletion takes of it.
 pub(super) fn linearised(making: &Making, cones: &Cones, pair: (ClassId, ClassId)) -> (f64, Vec<Gain>) {
-    let read = read(making);
-    let rest = Gradient::of_margin(making, pair, read.iter().map(|&(t, n, _)| (t, n)).collect());
+    let neighbours = neighbours(making);
+    let rest = Gradient::of_margin(making, pair, neighbours.iter().map(|of| (of.term, of.node)).collect());
     let mut gains: Vec<Gain> = (0..making.listed.len()).map(|f| rest.gain(cones, making.listed, f)).collect();
     let mut constant = rest.value() - rest.slack();
-    for of in read {
+    for of in neighbours {
         let reading = Reading::new(making, cones, &rest, of);
         constant -= reading.slack;
         reading.add_to(&mut gains);
@@ -42,79 +50,81 @@ pub(super) fn linearised(making: &Making, cones: &Cones, pair: (ClassId, ClassId
     (constant, gains)
 }
 
-/// Terms of the last layer with neighbours of the target of which they read a layer, and the deletions of the edges to these.
-fn read(making: &Making) -> Vec<(usize, u32, (usize, usize))> {
+/// The neighbours from which the target may be unlinked, for each term that reads a layer of them.
+fn neighbours(making: &Making) -> Vec<Neighbour> {
     let last = making.problem.network.layers().len() - 1;
     let target = making.region.rows[last][0];
-    let mut read = Vec::new();
+    let mut neighbours = Vec::new();
     for (t, term) in making.problem.network.layers()[last].terms().iter().enumerate() {
         let Source::Layer(_) = term.source() else { continue };
-        for (f, listed) in making.listed.iter().enumerate() {
+        for (deletion, listed) in making.listed.iter().enumerate() {
             let Some(of_target) = listed.ends.iter().position(|&n| n == target) else { continue };
-            let neighbour = listed.ends[1 - of_target];
-            if neighbour != NOWHERE && making.base.entry(term.propagation(), target, neighbour) != 0.0 {
-                read.push((t, neighbour, (f, 1 - of_target)));
+            let (end, node) = (1 - of_target, listed.ends[1 - of_target]);
+            if node != NOWHERE && making.base.entry(term.propagation(), target, node) != 0.0 {
+                neighbours.push(Neighbour { term: t, node, deletion, end });
             }
         }
     }
-    read
+    neighbours
 }
 
 impl<'r> Reading<'r> {
-    fn new(
-        making: &'r Making<'r>,
-        cones: &'r Cones,
-        rest: &Gradient,
-        (term, neighbour, cut): (usize, u32, (usize, usize)),
-    ) -> Self {
+    fn new(making: &'r Making<'r>, cones: &'r Cones, rest: &Gradient, of: Neighbour) -> Self {
         let layers = making.problem.network.layers();
         let last = layers.len() - 1;
-        let (of, target) = (&layers[last].terms()[term], making.region.rows[last][0]);
-        let Source::Layer(source) = of.source() else { unreachable!("only what layers read is looked at") };
-        let entry = making.base.entry(of.propagation(), target, neighbour);
-        let functional: Vec<f64> = rest.read_by_target(term).iter().map(|x| entry * x).collect();
-        let place = making.region.places[source][neighbour as usize] as usize;
+        let (term, target) = (&layers[last].terms()[of.term], making.region.rows[last][0]);
+        let Source::Layer(source) = term.source() else { unreachable!("only what layers read is looked at") };
+        let entry = making.base.entry(term.propagation(), target, of.node);
+        let functional: Vec<f64> = rest.read_by_target(of.term).iter().map(|x| entry * x).collect();
+        let place = making.region.places[source][of.node as usize] as usize;
         let gradient = Gradient::of(making, source, place, functional.clone());
-        let is_near = near(making, neighbour, source + 1);
+        let is_near = near(making, of.node, source + 1);
         let touches = |listed: &Listed| listed.ends.iter().any(|&n| n != NOWHERE && is_near[n as usize]);
         let touching = making.listed.iter().enumerate().filter(|(_, listed)| touches(listed));
         let gains = touching.map(|(f, _)| (f, gradient.gain(cones, making.listed, f))).collect();
         let (value, slack) = (gradient.value(), gradient.slack());
-        Self { making, cones, term, source, neighbour, cut, functional, value, slack, gains }
+        Self { making, cones, of, source, functional, value, slack, gains }
     }
 
+    /// Adds what deletions take of it: others what Lemma 64 says, and the one that unlinks the neighbour all that these leave.
     fn add_to(&self, gains: &mut [Gain]) {
-        for (f, gain) in self.gains.iter().filter(|(f, _)| *f != self.cut.0) {
-            gains[*f].add(gain);
+        for (f, gain) in self.others() {
+            gains[f].add(gain);
         }
-        let end = |f: usize| self.making.listed[f].ends.iter().position(|&n| n == self.neighbour);
-        let (base, magnitude) = (self.making.base, self.making.magnitude);
+        let added = self.add_sent(gains);
+        let whole = self.value + self.slack + self.given_back();
+        let cut = &mut gains[self.of.deletion].ends[self.of.end];
+        for (k, (gain, added)) in cut.iter_mut().zip(&added).enumerate() {
+            *gain += whole + k as f64 * added;
+        }
+    }
+
+    /// All deletions that may change it but the one that unlinks the neighbour.
+    fn others(&self) -> impl Iterator<Item = (usize, &Gain)> {
+        self.gains.iter().map(|(f, gain)| (*f, gain)).filter(|&(f, _)| f != self.of.deletion)
+    }
+
+    /// Adds what other deletions at the neighbour take of it as it sends more; returns what one of them is said to give by that at most, for
+    /// each number of deletions there.
+    fn add_sent(&self, gains: &mut [Gain]) -> Vec<f64> {
+        let (base, magnitude, node) = (self.making.base, self.making.magnitude, self.of.node as usize);
         let layers = self.making.problem.network.layers();
-        let term = &layers[layers.len() - 1].terms()[self.term];
+        let term = &layers[layers.len() - 1].terms()[self.of.term];
         let (mixing, scale) = (self.making.problem.shares[term.propagation()].mixing, base.source_scale(term));
-        let sent = |k: usize| Step::of(Some(mixing), scale, base.degrees[self.neighbour as usize], k).sent;
-        let steps: Vec<f64> = (1..=self.cones.most[self.neighbour as usize]).map(sent).collect();
-        // What others at the neighbour are said to add to what it sends, at most.
+        let sent = |k: usize| Step::of(Some(mixing), scale, base.degrees[node], k).sent;
+        let steps: Vec<f64> = (1..=self.cones.most[node]).map(sent).collect();
         let mut added = vec![0.0f64; steps.len()];
-        let lows = self.lows();
-        for ((f, _), low) in self.gains.iter().zip(lows) {
-            let (f, Some(e)) = (*f, end(*f)) else { continue };
-            if f == self.cut.0 {
-                continue;
-            }
-            let range = self.range(self.cones.ends[f][e].h[self.source].as_ref());
-            for ((gain, step), added) in gains[f].ends[e].iter_mut().zip(&steps).zip(&mut added) {
+        for ((f, _), low) in self.gains.iter().zip(self.lows()).filter(|((f, _), _)| *f != self.of.deletion) {
+            let Some(e) = self.making.listed[*f].ends.iter().position(|&n| n == self.of.node) else { continue };
+            let range = self.range(self.cones.ends[*f][e].h[self.source].as_ref());
+            for ((gain, step), added) in gains[*f].ends[e].iter_mut().zip(&steps).zip(&mut added) {
                 let least = if *step >= 0.0 { step * low.max(range[0]) } else { step * range[1] };
                 let least = least - magnitude.relative * least.abs();
                 *gain -= least;
                 *added = added.max(least);
             }
         }
-        let (cut, e) = self.cut;
-        let whole = self.value + self.slack + self.given_back();
-        for (k, (gain, added)) in gains[cut].ends[e].iter_mut().zip(&added).enumerate() {
-            *gain += whole + k as f64 * added;
-        }
+        added
     }
 
     /// What is read at least in sets that have each of the deletions.
@@ -140,10 +150,10 @@ impl<'r> Reading<'r> {
     fn given_back(&self) -> f64 {
         let others = self.making.left - 1;
         let mut given: Vec<f64> = Vec::new();
-        for (f, gain) in self.gains.iter().filter(|(f, _)| *f != self.cut.0) {
+        for (f, gain) in self.others() {
             let least = -gain.least();
             if least > 0.0 {
-                given.extend(std::iter::repeat_n(least, self.making.listed[*f].count.min(others)));
+                given.extend(std::iter::repeat_n(least, self.making.listed[f].count.min(others)));
             }
         }
         given.sort_by(|a, b| b.total_cmp(a));

@@ -36,8 +36,8 @@ pub(super) struct Gradient<'g> {
     /// Of each term of each layer: coefficients of what its rows read, and of what is read of each node of the region over all rows.
     at_rows: Vec<Vec<Rows>>,
     at_nodes: Vec<Vec<Rows>>,
-    /// The products of the latter with attributes and ones.
-    sent: Vec<Vec<Rows>>,
+    /// The products of the latter with what terms read of nodes, where these are attributes or ones.
+    sent: Vec<Vec<Vec<f64>>>,
     /// Terms of its layer, and nodes that these read, which are left out.
     apart: BTreeSet<(usize, u32)>,
 }
@@ -81,8 +81,8 @@ impl<'g> Gradient<'g> {
             alpha_of_last: Vec::new(),
             lambda: zeros,
             at_rows: of_terms.clone(),
-            at_nodes: of_terms.clone(),
-            sent: of_terms,
+            at_nodes: of_terms,
+            sent: vec![Vec::new(); layer + 1],
             apart,
         };
         gradient.alpha[layer].row_mut(place).copy_from_slice(&gradient.functional);
@@ -135,10 +135,10 @@ impl<'g> Gradient<'g> {
                 }
             }
             self.at_rows[i].push(at_rows);
-            let mut sent = Rows::zeros(region.nodes.len(), 1);
+            let mut sent = vec![0.0; region.nodes.len()];
             if !matches!(term.source(), Source::Layer(_)) {
                 for (n, all) in at_nodes.iter() {
-                    sent.row_mut(n)[0] = dot(all, base.read(problem, region, i, t, n as u32));
+                    sent[n] = dot(all, base.read(problem, region, i, t, n as u32));
                 }
             }
             self.at_nodes[i].push(at_nodes);
@@ -250,7 +250,7 @@ impl<'g> Gradient<'g> {
             let Source::Layer(source) = term.source() else {
                 let read = self.base.read(self.problem, self.region, i, t, n);
                 let [own, cut] = [own, cut].map(|row| row.map(|row| dot(row, read)));
-                let all = all.map_or(0.0, |_| self.sent[i][t].row(n as usize).map_or(0.0, |sent| sent[0]));
+                let all = all.map_or(0.0, |_| self.sent[i][t][n as usize]);
                 for (k, (gain, step)) in gains.iter_mut().zip(steps).enumerate() {
                     let (own, cut) =
                         (own.map_or(0.0, |own| of_own(k) * own), cut.map_or(0.0, |cut| of_cut(step) * cut));
