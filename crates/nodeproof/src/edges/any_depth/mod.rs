@@ -1,10 +1,11 @@
 //! Bounds for networks of any depth: the margin linearised where some edges are gone, and what each further deletion takes from it (Lemmas
-//! 60 to 67 of `docs/maths.md`).
+//! 60 to 67 and 71 of `docs/maths.md`).
 
 mod apart;
 mod base;
 mod carry;
 mod cones;
+mod faint;
 mod gains;
 mod moves;
 mod region;
@@ -20,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::base::{Base, growth, scale};
 use self::cones::{Cones, Listed, Making};
+use self::faint::Faint;
 use self::gains::Gradient;
 use self::region::{Candidate, NOWHERE, Region};
 use self::rounding::Magnitude;
@@ -39,6 +41,9 @@ const REMEMBERED: usize = 1 << 24;
 const PROMISING: usize = 32;
 /// Sets that are left out have at least this part of the margin.
 const IDLE: f64 = 0.02;
+/// Deletions that take at most such a part of each lead are not looked at closely; where they are what makes a bound negative, the next part
+/// is tried.
+const FAINT: [f64; 2] = [0.1, 0.01];
 
 /// Bounds for any number of layers.
 #[derive(Debug)]
@@ -48,6 +53,10 @@ pub(super) struct AnyDepth<'p> {
     region: Region,
     candidates: Vec<Candidate>,
     magnitude: Magnitude<'p>,
+    /// What deletions take at most of leads of a class, whichever others are made.
+    faint: Option<(ClassId, Faint)>,
+    /// Which parts of leads are faint, one after the other.
+    parts: Vec<f64>,
     /// What is known of subproblems, those that were looked at last at the end.
     known: Vec<Known>,
 }
@@ -57,6 +66,8 @@ pub(super) struct AnyDepth<'p> {
 struct Known {
     deleted: Vec<Edge>,
     kept: BTreeSet<Edge>,
+    /// Which part of leads is faint.
+    part: Option<f64>,
     base: Base,
     listed: Vec<Listed>,
     /// `None` if they would be too many.
@@ -84,12 +95,21 @@ impl Linearised {
     }
 }
 
+/// A bound, and why it is what it is.
+#[derive(Debug)]
+struct Concluded {
+    relaxed: Relaxed,
+    /// Whether faint deletions make it negative.
+    are_to_blame: bool,
+}
+
 impl<'p> AnyDepth<'p> {
     pub(super) fn new(problem: &'p Problem<'p>, target: NodeId) -> Self {
         let region = Region::new(problem, target);
         let candidates = region.candidates(problem);
         let magnitude = Magnitude::new(problem, &region);
-        Self { problem, target, region, candidates, magnitude, known: Vec::new() }
+        let parts = FAINT.to_vec();
+        Self { problem, target, region, candidates, magnitude, faint: None, parts, known: Vec::new() }
     }
 
     /// The candidates that sets of a subproblem may have.
@@ -103,10 +123,11 @@ impl<'p> AnyDepth<'p> {
     }
 
     /// Makes what is to be known of a subproblem the last of what is known, unless what is known of another one will do.
-    fn look(&mut self, sub: &Subproblem, listed: &[Listed]) {
+    fn look(&mut self, sub: &Subproblem, listed: &[Listed], part: Option<f64>) {
         let total = |listed: &[Listed]| listed.iter().map(|listed| listed.count).sum::<usize>();
         let will_do = |known: &Known| {
             known.deleted == sub.deleted
+                && known.part == part
                 && total(listed) as f64 > FEWER * total(&known.listed) as f64
                 && known.kept.is_subset(&sub.kept)
         };
@@ -133,16 +154,62 @@ impl<'p> AnyDepth<'p> {
         let cones = making.cones();
         let (deleted, kept) = (sub.deleted.clone(), sub.kept.clone());
         let gains = BTreeMap::new();
-        self.known.push(Known { deleted, kept, base, listed: listed.to_vec(), cones, left, gains });
+        self.known.push(Known { deleted, kept, part, base, listed: listed.to_vec(), cones, left, gains });
     }
 
-    /// The bound where further edges may be deleted.
-    fn relaxed(&mut self, sub: &Subproblem, listed: Vec<Listed>, (y, k): (ClassId, ClassId)) -> Relaxed {
-        self.look(sub, &listed);
+    /// Computes what deletions take of leads of y at most, once.
+    fn find_faint(&mut self, y: ClassId) {
+        if !matches!(self.faint, Some((of, _)) if of == y) {
+            let base = Base::new(self.problem, &self.region, &Subproblem::default());
+            let faint = Faint::new(self.problem, &self.region, &self.magnitude, &base, &self.candidates, y);
+            self.faint = Some((y, faint));
+        }
+    }
+
+    /// The bound where faint deletions are not looked at closely; `None` if that makes it negative, or if there are none.
+    fn without_faint(
+        &mut self,
+        sent: &mut Sent,
+        sub: &Subproblem,
+        listed: &[Listed],
+        part: f64,
+        pair: (ClassId, ClassId),
+    ) -> Option<Relaxed> {
+        let (_, all) = self.faint.as_ref()?;
+        let (faint, strong): (Vec<&Listed>, Vec<&Listed>) =
+            listed.iter().partition(|listed| all.is_faint(listed.candidate, part));
+        let nowhere = |listed: &Listed| Listed { ends: [NOWHERE; 2], ..*listed };
+        let taken =
+            |listed: &Listed| Gain { fixed: all.takes(listed.candidate, pair.1), ends: [Vec::new(), Vec::new()] };
+        let faint: Vec<(Listed, Gain)> = faint.into_iter().map(|listed| (nowhere(listed), taken(listed))).collect();
+        if faint.is_empty() {
+            return None;
+        }
+        let strong: Vec<Listed> = strong.into_iter().cloned().collect();
+        let concluded = if strong.is_empty() {
+            let constant = logits(self.problem, sent, sub, self.target).margin(pair.0.index(), pair.1.index()).0;
+            let concluded = self.concluded(sub, constant, &[], &faint, 1.0);
+            Some(concluded).filter(|concluded| concluded.relaxed.lower > 0.0)
+        } else {
+            self.relaxed(sub, strong, &faint, Some(part), pair)
+        };
+        concluded.filter(|concluded| !concluded.are_to_blame).map(|concluded| concluded.relaxed)
+    }
+
+    /// The bound where further edges may be deleted, some of which are looked at closely.
+    fn relaxed(
+        &mut self,
+        sub: &Subproblem,
+        listed: Vec<Listed>,
+        faint: &[(Listed, Gain)],
+        part: Option<f64>,
+        pair: (ClassId, ClassId),
+    ) -> Option<Concluded> {
+        self.look(sub, &listed, part);
         let mut known = self.known.pop();
-        let relaxed = known.as_mut().and_then(|known| self.bounded(known, sub, &listed, (y, k)));
+        let relaxed = known.as_mut().and_then(|known| self.bounded(known, sub, &listed, faint, pair));
         self.known.extend(known);
-        relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() })
+        relaxed
     }
 
     /// The bound from what is known; `None` if that is too little.
@@ -151,8 +218,9 @@ impl<'p> AnyDepth<'p> {
         known: &mut Known,
         sub: &Subproblem,
         listed: &[Listed],
+        faint: &[(Listed, Gain)],
         (y, k): (ClassId, ClassId),
-    ) -> Option<Relaxed> {
+    ) -> Option<Concluded> {
         let cones = known.cones.as_ref()?;
         let making = Making {
             problem: self.problem,
@@ -176,32 +244,54 @@ impl<'p> AnyDepth<'p> {
                 closely,
             }
         };
-        // Where edges are deleted already, a first bound was not enough.
-        let at_once = known.left > 1 && !known.deleted.is_empty();
-        let linear = known.gains.entry(k).or_insert_with(|| linearised(at_once));
-        let left = sub.left(self.problem.limits).min(known.left);
-        let mut of = linear.of(&known.listed, listed);
-        let mut most = selection::most(&of, left);
-        if linear.constant <= most.total && known.left > 1 && !linear.closely {
-            *linear = linearised(true);
-            of = linear.of(&known.listed, listed);
-            most = selection::most(&of, left);
-        }
-        let constant = linear.constant;
-        let rounded = |taken: f64| taken + self.magnitude.relative * taken.abs();
-        let lower = constant - rounded(most.total);
         let target = self.region.number(self.target) as usize;
         let scale = scale(self.problem, self.problem.network.layers().len() - 1);
         let growths = (1..=cones.most[target]).map(|k| growth(scale, known.base.degrees[target], k));
-        let lower = if lower > 0.0 { lower } else { lower * growths.fold(1.0, f64::max) };
+        let growth = growths.fold(1.0, f64::max);
+        // Where edges are deleted already, a first bound was not enough.
+        let at_once = known.left > 1 && !known.deleted.is_empty();
+        let linear = known.gains.entry(k).or_insert_with(|| linearised(at_once));
+        let concluded = self.concluded(sub, linear.constant, &linear.of(&known.listed, listed), faint, growth);
+        if concluded.relaxed.lower > 0.0 || known.left <= 1 || linear.closely {
+            return Some(concluded);
+        }
+        *linear = linearised(true);
+        Some(self.concluded(sub, linear.constant, &linear.of(&known.listed, listed), faint, growth))
+    }
+
+    /// What follows from a margin at a base point, and from what deletions take of it; the margin may grow by so much.
+    fn concluded(
+        &self,
+        sub: &Subproblem,
+        constant: f64,
+        strong: &[(&Listed, &Gain)],
+        faint: &[(Listed, Gain)],
+        growth: f64,
+    ) -> Concluded {
+        let left = sub.left(self.problem.limits);
+        let of: Vec<(&Listed, &Gain)> =
+            strong.iter().copied().chain(faint.iter().map(|(listed, gain)| (listed, gain))).collect();
+        let most = selection::most(&of, left);
+        let lower = |taken: f64| {
+            let lower = constant - taken - self.magnitude.relative * taken.abs();
+            if lower > 0.0 { lower } else { lower * growth }
+        };
         let floor = IDLE * constant;
-        let idle = of.iter().zip(&most.with).filter(|(_, with)| floor > 0.0 && constant - rounded(**with) > floor);
+        let idle = of.iter().zip(&most.with).filter(|(_, with)| floor > 0.0 && lower(**with) > floor);
         let idle = idle.flat_map(|((listed, _), _)| self.candidates[listed.candidate].alike.iter().copied()).collect();
-        let mut ranked: Vec<(f64, &Listed)> = of.iter().map(|(listed, gain)| (gain.most([left; 2]), *listed)).collect();
+        let mut ranked: Vec<(f64, &Listed)> =
+            strong.iter().map(|(listed, gain)| (gain.most([left; 2]), *listed)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let selection = self.selection(sub, &ranked);
         let promising = ranked.iter().take(PROMISING).map(|(_, listed)| self.candidates[listed.candidate].alike[0]);
-        Some(Relaxed { lower, selection, promising: promising.collect(), idle: Some(Idle { edges: idle, floor }) })
+        let relaxed = Relaxed {
+            lower: lower(most.total),
+            selection: self.selection(sub, &ranked),
+            promising: promising.collect(),
+            idle: Some(Idle { edges: idle, floor }),
+        };
+        let are_to_blame =
+            !faint.is_empty() && relaxed.lower <= 0.0 && lower(selection::most(strong, left).total) > 0.0;
+        Concluded { relaxed, are_to_blame }
     }
 
     /// An admissible set of the deletions that gain the most.
@@ -233,7 +323,13 @@ impl Relaxation for AnyDepth<'_> {
             let lower = found.margin(y.index(), k.index()).0;
             return Relaxed { lower, ..Relaxed::default() };
         }
-        self.relaxed(sub, listed, (y, k))
+        self.find_faint(y);
+        let parts = std::mem::take(&mut self.parts);
+        let relaxed = parts.iter().find_map(|&part| self.without_faint(sent, sub, &listed, part, (y, k)));
+        self.parts = parts;
+        let all = |concluded: Option<Concluded>| concluded.map(|concluded| concluded.relaxed);
+        let relaxed = relaxed.or_else(|| all(self.relaxed(sub, listed, &[], None, (y, k))));
+        relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() })
     }
 
     fn candidates(&self) -> Vec<Edge> {

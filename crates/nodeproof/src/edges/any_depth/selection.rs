@@ -55,7 +55,7 @@ pub(super) struct Most {
     pub(super) with: Vec<f64>,
 }
 
-/// Of sets of at most `left` deletions. With κ the largest number of deletions at a node in a set, and n such a node, no other has more than
+/// Of sets of at most `left` deletions, those without ends among others of any node. With κ the largest number of deletions at a node in a set, and n such a node, no other has more than
 /// min(κ, left − κ + 1); so a set is made of κ deletions at n, and of left − κ others at most.
 pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize) -> Most {
     let mut at_node: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
@@ -65,10 +65,26 @@ pub(super) fn most(listed: &[(&Listed, &Gain)], left: usize) -> Most {
         }
     }
     let mut most = Most { total: 0.0, with: vec![f64::NEG_INFINITY; listed.len()] };
+    add_elsewhere(&mut most, listed, left);
     for count in 1..=left {
         add_count(&mut most, listed, left, &at_node, count);
     }
     most
+}
+
+/// Of sets of deletions that are at no node.
+fn add_elsewhere(most: &mut Most, listed: &[(&Listed, &Gain)], left: usize) {
+    let elsewhere = || (0..listed.len()).filter(|&f| listed[f].0.ends == [NOWHERE; 2]);
+    let mut order: Vec<usize> = elsewhere().filter(|&f| listed[f].1.fixed > 0.0).collect();
+    order.sort_by(|&f, &g| listed[g].1.fixed.total_cmp(&listed[f].1.fixed));
+    let taken = order.iter().flat_map(|&f| std::iter::repeat_n(listed[f].1.fixed, listed[f].0.count));
+    let taken: Vec<f64> = taken.take(left).collect();
+    let total: f64 = taken.iter().sum();
+    most.total = most.total.max(total);
+    let with_other = if left > 0 && taken.len() == left { total - taken[left - 1] } else { total };
+    for f in elsewhere() {
+        most.with[f] = most.with[f].max(with_other + listed[f].1.fixed);
+    }
 }
 
 fn add_count(

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-use super::super::evaluate::{FLOOR, Sent};
+use super::super::evaluate::{FLOOR, Sent, logits};
 use super::super::search::{Decision, Relaxation, Search};
 use super::super::subproblem::Subproblem;
 use super::super::tests::{Tiny, admissible, below, decided_by, hold, tiny};
@@ -15,7 +15,7 @@ use super::base::{Base, growth};
 use super::cones::{Cones, Listed, Making};
 use super::gains::Gradient;
 use super::region::NOWHERE;
-use super::{AnyDepth, Known, apart, selection};
+use super::{AnyDepth, FAINT, Known, apart, selection};
 use crate::Values;
 use crate::budget::{Budget, EdgeBudget, LocalBudget};
 use crate::certificate::{Bound, Evidence};
@@ -28,22 +28,52 @@ use crate::ids::{ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::Network;
 
+/// Which parts of a lead are faint: as it is, none, and so large ones that they are on tiny graphs.
+fn parts() -> impl Strategy<Value = Vec<f64>> {
+    prop::sample::select(vec![FAINT.to_vec(), Vec::new(), vec![f64::INFINITY, 1.0, 0.1], vec![3.0], vec![1.0, 0.5]])
+}
+
 proptest! {
     #![proptest_config(crate::seed::config(500))]
 
     #[test]
-    fn any_depth_decides(of in tiny(0..=3)) {
+    fn any_depth_decides(of in tiny(0..=3), parts in parts()) {
         let (y, decision) = decided_by(&of, |problem, y| {
-            Search::new(problem, AnyDepth::new(problem, of.target), of.target, y).decide(Patience::endless())
+            let relaxation = AnyDepth { parts: parts.clone(), ..AnyDepth::new(problem, of.target) };
+            Search::new(problem, relaxation, of.target, y).decide(Patience::endless())
         });
         hold(&of, y, &decision)?;
     }
 
+    /// No deletion takes more of a lead than is said of it, whichever others are made.
+    #[test]
+    fn deletions_take_what_is_said_at_most(of in tiny(0..=3), y in 0..2u32) {
+        let network = Network::new(&of.graph, &of.model).unwrap();
+        let limits = of.budget.limits(&of.graph).unwrap();
+        let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
+        let (mut relaxation, mut sent, k) = (AnyDepth::new(&problem, of.target), Sent::default(), ClassId(1 - y));
+        relaxation.find_faint(ClassId(y));
+        let (_, faint) = relaxation.faint.as_ref().unwrap();
+        let mut lead = |deleted: Vec<Edge>| {
+            let sub = Subproblem { deleted, ..Subproblem::default() };
+            logits(&problem, &mut sent, &sub, of.target).margin(y as usize, k.index())
+        };
+        for set in admissible(&of) {
+            let with = lead(set.clone());
+            for edge in &set {
+                let candidate = relaxation.candidates.iter().position(|of| of.alike.contains(edge));
+                let most = candidate.map_or(0.0, |candidate| faint.takes(candidate, k));
+                let without = lead(set.iter().copied().filter(|other| other != edge).collect());
+                prop_assert!(without.0 - with.1 <= most, "{edge:?} of {set:?} takes {most} at most, not {without:?} to {with:?}");
+            }
+        }
+    }
+
     /// The first bound of each class is below all margins, also where it is negative.
     #[test]
-    fn bounds_are_below_all_margins(of in tiny(0..=3)) {
+    fn bounds_are_below_all_margins(of in tiny(0..=3), parts in parts()) {
         let (y, bounds) = decided_by(&of, |problem, y| {
-            let mut relaxation = AnyDepth::new(problem, of.target);
+            let mut relaxation = AnyDepth { parts: parts.clone(), ..AnyDepth::new(problem, of.target) };
             let classes = of.model.classes() as u32;
             let bound = |k: u32| (ClassId(k) != y).then(|| {
                 Bound::AtLeast(relaxation.bound(&mut Sent::default(), &Subproblem::default(), y, ClassId(k)).lower)
@@ -69,7 +99,7 @@ proptest! {
         if listed.is_empty() {
             return Ok(());
         }
-        relaxation.look(&sub, &listed);
+        relaxation.look(&sub, &listed, None);
         let known = relaxation.known.pop().unwrap();
         Moved { of: &of, problem: &problem, relaxation: &relaxation, known: &known, set }.check(ClassId(y), ClassId(1 - y))?;
     }
@@ -80,11 +110,12 @@ proptest! {
     fn bounds_of_subproblems_are_below_their_margins(
         of in tiny(0..=3),
         way in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 6),
+        parts in parts(),
     ) {
         let network = Network::new(&of.graph, &of.model).unwrap();
         let limits = of.budget.limits(&of.graph).unwrap();
         let problem = Problem::new(&network, limits.edges().unwrap()).unwrap();
-        let mut relaxation = AnyDepth::new(&problem, of.target);
+        let mut relaxation = AnyDepth { parts, ..AnyDepth::new(&problem, of.target) };
         let (mut sub, mut sent, pair) = (Subproblem::default(), Sent::default(), (ClassId(0), ClassId(1)));
         let mut sets: Vec<(Vec<Edge>, Graph)> =
             admissible(&of).into_iter().map(|set| (set.clone(), of.graph.without_edges(&set).unwrap())).collect();
