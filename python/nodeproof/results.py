@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, overload
 
 import numpy as np
@@ -28,6 +30,8 @@ from .witness import Flip, Witness
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_log = logging.getLogger("nodeproof")
 
 VERDICTS = np.array(["robust", "nonrobust", "undecided"])
 ENGINES = np.array(["fast", "tight", "complete"])
@@ -53,6 +57,26 @@ def frozen(array: _Array) -> _Array:
     """The array, which cannot be written to from now on: results share theirs with all who ask."""
     array.flags.writeable = False
     return array
+
+
+class Checked(dict[int, str]):
+    """The nodes of which a checker rejects something, with the reasons, and the nodes that it did not check.
+
+    >>> import nodeproof
+    >>> nodeproof.results.Checked({3: "its label is not that of the graph"}, [4, 5])
+    Checked({3: 'its label is not that of the graph'}, not_checked=(4, 5))
+    """
+
+    #: Nodes with more sets of deletions than the checker goes through; they may be right.
+    not_checked: tuple[int, ...]
+
+    def __init__(self, rejected: Mapping[int, str] = MappingProxyType({}), not_checked: Iterable[int] = ()) -> None:
+        super().__init__(rejected)
+        self.not_checked = tuple(not_checked)
+
+    def __repr__(self) -> str:
+        rejected = super().__repr__()
+        return f"Checked({rejected}, not_checked={self.not_checked})" if self.not_checked else rejected
 
 
 class _Results(ABC):
@@ -312,13 +336,14 @@ class _Results(ABC):
         lines = self._core.lines()
         replace(path, gzip.compress(lines, mtime=0) if inner != path else lines)
 
-    def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> dict[int, str]:
+    def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> Checked:
         """Checks everything with a program that has none of the engines' code, as `nodeproof check` does.
 
         What needs a proof is accepted only if there is one: give `certify` or `radius` `proofs=True`. Nodes of which
         something is rejected come back with the reason; if there are none, all is right. A robust node without a proof is
         rejected even if it is right: of real values, and at limits of time and memory, there may be none (`certify` warns of
-        them). The reason tells these nodes from those that claim too much.
+        them). The reason tells these nodes from those that claim too much. Where edges may be deleted, a node may have more than
+        20,000 sets of deletions, too many to go through: such nodes are in `not_checked`, and a warning counts them.
 
         >>> import nodeproof
         >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])
@@ -329,8 +354,14 @@ class _Results(ABC):
         instance("model", model, Model, "Model.read('model.safetensors')")
         threads = whole("threads", threads)
         with observer(progress, "check") as tell:
-            rejected: dict[int, str] = self._core.check(self.graph._core, model._core, threads, tell)
-        return rejected
+            rejected, not_checked = self._core.check(self.graph._core, model._core, threads, tell)
+        if not_checked:
+            _log.warning(
+                "%d of %d nodes were not checked: they have more than 20,000 sets of deletions to go through, and may be right",
+                len(not_checked),
+                len(self),
+            )
+        return Checked(rejected, not_checked)
 
     @classmethod
     def concat(cls, results: Iterable[Self]) -> Self:

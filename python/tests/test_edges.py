@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -77,6 +78,20 @@ def test_files_and_what_protects(tmp_path) -> None:
     assert any("unlink node" in repr(certificate.witness) for certificate in alone if certificate.witness)
     everything = Budget(0, delete_edges=2, protect_edges=edges_of(graph))
     assert nodeproof.certify(graph, model, everything).robust.all()
+
+
+def test_nodes_with_too_many_sets_are_told_apart(caplog) -> None:
+    adjacency = np.zeros((201, 201))
+    adjacency[0, 1:] = adjacency[1:, 0] = 1
+    graph, model = Graph(adjacency, np.ones((201, 1))), Model([[[1.0, 0.0]]], [[1.0, 0.0]])
+    certificates = nodeproof.certify(graph, model, Budget(0, delete_edges=2))
+    assert certificates.robust.all()
+    checked = certificates.check(model)
+    assert checked == {} and checked.not_checked == (0,) and repr(checked) == "Checked({}, not_checked=(0,))"
+    assert "1 of 201 nodes were not checked" in caplog.text
+    assert certificates.filter(node=range(1, 201)).check(model).not_checked == ()
+    assert nodeproof.radius(graph, model, Budget(0, delete_edges=2), nodes=[0]).check(model).not_checked == (0,)
+    assert pickle.loads(pickle.dumps(checked)).not_checked == (0,)
 
 
 def test_stories_tell_what_to_unlink() -> None:

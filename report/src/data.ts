@@ -9,6 +9,7 @@ export interface Report {
   /** What the page is called; hostile text is possible here as in every other string. */
   title: string;
   checked: boolean; // a checker has accepted everything
+  not_checked: number; // but for so many results, which it did not check
   graph: {
     name: string;
     fingerprint: string; // 64 hex digits

@@ -246,6 +246,8 @@ export function makeReport({ size = 300, drawnOnly = 40, seed = 1, models = [{}]
     version: 2,
     nodeproof: "0.1.0",
     title,
+    checked: false,
+    not_checked: 0,
     graph: {
       name: "wordnet.npz",
       fingerprint: "95f61c7515d96b566f5d903b36c144ae804067afb95724fd1e261f84abfb06d2",

@@ -314,6 +314,17 @@ pageTest("a report about deletions speaks of deletions", unlinked, async (page) 
   assert.doesNotMatch(text, /\bflips?\b/i);
 });
 
+for (const [checked, not_checked, words] of [
+  [false, 0, "Not checked again. nodeproof check does that, with a program that has none of the engines' code."],
+  [true, 0, "Checked: a program with none of the engines' code has accepted every robust and nonrobust verdict."],
+  [true, 1, "nonrobust verdict but one result, which has too many sets of deletions to go through. Of these it has"],
+  [true, 1811, "nonrobust verdict but 1,811 results, which have too many sets of deletions to go through. Of these it has"],
+])
+  pageTest(`checked: ${checked}, all but ${not_checked}`, { ...unlinked, checked, not_checked }, async (page) => {
+    const text = await page.locator(".checked").innerText();
+    assert.ok(text.includes(words), text);
+  });
+
 const mixed = makeReport({
   models: [
     { name: "flips" },

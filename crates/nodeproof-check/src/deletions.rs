@@ -11,7 +11,7 @@ use crate::number::{Activated, Number, add_product, add_scaled};
 
 /// Most sets of deletions that are tried for one node, those that turn out not to be admissible included. It takes seconds at most where
 /// few numbers follow from what is deleted.
-pub(crate) const MOST: usize = 20_000;
+pub const MOST_SETS: usize = 20_000;
 
 /// The nodes that a region reads rows of propagations of, ascending.
 pub(crate) fn readers(network: &Network, region: &Region) -> BTreeSet<NodeId> {
@@ -65,10 +65,11 @@ impl<'b, 'n> Linked<'b, 'n> {
         without(self.base.network, &self.readers, edges)
     }
 
-    /// Admissible sets of at most so many deletions, among them for each other one a set that does the same to the target; `None` if more
-    /// than [`MOST`] are to be tried.
-    pub(crate) fn sets(&self, most: usize) -> Option<Vec<Vec<Edge>>> {
+    /// Admissible sets of at most so many deletions, among them for each other one a set that does the same to the target, and whether
+    /// these are all; where more than [`MOST_SETS`] are to be tried, they are single deletions only.
+    pub(crate) fn sets(&self, most: usize) -> (Vec<Vec<Edge>>, bool) {
         let (graph, candidates) = (self.base.network.graph, self.candidates(most));
+        let of = |sets: Vec<(usize, Vec<Edge>)>| sets.into_iter().map(|(_, set)| set).collect();
         // Each with the place of the candidate behind its last one.
         let mut sets: Vec<(usize, Vec<Edge>)> = vec![(0, Vec::new())];
         let (mut start, mut tried) = (0, 1);
@@ -82,8 +83,9 @@ impl<'b, 'n> Linked<'b, 'n> {
                         continue;
                     }
                     tried += 1;
-                    if tried > MOST {
-                        return None;
+                    if tried > MOST_SETS {
+                        sets.retain(|(_, set)| set.len() < 2);
+                        return (of(sets), false);
                     }
                     let larger = [&sets[place].1[..], &[edge]].concat();
                     if self.limits.admits(graph, &larger) {
@@ -95,7 +97,7 @@ impl<'b, 'n> Linked<'b, 'n> {
                 break;
             }
         }
-        Some(sets.into_iter().map(|(_, set)| set).collect())
+        (of(sets), true)
     }
 
     /// The edges that the target may notice, and whether deleting one does the same as deleting the one before it, which is to come first.

@@ -39,6 +39,7 @@ use crate::arithmetic::{Rounding, logit_errors};
 use crate::base::Base;
 use crate::bound::Linearised;
 use crate::deletions::Linked;
+pub use crate::deletions::MOST_SETS;
 use crate::interval::{Interval, larger, up};
 use crate::network::{Network, Region, Rows};
 use crate::number::Number;
@@ -50,6 +51,17 @@ pub struct Checker<'a> {
     /// What margins must exceed, and the arithmetic that rounds in which they must.
     margin: f64,
     rounding: Option<Rounding>,
+}
+
+/// Why a certificate is not accepted.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotAccepted {
+    /// Something is wrong with it, or cannot be shown.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// Nothing that was tried speaks against it, but not all was: there are more sets of deletions than [`MOST_SETS`].
+    #[error("there are more than {MOST_SETS} sets of deletions, of which only single deletions were tried")]
+    NotChecked,
 }
 
 /// What is wrong with a certificate.
@@ -82,11 +94,6 @@ pub enum Rejection {
     /// A margin is smaller where some edges are deleted.
     #[error("the margin over class {0} is smaller than it says without the edges {edges}", edges = in_words(.1))]
     Unlinked(ClassId, Vec<Edge>),
-    /// There are too many sets of deletions.
-    #[error(
-        "the sets of deletions are too many to go through; at most {most} are tried of a node", most = deletions::MOST
-    )]
-    Many,
     /// Numbers without some edges are not finite.
     #[error("numbers overflow where edges are deleted")]
     Overflow,
@@ -175,8 +182,8 @@ impl<'a> Checker<'a> {
     /// Whether a certificate is right. One that leaves its node undecided claims nothing but what kind of node that is.
     ///
     /// # Errors
-    /// Says what is wrong.
-    pub fn certificate(&self, certificate: &Certificate) -> Result<(), Rejection> {
+    /// Says what is wrong, or that there is too much to try.
+    pub fn certificate(&self, certificate: &Certificate) -> Result<(), NotAccepted> {
         let Certificate { node, label, class, predicted, ref margins, .. } = *certificate;
         let region = self.region(node, label, &[class, predicted])?;
         let base = Base::clean(&self.network, &region, self.network.limits.global());
@@ -185,14 +192,14 @@ impl<'a> Checker<'a> {
         // Bounds that prove nothing are not proven, but none is above the margin without flips.
         let is_above = |&k: &ClassId| exceeds(said(k), base.margin((class, k)).hi);
         if let Some(k) = self.others(class).find(is_above) {
-            return Err(Rejection::Overclaimed(k));
+            return Err(Rejection::Overclaimed(k).into());
         }
         match &certificate.evidence {
             Evidence::Robust => self.robust(&base, class, certificate.proofs.as_ref(), said, self.varied()),
             Evidence::Witness(witness) if exceeds(said(witness.class), witness.margin) => {
-                Err(Rejection::Overclaimed(witness.class))
+                Err(Rejection::Overclaimed(witness.class).into())
             }
-            Evidence::Witness(witness) => self.witness(&region, class, witness),
+            Evidence::Witness(witness) => Ok(self.witness(&region, class, witness)?),
             _ => Ok(()),
         }
     }
@@ -200,8 +207,8 @@ impl<'a> Checker<'a> {
     /// Whether a radius is right: the node is robust up to where it says, and a witness has as many flips, or deletions, as it says that it takes.
     ///
     /// # Errors
-    /// Says what is wrong.
-    pub fn radius(&self, radius: &Radius) -> Result<(), Rejection> {
+    /// Says what is wrong, or that there is too much to try.
+    pub fn radius(&self, radius: &Radius) -> Result<(), NotAccepted> {
         let Radius { node, label, robust_up_to, ref found, .. } = *radius;
         let region = self.region(node, label, radius.class().as_slice())?;
         let (most, up_to) = (self.varied(), robust_up_to.unwrap_or(0) as usize);
@@ -212,21 +219,25 @@ impl<'a> Checker<'a> {
         let predicted = said.unwrap_or_else(|| base.predicted());
         let class = radius.class().unwrap_or_else(|| self.certified(label, predicted));
         self.check_class(&base, label, class, predicted)?;
-        if robust_up_to.is_some() && (found.is_some() || robust_up_to > Some(0)) {
-            let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
-            let exceeding = if self.margin > 0.0 { Bound::AtLeast(self.margin) } else { Bound::Positive };
-            self.robust(&base, class, proofs, |_| Some(exceeding), up_to)?;
+        if let Some(found) = found {
+            let of = |witness: &Witness| if has_edges { witness.edges.len() } else { witness.flips.len() };
+            let size = found.witness.as_ref().map(of);
+            let fits = size == found.nonrobust_from.map(|from| from as usize)
+                && robust_up_to.is_none_or(|robust| robust as usize <= most)
+                && found.exact == Radius::all_decided(robust_up_to, found.nonrobust_from, most as u32);
+            if !fits {
+                return Err(Rejection::Radius.into());
+            }
+            if let Some(witness) = &found.witness {
+                self.witness(&region, class, witness)?;
+            }
         }
-        let Some(found) = found else { return Ok(()) };
-        let of = |witness: &Witness| if has_edges { witness.edges.len() } else { witness.flips.len() };
-        let size = found.witness.as_ref().map(of);
-        let fits = size == found.nonrobust_from.map(|from| from as usize)
-            && robust_up_to.is_none_or(|robust| robust as usize <= most)
-            && found.exact == Radius::all_decided(robust_up_to, found.nonrobust_from, most as u32);
-        if !fits {
-            return Err(Rejection::Radius);
+        if robust_up_to.is_none() || (found.is_none() && robust_up_to == Some(0)) {
+            return Ok(());
         }
-        found.witness.as_ref().map_or(Ok(()), |witness| self.witness(&region, class, witness))
+        let proofs = found.as_ref().and_then(|found| found.proofs.as_ref());
+        let exceeding = if self.margin > 0.0 { Bound::AtLeast(self.margin) } else { Bound::Positive };
+        self.robust(&base, class, proofs, |_| Some(exceeding), up_to)
     }
 
     /// At most how far each logit of a node is from that without rounding, under any flips within the budget (Lemma 53); nothing if no
@@ -301,10 +312,11 @@ impl<'a> Checker<'a> {
         proofs: Option<&Proofs>,
         said: impl Fn(ClassId) -> Option<Bound> + Copy,
         deletions: usize,
-    ) -> Result<(), Rejection> {
-        let Some(limits) = self.network.limits.edges() else { return self.holds(base, class, proofs, said) };
+    ) -> Result<(), NotAccepted> {
+        let Some(limits) = self.network.limits.edges() else { return Ok(self.holds(base, class, proofs, said)?) };
         let linked = Linked::new(base, limits);
-        for edges in linked.sets(deletions).ok_or(Rejection::Many)? {
+        let (sets, are_all) = linked.sets(deletions);
+        for edges in sets {
             let rows = linked.without(&edges).ok_or(Rejection::Overflow)?;
             let logits = linked.logits(&rows);
             let is_clear = |k: ClassId| {
@@ -321,7 +333,7 @@ impl<'a> Checker<'a> {
                 other => other,
             })?;
         }
-        Ok(())
+        if are_all { Ok(()) } else { Err(NotAccepted::NotChecked) }
     }
 
     /// The same without deletions.

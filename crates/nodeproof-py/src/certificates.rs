@@ -137,7 +137,7 @@ impl PyCertificates {
         Ok(Self(results))
     }
 
-    /// The nodes whose records the checker rejects, and why.
+    /// The nodes whose records the checker rejects, and why, and those that it did not check.
     fn check(
         &self,
         py: Python<'_>,
@@ -145,9 +145,9 @@ impl PyCertificates {
         model: &PyModel,
         threads: usize,
         progress: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<BTreeMap<u32, String>> {
+    ) -> PyResult<(BTreeMap<u32, String>, Vec<u32>)> {
         let results = (self.0.header.clone(), self.0.records.clone());
-        check::rejected(
+        check::judged(
             py,
             (graph, model),
             results,

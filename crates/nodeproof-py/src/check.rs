@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nodeproof::results::{Header, Record};
-use nodeproof_check::{Checker, Rejection};
+use nodeproof_check::{Checker, NotAccepted, Rejection};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -16,28 +16,33 @@ use crate::work;
 /// Records that are checked between two looks at whether to stop.
 const AT_ONCE: usize = 64;
 
-/// The nodes whose records the checker rejects, and why.
-pub(crate) fn rejected<R: Record + Send + Sync + 'static>(
+/// The nodes whose records the checker rejects, and why, and those that it did not check.
+pub(crate) fn judged<R: Record + Send + Sync + 'static>(
     py: Python<'_>,
     (graph, model): (&PyGraph, &PyModel),
     (header, records): (Header, Vec<R>),
-    judge: fn(&Checker<'_>, &R) -> Result<(), Rejection>,
+    judge: fn(&Checker<'_>, &R) -> Result<(), NotAccepted>,
     threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<BTreeMap<u32, String>> {
+) -> PyResult<(BTreeMap<u32, String>, Vec<u32>)> {
     let (graph, model) = (Arc::clone(&graph.0), Arc::clone(&model.0));
     work::run(py, progress, move |watch| {
         let checker = Checker::of(&header, &graph, &model).map_err(Failure::input)?;
-        let (pool, mut rejected, mut done) = (work::pool(threads)?, BTreeMap::new(), 0);
+        let (pool, mut rejected, mut not_checked, mut done) = (work::pool(threads)?, BTreeMap::new(), Vec::new(), 0);
         for some in records.chunks(AT_ONCE) {
-            let reason = |record: &R| Some((record.node().0, in_words(&judge(&checker, record).err()?, &header)));
-            rejected.extend(pool.install(|| some.par_iter().filter_map(reason).collect::<Vec<_>>()));
+            let reason = |record: &R| Some((record.node().0, judge(&checker, record).err()?));
+            for (node, reason) in pool.install(|| some.par_iter().filter_map(reason).collect::<Vec<_>>()) {
+                match reason {
+                    NotAccepted::NotChecked => not_checked.push(node),
+                    NotAccepted::Rejected(rejection) => drop(rejected.insert(node, in_words(&rejection, &header))),
+                }
+            }
             done += some.len();
             if watch.tell(done, records.len()) {
                 return Err(Failure::Stopped);
             }
         }
-        Ok(rejected)
+        Ok((rejected, not_checked))
     })
 }
 

@@ -114,7 +114,7 @@ impl PyRadii {
         Ok(Self(results))
     }
 
-    /// The nodes whose records the checker rejects, and why.
+    /// The nodes whose records the checker rejects, and why, and those that it did not check.
     fn check(
         &self,
         py: Python<'_>,
@@ -122,16 +122,9 @@ impl PyRadii {
         model: &PyModel,
         threads: usize,
         progress: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<BTreeMap<u32, String>> {
+    ) -> PyResult<(BTreeMap<u32, String>, Vec<u32>)> {
         let results = (self.0.header.clone(), self.0.records.clone());
-        check::rejected(
-            py,
-            (graph, model),
-            results,
-            |checker, radius| checker.radius(radius),
-            threads,
-            progress.as_ref(),
-        )
+        check::judged(py, (graph, model), results, |checker, radius| checker.radius(radius), threads, progress.as_ref())
     }
 
     #[getter]

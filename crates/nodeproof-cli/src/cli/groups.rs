@@ -315,7 +315,8 @@ pub(crate) struct ProofArguments {
     pub(crate) proof: bool,
     /// Check the results once they are written, as `nodeproof check` does
     ///
-    /// The exit code is 1 if one is rejected. It takes `--out FILE`, and `--proof` unless edges are deleted.
+    /// The exit code is 1 if one is rejected. It takes `--out FILE`, and `--proof` unless edges are deleted. Nodes with too many sets of
+    /// deletions to go through are not checked; robust ones among them do not count for `--fail-under`.
     #[arg(long, requires = "out", help_heading = "Running")]
     pub(crate) check: bool,
 }

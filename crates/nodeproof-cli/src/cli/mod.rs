@@ -106,7 +106,9 @@ pub(crate) enum Command {
     /// arithmetic.
     ///
     /// Deletions of edges need no proof: all sets that a node may notice are tried, up to 20,000 of them. Where there are
-    /// more, the node is rejected, which does not say that it is wrong.
+    /// more, only single deletions are, and unless one speaks against it the node counts as not checked.
+    ///
+    /// The exit code is 1 if something is rejected, and 0 if nothing is, whether or not some nodes were not checked; --json lists both.
     #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]
     Check(CheckArguments),
     /// Put the parts of a run together

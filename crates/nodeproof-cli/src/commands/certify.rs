@@ -39,13 +39,15 @@ pub(crate) fn run(arguments: &CertifyArguments) -> anyhow::Result<Outcome> {
         terminal::complain(&certified.interrupted_in_words(&files));
         return Ok(Outcome::Interrupted);
     }
+    let mut not_checked = 0;
     if arguments.proof.check {
-        let outcome = check::written(&question, &files, results.quiet || results.json)?;
+        let outcome;
+        (outcome, not_checked) = check::written(&question, &files, results.quiet || results.json)?;
         if outcome != Outcome::Done {
             return Ok(outcome);
         }
     }
-    Ok(judge(gate, &certified.summary))
+    Ok(judge(gate, &certified.summary, not_checked))
 }
 
 /// What the arguments ask, and where the answer goes.
@@ -351,16 +353,17 @@ fn hint(summary: &Summary, settings: &CertifySettings) -> Option<String> {
     Some(format!("{remedy} may settle the {}", counted(undecided, "undecided node")))
 }
 
-/// Whether enough nodes are robust.
-fn judge(gate: Option<Share>, summary: &Summary) -> Outcome {
+/// Whether enough nodes are robust; of those called so, these many could not be checked, and do not count.
+fn judge(gate: Option<Share>, summary: &Summary, not_checked: usize) -> Outcome {
     let all = summary.all();
+    let robust = all.robust.saturating_sub(not_checked);
     match gate {
-        Some(share) if share.exceeds(all.robust, all.nodes) => {
+        Some(share) if share.exceeds(robust, all.nodes) => {
+            let but = if not_checked > 0 { format!(" without {not_checked} not checked") } else { String::new() };
             terminal::complain(&format!(
-                "failed: {} of {} nodes ({}) are robust, fewer than --fail-under {share} asks for",
-                all.robust,
+                "failed: {robust} of {} nodes ({}) are robust{but}, fewer than --fail-under {share} asks for",
                 all.nodes,
-                percentage(all.robust, all.nodes)
+                percentage(robust, all.nodes)
             ));
             Outcome::GateFailed
         }
@@ -414,8 +417,8 @@ mod tests {
 
     #[test]
     fn a_gate_is_met_or_not() {
-        let gate = |share: &str| judge(share.parse().ok(), &undecided(Obstacle::Time));
+        let gate = |share: &str| judge(share.parse().ok(), &undecided(Obstacle::Time), 0);
         assert_eq!((gate("0%"), gate("1%")), (Outcome::Done, Outcome::GateFailed));
-        assert_eq!(judge(None, &Summary::new(None)), Outcome::Done);
+        assert_eq!(judge(None, &Summary::new(None), 0), Outcome::Done);
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use nodeproof::results::{Header, Record, Results};
 use nodeproof::{Certificate, Graph, Model, NodeId, Radius};
-use nodeproof_check::{Checker, Mismatch, Rejection};
-use nodeproof_report::text::counted;
+use nodeproof_check::{Checker, MOST_SETS, Mismatch, NotAccepted, Rejection};
+use nodeproof_report::text::{counted, grouped};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -46,20 +46,35 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
     Ok(if checked.rejected.is_empty() { Outcome::Done } else { Outcome::GateFailed })
 }
 
-/// Checks the file that was written.
+/// Checks the file that was written; how many records are not checked.
 ///
 /// # Errors
 /// If there is none.
-pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> anyhow::Result<Outcome> {
+pub(super) fn written(question: &Question, files: &ResultFiles, quiet: bool) -> anyhow::Result<(Outcome, usize)> {
     let Question { graph, model, settings, .. } = question;
     let path = to_be_checked(files)?;
     let of = Of { graph, model, threads: settings.threads, quiet };
     let results = Results::read(path)?;
-    let outcome = of.accepts(&terminal::shown(path), &results)?;
+    let (outcome, not_checked) = of.accepts(&terminal::shown(path), &results)?;
     if outcome == Outcome::Done && !quiet {
-        files.print_summary(&terminal::facts(&[("checked", format!("all {} are accepted", results.kind()))]))?;
+        files.print_summary(&terminal::facts(&facts(results.kind(), not_checked)))?;
     }
-    Ok(outcome)
+    Ok((outcome, not_checked))
+}
+
+/// What is to be said where nothing is rejected: of all results, or of all but those that were not checked.
+pub(super) fn facts(what: &str, not_checked: usize) -> Vec<(&'static str, String)> {
+    let all = format!("all {what} are accepted");
+    if not_checked == 0 {
+        return vec![("checked", all)];
+    }
+    vec![("checked", format!("{all} that could be checked")), ("not checked", too_many(not_checked))]
+}
+
+/// How many records are not checked, and why.
+fn too_many(count: usize) -> String {
+    let most = grouped(MOST_SETS);
+    format!("{}: more than {most} sets of deletions to go through; they may be right", grouped(count))
 }
 
 /// Refuses to check what cannot be read once it is written, or would not be accepted.
@@ -92,19 +107,20 @@ pub(super) struct Of<'o> {
 }
 
 impl Of<'_> {
-    /// Whether all of some results are accepted; says what is not.
+    /// Whether some results are accepted, and how many of them are not checked; says what is rejected.
     ///
     /// # Errors
     /// If they are not about these.
-    pub(super) fn accepts(self, name: &str, results: &Results) -> anyhow::Result<Outcome> {
-        let Some((_, checked)) = self.check(name, results)? else { return Ok(Outcome::Interrupted) };
-        let Some((node, kind, rejection)) = checked.rejected.first() else { return Ok(Outcome::Done) };
+    pub(super) fn accepts(self, name: &str, results: &Results) -> anyhow::Result<(Outcome, usize)> {
+        let Some((_, checked)) = self.check(name, results)? else { return Ok((Outcome::Interrupted, 0)) };
+        let not_checked = checked.not_checked.len();
+        let Some((node, kind, rejection)) = checked.rejected.first() else { return Ok((Outcome::Done, not_checked)) };
         let count = checked.rejected.len();
         terminal::complain(&format!(
             "failed: {count} of the {} of {name} are rejected; node {node}, called {kind}: {rejection}",
             results.kind()
         ));
-        Ok(Outcome::GateFailed)
+        Ok((Outcome::GateFailed, not_checked))
     }
 
     /// What checking comes to, and the header; `None` if it was interrupted.
@@ -136,12 +152,12 @@ impl Of<'_> {
         records: &[R],
         kinds: [&'static str; 3],
         kind: impl Fn(&R) -> usize,
-        check: impl Fn(&R) -> Result<(), Rejection> + Sync,
+        check: impl Fn(&R) -> Result<(), NotAccepted> + Sync,
     ) -> anyhow::Result<Option<Checked>> {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
         let progress = Progress::new(records.len(), self.quiet);
         let interrupt = Interrupt::of(&progress)?;
-        let mut checked = Checked { kinds, accepted: [0; 3], rejected: Vec::new() };
+        let mut checked = Checked { kinds, accepted: [0; 3], not_checked: Vec::new(), rejected: Vec::new() };
         for some in records.chunks(AT_ONCE) {
             if interrupt.asked() {
                 progress.clear();
@@ -153,11 +169,14 @@ impl Of<'_> {
                 progress.advance();
                 judged
             };
-            let judged: Vec<Result<(), Rejection>> = threads.install(|| some.par_iter().map(check).collect());
+            let judged: Vec<Result<(), NotAccepted>> = threads.install(|| some.par_iter().map(check).collect());
             for (record, judged) in some.iter().zip(judged) {
                 match judged {
                     Ok(()) => checked.accepted[kind(record)] += 1,
-                    Err(rejection) => checked.rejected.push((record.node(), kinds[kind(record)], rejection)),
+                    Err(NotAccepted::NotChecked) => checked.not_checked.push(record.node()),
+                    Err(NotAccepted::Rejected(rejection)) => {
+                        checked.rejected.push((record.node(), kinds[kind(record)], rejection));
+                    }
                 }
             }
         }
@@ -182,6 +201,7 @@ struct Checked {
     /// Kinds of records, and how many of each are accepted.
     kinds: [&'static str; 3],
     accepted: [usize; 3],
+    not_checked: Vec<NodeId>,
     rejected: Vec<(NodeId, &'static str, Rejection)>,
 }
 
@@ -190,6 +210,7 @@ struct Json {
     checked: usize,
     #[serde(flatten)]
     accepted: serde_json::Map<String, serde_json::Value>,
+    not_checked: Vec<NodeId>,
     rejected: Vec<JsonRejection>,
     #[serde(flatten)]
     time: Time,
@@ -204,7 +225,7 @@ struct JsonRejection {
 
 impl Checked {
     fn all(&self) -> usize {
-        self.accepted.iter().sum::<usize>() + self.rejected.len()
+        self.accepted.iter().sum::<usize>() + self.not_checked.len() + self.rejected.len()
     }
 
     fn json(&self, time: Time) -> Json {
@@ -215,7 +236,8 @@ impl Checked {
         };
         let accepted = self.kinds.iter().zip(self.accepted).map(|(&kind, count)| (kind.to_owned(), count.into()));
         let rejected = self.rejected.iter().map(rejection).collect();
-        Json { checked: self.all(), accepted: accepted.collect(), rejected, time }
+        let checked = self.all() - self.not_checked.len();
+        Json { checked, accepted: accepted.collect(), not_checked: self.not_checked.clone(), rejected, time }
     }
 
     fn in_words(&self, header: &Header, time: Time) -> String {
@@ -231,6 +253,9 @@ impl Checked {
             }
             _ if of_third > 0 => facts.push((third, of_third.to_string())),
             _ => {}
+        }
+        if !self.not_checked.is_empty() {
+            facts.push(("not checked", too_many(self.not_checked.len())));
         }
         facts.push(("rejected", self.rejected.len().to_string()));
         for (node, kind, rejection) in self.rejected.iter().take(SHOWN) {

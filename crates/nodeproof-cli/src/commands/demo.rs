@@ -323,7 +323,7 @@ impl Demo {
         let line = line.with("--graph", "bundled").with("--split", self.file("split.json")).with("--out", &out);
         self.show_line(&line)?;
         let graph_name = report::graph_name(&GraphSource::Bundled);
-        report::write(&self.graph, Some(&self.split), Report { graph_name, title: None, checked: false, models, out })?;
+        report::write(&self.graph, Some(&self.split), Report { graph_name, title: None, checked: None, models, out })?;
         Ok(())
     }
 

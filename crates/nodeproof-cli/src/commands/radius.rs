@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &RadiusArguments) -> anyhow::Result<Outcome> {
         files.print_summary(&found.in_words(&summary, &question, &files))?;
     }
     if arguments.proof.check {
-        check::written(&question, &files, results.quiet || results.json)
+        Ok(check::written(&question, &files, results.quiet || results.json)?.0)
     } else {
         Ok(Outcome::Done)
     }

@@ -9,7 +9,7 @@ use nodeproof::{Graph, Split};
 use nodeproof_report::page::{Page, PageError};
 use nodeproof_report::text::printable;
 
-use super::check::Of;
+use super::check::{self, Of};
 use crate::cli::ReportArguments;
 use crate::inputs::{self, GraphSource};
 use crate::outcome::Outcome;
@@ -30,18 +30,18 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     let models = models(&arguments.files)?;
     let graph = inputs::read_noted(&arguments.graph, arguments.quiet)?;
     let split = arguments.split.as_deref().map(|path| inputs::read_split(path, &graph)).transpose()?;
-    let outcome = check(&graph, &models, &arguments.check, arguments.quiet)?;
+    let (outcome, not_checked) = checked(&graph, &models, &arguments.check, arguments.quiet)?;
     if outcome != Outcome::Done {
         return Ok(outcome);
     }
-    let (title, checked) = (arguments.title.clone(), !arguments.check.is_empty());
+    let (title, checked) = (arguments.title.clone(), (!arguments.check.is_empty()).then_some(not_checked));
     let report = Report { graph_name: graph_name(source), title, checked, models, out };
     let size = write(&graph, split.as_ref(), report)?;
     if !arguments.quiet {
         let (out, size) = (terminal::shown(&arguments.out), size as f64 / 1e6);
         let mut facts = vec![("written", format!("{out} ({size:.1} MB)"))];
-        if checked {
-            facts.insert(0, ("checked", "all results are accepted".to_owned()));
+        if let Some(not_checked) = checked {
+            facts.splice(0..0, check::facts("results", not_checked));
         }
         terminal::print(&terminal::facts(&facts))?;
     }
@@ -54,8 +54,9 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Checks all results against the models in these files, if there are any.
-fn check(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> anyhow::Result<Outcome> {
+/// Checks all results against the models in these files, if there are any; how many of them are not checked.
+fn checked(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> anyhow::Result<(Outcome, usize)> {
+    let mut all_not_checked = 0;
     let networks: Vec<nodeproof::Model> = files.iter().map(nodeproof::Model::read).collect::<Result<_, _>>()?;
     for model in models.iter().filter(|_| !files.is_empty()) {
         let network = networks.iter().find(|network| network.fingerprint() == model.fingerprint);
@@ -64,21 +65,22 @@ fn check(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> any
         let of = Of { graph, model: network, threads: 0, quiet };
         let certificates = model.certificates.iter().cloned().map(Results::Certificates);
         for results in certificates.chain(model.radii.iter().cloned().map(Results::Radii)) {
-            let outcome = of.accepts(&format!("“{}”", model.name), &results)?;
+            let (outcome, not_checked) = of.accepts(&format!("“{}”", model.name), &results)?;
             if outcome != Outcome::Done {
-                return Ok(outcome);
+                return Ok((outcome, not_checked));
             }
+            all_not_checked += not_checked;
         }
     }
-    Ok(Outcome::Done)
+    Ok((Outcome::Done, all_not_checked))
 }
 
 /// What a report is about, and where it goes.
 pub(super) struct Report {
     pub(super) graph_name: String,
     pub(super) title: Option<String>,
-    /// Whether everything was checked.
-    pub(super) checked: bool,
+    /// Of how many records it was not, if everything else was checked.
+    pub(super) checked: Option<usize>,
     pub(super) models: Vec<Model>,
     pub(super) out: PathBuf,
 }

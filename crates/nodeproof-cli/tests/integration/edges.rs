@@ -1,7 +1,7 @@
 //! Deletions of edges, end to end.
 
 use nodeproof::results::Certificates;
-use nodeproof::{Bound, Edge, Evidence, Graph, GraphOptions, Model, Network, NodeId};
+use nodeproof::{Bound, Edge, Evidence, Graph, GraphOptions, Matrix, Model, Network, NodeId, Propagation};
 use serde_json::{Value, json};
 
 use crate::common::{Fixture, Run, json};
@@ -253,6 +253,38 @@ fn certificates_and_radii_are_checked() {
     let rejected = format!("rejected  {}", summary["nonrobust"]);
     assert!(run.stdout.contains(&rejected) && run.stdout.contains("without the edges"), "{}", run.stdout);
     assert!(!run.stdout.contains("--proof"), "there are no proofs to ask for: {}", run.stdout);
+}
+
+/// Node 0 has 20,101 sets of two deletions or fewer, and keeps its class under all of them; the others have few.
+#[test]
+fn nodes_with_too_many_sets_are_counted_apart() {
+    let fixture = Fixture::new();
+    let pairs: Vec<(u32, u32)> = (1..=200).map(|leaf| (0, leaf)).collect();
+    let ones: Vec<(u32, u32)> = (0..=200).map(|node| (node, 0)).collect();
+    Graph::new(201, 1, &pairs, &ones).unwrap().write(fixture.path("star.npz")).unwrap();
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![1.0, 0.0]);
+    Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap().write(fixture.path("star.safetensors")).unwrap();
+    let files = "--graph star.npz --model star.safetensors";
+    let certify = format!("certify {files} --delete-edges 2 --out out.jsonl --check");
+    let run = fixture.run(&format!("{certify} --fail-under 99%")).succeeded();
+    let told = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words =
+        "checked all certificates are accepted that could be checked not checked 1: more than 20,000 sets of deletions";
+    assert!(told.contains(words), "{}", run.stdout);
+    let run = fixture.run(&format!("{certify} --fail-under 100%"));
+    assert_eq!(run.code, 1, "what was not checked does not count: {}", run.stdout);
+    let words = "failed: 200 of 201 nodes (99.5%) are robust without 1 not checked, fewer than --fail-under 100%";
+    assert!(run.stderr.contains(words), "{}", run.stderr);
+    let run = fixture.run(&format!("check {files} out.jsonl")).succeeded();
+    assert!(run.stdout.contains("200 robust, 0 nonrobust\nnot checked  1: more than"), "{}", run.stdout);
+    assert!(run.stdout.contains("rejected     0\n"), "{}", run.stdout);
+    let summary = json(&fixture.run(&format!("check {files} out.jsonl --json")).succeeded().stdout);
+    assert_eq!((&summary["checked"], &summary["not_checked"]), (&json!(200), &json!([0])), "{summary}");
+    fixture.run(&format!("radius {files} --delete-edges 2 --out radii.jsonl --check")).succeeded();
+    let run = fixture.run("report out.jsonl radii.jsonl --graph star.npz --out r.html --check star.safetensors");
+    let told = run.succeeded().stdout;
+    assert!(told.contains("all results are accepted that could be checked") && told.contains("2: more than"), "{told}");
+    assert!(fixture.read("r.html").contains(r#""checked":true,"not_checked":2"#));
 }
 
 #[test]

@@ -27,8 +27,9 @@ pub(super) struct Report {
     version: u32,
     nodeproof: &'static str,
     title: String,
-    /// Whether a checker has accepted everything.
+    /// Whether a checker has accepted everything, but for so many results that it did not check.
     checked: bool,
+    not_checked: usize,
     graph: GraphFacts,
     attributes: BTreeMap<AttributeId, String>,
     nodes: Nodes,
@@ -173,7 +174,8 @@ impl Report {
             version: 2,
             nodeproof: env!("CARGO_PKG_VERSION"),
             title: name(&page.title),
-            checked: page.checked,
+            checked: page.checked.is_some(),
+            not_checked: page.checked.unwrap_or(0),
             graph: GraphFacts::new(page),
             attributes: attributes.collect(),
             models: page.models.iter().map(|model| ModelData::new(model, graph, &shown)).collect(),

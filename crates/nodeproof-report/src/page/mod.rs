@@ -131,7 +131,7 @@ pub struct Page<'a> {
     graph_name: String,
     title: String,
     split: Option<&'a Split>,
-    checked: bool,
+    checked: Option<usize>,
     models: Vec<ModelResults>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Page<'a> {
     /// A report about `graph`, without any results yet.
     pub fn new(graph: &'a Graph, graph_name: &str) -> Self {
         let title = format!("Robustness on {graph_name}");
-        Self { graph, graph_name: graph_name.to_owned(), title, split: None, checked: false, models: Vec::new() }
+        Self { graph, graph_name: graph_name.to_owned(), title, split: None, checked: None, models: Vec::new() }
     }
 
     /// Sets the title.
@@ -154,9 +154,9 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// Says whether a checker has accepted all results.
-    pub fn checked(mut self, checked: bool) -> Self {
-        self.checked = checked;
+    /// Says whether a checker has accepted all results, but for so many that are too much to check.
+    pub fn checked(mut self, not_checked: Option<usize>) -> Self {
+        self.checked = not_checked;
         self
     }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use nodeproof_check::{Checker, Rejection};
+use nodeproof_check::{Checker, NotAccepted, Rejection};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -18,6 +18,7 @@ use crate::graph::{Graph, GraphOptions};
 use crate::ids::{ClassId, NodeId};
 use crate::model::{Model, Propagation};
 use crate::network::{Network, largest};
+use crate::radius::{Found, Radius};
 use crate::results::{Certificates, Header, Results};
 use crate::run::Certifier;
 use crate::settings::{Arithmetic, CertifySettings, Engine, TargetClass};
@@ -243,17 +244,44 @@ fn star(leaves: u32, edges: EdgeBudget) -> Tiny {
 
 #[test]
 fn too_many_sets_are_not_gone_through() {
+    let not_checked = Err(NotAccepted::NotChecked);
     let judged = |leaves: u32, edges: EdgeBudget, target: u32| {
         let of = Tiny { target: NodeId(target), ..star(leaves, edges) };
         checker(&of).certificate(&forged(&of, Evidence::Robust, Bound::Positive))
     };
     assert_eq!(judged(199, EdgeBudget::new(2), 0), Ok(()), "1 + 199 + 199 · 198 / 2 = 19,901 sets");
-    assert_eq!(judged(200, EdgeBudget::new(2), 0), Err(Rejection::Many), "20,101 sets");
+    assert_eq!(judged(200, EdgeBudget::new(2), 0), not_checked, "20,101 sets");
     assert_eq!(judged(200, EdgeBudget::new(2).keep_one(true), 0), Ok(()), "no leaf may lose its edge");
-    assert_eq!(judged(30_000, EdgeBudget::new(1), 0), Err(Rejection::Many));
+    assert_eq!(judged(30_000, EdgeBudget::new(1), 0), not_checked);
     assert_eq!(judged(30_000, EdgeBudget::new(10), 1), Ok(()), "it does not matter which other edges go");
     let words = judged(200, EdgeBudget::new(2), 0).unwrap_err().to_string();
-    assert_eq!(words, "the sets of deletions are too many to go through; at most 20000 are tried of a node");
+    assert_eq!(words, "there are more than 20000 sets of deletions, of which only single deletions were tried");
+}
+
+/// What is wrong is rejected, although there are too many sets: a margin with all edges, one without an edge, a witness.
+#[test]
+fn what_is_wrong_where_sets_are_too_many_is_rejected() {
+    let of = star(200, EdgeBudget::new(2));
+    let class = ClassId(1);
+    let robust = |bound| checker(&of).certificate(&forged(&of, Evidence::Robust, bound));
+    // 1 + 1/201 + 200/√(2 · 201) with all edges, and less without one.
+    let margin = |degree: f64| 1.0 + 1.0 / degree + (degree - 1.0) / (2.0 * degree).sqrt();
+    assert_eq!(robust(Bound::AtLeast(margin(200.0) - 1e-9)), Err(NotAccepted::NotChecked));
+    let Err(NotAccepted::Rejected(Rejection::Unlinked(k, edges))) = robust(Bound::AtLeast(margin(200.0) + 1e-9)) else {
+        panic!("a deletion makes it smaller")
+    };
+    assert_eq!((k, edges.len()), (class, 1));
+    assert_eq!(robust(Bound::AtLeast(margin(201.0) + 1e-9)), Err(Rejection::Overclaimed(class).into()));
+    let radius = |up_to: u32, found: Option<Witness>| {
+        let mut all = Found::of_class(Some(ClassId(0)));
+        all.nonrobust_from = found.as_ref().map(|witness| witness.edges.len() as u32);
+        (all.exact, all.witness) = (found.is_none(), found);
+        checker(&of).radius(&Radius::new(of.target, &of.graph, Some(up_to), Some(all)))
+    };
+    assert_eq!(radius(2, None), Err(NotAccepted::NotChecked));
+    let edge = |leaf| Edge::between(of.target, NodeId(leaf)).unwrap();
+    let witness = Witness::new(Vec::new(), class, -0.1).with_edges(vec![edge(1), edge(2)]);
+    assert_eq!(radius(2, Some(witness)), Err(Rejection::Witness(class).into()));
 }
 
 /// Node 0 reads what its neighbours 1 and 2 have, and their degrees; it does not see the other ends of their other edges.
@@ -271,11 +299,11 @@ fn deletions_beyond_what_is_seen_count_by_their_number() {
     // 0.45 − 1/√(2 · 4), then 0.45 − 1/√(2 · 3), then 0.45 − 1/√(2 · 2).
     let leaves = [(0, 1), (1, 3), (1, 4)];
     assert_eq!(judged(&leaves, 0.45, EdgeBudget::new(1)), Ok(()));
-    let both = Rejection::Unlinked(ClassId(1), vec![edge(1, 3), edge(1, 4)]);
+    let both = Rejection::Unlinked(ClassId(1), vec![edge(1, 3), edge(1, 4)]).into();
     assert_eq!(judged(&leaves, 0.45, EdgeBudget::new(2)), Err(both), "one alone is not enough");
     // 0.72 − 1/√(3 · 3) − 1/√(3 · 2) < 0 without 1–4 and 2–3, and nothing else does it: 1–3 and 2–3 have an end in common.
     let shared = [(0, 1), (0, 2), (1, 3), (2, 3), (1, 4)];
-    let one_each = Rejection::Unlinked(ClassId(1), vec![edge(1, 4), edge(2, 3)]);
+    let one_each = Rejection::Unlinked(ClassId(1), vec![edge(1, 4), edge(2, 3)]).into();
     assert_eq!(judged(&shared, 0.72, EdgeBudget::new(2).at_node(1)), Err(one_each), "1–3 does not stand for 1–4");
     let protected = EdgeBudget::new(2).at_node(1).protect([edge(1, 4)]);
     assert_eq!(judged(&shared, 0.72, protected), Ok(()));
@@ -295,7 +323,7 @@ fn ties_without_an_edge_are_found() {
         checker(&of).certificate(&forged(&of, Evidence::Robust, Bound::Positive))
     };
     let edge = Edge::between(NodeId(0), NodeId(1)).unwrap();
-    assert_eq!(judged(-1.0), Err(Rejection::Unlinked(ClassId(1), vec![edge])));
+    assert_eq!(judged(-1.0), Err(Rejection::Unlinked(ClassId(1), vec![edge]).into()));
     assert_eq!(judged(f64::EPSILON / 2.0 - 1.0), Ok(()));
     let words = judged(-1.0).unwrap_err().to_string();
     assert_eq!(words, "the margin over class 1 is smaller than it says without the edges 0–1");
