@@ -96,6 +96,7 @@ export interface Radii {
   robust_up_to: (number | null)[]; // proven robust up to this Q; null: not even without flips
   nonrobust_from: (number | null)[]; // a witness is known from this Q on; null: none up to the largest that was tried
   exact: boolean[];
+  withstands_any?: boolean[]; // only in results about deletions of edges: true where all were tried that the node notices
   /** As in certificates, under nonrobust_from flips; null where there is none or it was left out to keep the page small. */
   witness: (Flip[] | null)[];
   witness_edges?: (Deletion[] | null)[];

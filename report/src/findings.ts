@@ -14,6 +14,8 @@ export interface Radius {
   from: number | null;
   /** Not proven nonrobust up to this many; null: no witness is known at all. */
   upTo: number | null;
+  /** Whether it is robust under any number, as all that matter to it were tried. */
+  any: boolean;
 }
 
 /** A witness. */
@@ -86,7 +88,8 @@ export class ModelFindings {
     const row = this.radiusRow[position] ?? -1;
     if (!this.radii || row < 0) return null;
     const end = this.radii.nonrobust_from[row] ?? null;
-    return { from: this.radii.robust_up_to[row] ?? null, upTo: end === null ? null : end - 1 };
+    const [from, upTo] = [this.radii.robust_up_to[row] ?? null, end === null ? null : end - 1];
+    return { from, upTo, any: this.radii.withstands_any?.[row] ?? false };
   }
 
   purity(position: number): number | null {
@@ -251,8 +254,9 @@ export class Findings {
   }
 }
 
-/** A radius as it stands in the table: “7”, “≥ 100”, “3–5”; “none” for a node that is not robust without flips. */
-export function radiusInShort({ from, upTo }: Radius): string {
+/** A radius as it stands in the table: “7”, “≥ 100”, “any”, “3–5”; “none” for a node that is not robust without flips. */
+export function radiusInShort({ from, upTo, any }: Radius): string {
+  if (any) return "any";
   if (from === null) return upTo === null ? "?" : upTo < 0 ? "none" : `≤ ${upTo}`;
   if (upTo === null) return `≥ ${from}`;
   return upTo === from ? `${from}` : `${from}–${upTo}`;

@@ -77,7 +77,10 @@ function verdictMeanings(findings: Findings): HTMLElement {
     h(
       "dd",
       {},
-      `The largest number of ${anyOf(attacks)} in total under which a node is robust; with “≥” where it may be larger.`,
+      `The largest number of ${anyOf(attacks)} in total under which a node is robust; with “≥” where it may be larger`,
+      attacks.some((attack) => attack === "deletions")
+        ? ", and “any” where every edge that may matter to the node was tried."
+        : ".",
     ),
   );
 }

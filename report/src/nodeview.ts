@@ -226,9 +226,10 @@ function undecidedBounds(bounds: Certificates["bounds"][number]): string {
     : `The smallest margin lies between ${lower} and ${margin(upper)}.`;
 }
 
-function radiusInWords({ from, upTo }: Radius, { attack, radii }: ModelFindings): string {
+function radiusInWords({ from, upTo, any }: Radius, { attack, radii }: ModelFindings): string {
   const what = counted(attack);
   const most = radii?.budget.global ?? 0;
+  if (any) return `Withstands any ${what}s: all that the prediction may notice were tried.`;
   if (from === null)
     return upTo === null
       ? `Nothing is proven, not even without ${what}s.`

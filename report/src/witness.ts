@@ -61,7 +61,7 @@ function flipInWords(
   return [h("strong", { class: verb }, verb), " “", name, `” ${preposition} `, ...where];
 }
 
-/** Edges of the node first, then those nearest to it; of each edge the nearer end first. */
+/** Edges of the node first, then those nearest to it; of each edge the nearer end first, which others are unlinked from. */
 function endsInOrder({ distance }: Surroundings, deletions: Deletion[]): Deletion[] {
   const away = (position: number) => distance.get(position) ?? Infinity;
   const ordered = deletions.map(([a, b]): Deletion => (away(b) < away(a) ? [b, a] : [a, b]));
@@ -71,22 +71,19 @@ function endsInOrder({ distance }: Surroundings, deletions: Deletion[]): Deletio
 function deletionInWords(findings: Findings, surroundings: Surroundings, [a, b]: Deletion): Child[] {
   const where = (position: number) =>
     position === surroundings.target ? ["this node"] : elsewhere(findings, surroundings, position);
-  return [h("strong", { class: "unlink" }, "unlink"), " ", ...where(a), " and ", ...where(b)];
+  return [h("strong", { class: "unlink" }, "unlink"), " ", ...where(b), " from ", ...where(a)];
 }
 
 function elsewhere(findings: Findings, surroundings: Surroundings, position: number): Child[] {
   const name = named(findings.name(position));
   const where = surroundings.inWords(position);
   const id = findings.id(position);
+  const more = [findings.name(position) === `node ${id}` ? "" : `node ${id}`, where].filter(Boolean).join(", ");
   return [
     "“",
     findings.isSubject(position) ? h("a", { href: `#node-${id}` }, name) : name,
     "”",
-    h(
-      "span",
-      { class: "quiet" },
-      ` ${[findings.name(position) === `node ${id}` ? "" : `node ${id}`, where].filter(Boolean).join(", ")}`,
-    ),
+    h("span", { class: "quiet" }, more && ` (${more})`),
   ];
 }
 

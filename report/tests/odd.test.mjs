@@ -108,6 +108,35 @@ test("certified budgets that differ are both marked", async () => {
   await quiet(visited);
 });
 
+test("radii say where no number of deletions is enough", async () => {
+  const report = makeReport({ size: 30, models: [{ attack: "deletions" }] });
+  const { radii } = report.models[0];
+  Object.assign(radii.robust_up_to, [40, 40, 7]);
+  Object.assign(radii.nonrobust_from, [null, null, 8]);
+  radii.withstands_any = radii.position.map((position) => position === 0);
+  const visited = await open(report, "any");
+  const { page } = visited;
+  for (const [row, [radius, story]] of [
+    ["any", "Withstands any deletions: all that the prediction may notice were tried."],
+    ["≥ 40", "Withstands any 40 deletions, the most that was tried."],
+    ["7", "Withstands any 7 deletions; 8 can change the class."],
+  ].entries()) {
+    const cells = await page.$eval(`.rows tr[data-place="${row}"]`, (tr) =>
+      [...tr.cells].map((cell) => cell.textContent),
+    );
+    assert.equal(cells[7], radius);
+    await page.evaluate((id) => (location.hash = `#node-${id}`), report.nodes.id[row]);
+    await page.waitForFunction(
+      (name) => document.querySelector("#node-title")?.textContent === name,
+      report.nodes.name[row],
+    );
+    const text = await page.innerText(".model-view");
+    assert.ok(text.includes(story), text);
+  }
+  assert.match(await page.innerText("body"), /“any” where every edge that may matter to the node was tried/);
+  await quiet(visited);
+});
+
 test("undecided nodes, ties, overflows and positive margins read sensibly", async () => {
   const report = makeReport({ size: 30 });
   const { certificates, radii } = report.models[0];

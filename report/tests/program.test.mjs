@@ -62,7 +62,7 @@ test("a report of the program names and draws the edges that a witness deletes",
   await page.selectOption("select >> nth=0", { label: "nonrobust" });
   await page.locator(".rows tbody tr[data-place]").first().click();
   const lines = await page.locator(".witness").first().locator("li").allTextContents();
-  assert.ok(lines.length > 0 && lines.every((line) => /^unlink .+ and .+/.test(line)), lines.join());
+  assert.ok(lines.length > 0 && lines.every((line) => /^unlink .+ from .+/.test(line)), lines.join());
   assert.equal(await page.locator(".neighbourhood > svg .deleted > g").count(), lines.length);
   assert.deepEqual(trouble, []);
   await context.close();

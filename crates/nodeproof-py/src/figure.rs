@@ -2,6 +2,7 @@
 
 use nodeproof::TargetClass;
 use nodeproof::results::{Certificates, StepRecord};
+use nodeproof_report::Attack;
 use nodeproof_report::plot::figures::{self, Aims, Curves, Run};
 use nodeproof_report::plot::{Figure, Size};
 use nodeproof_report::structure;
@@ -66,7 +67,7 @@ pub(crate) fn plot_radii(
 #[pyfunction]
 pub(crate) fn plot_degree(py: Python<'_>, graph: &PyGraph, radii: &PyRadii, look: Look) -> PyResult<PyFigure> {
     check_nodes(radii.0.records.len()).raised(py)?;
-    finished(py, figures::degree(&structure::degrees(&graph.0, &radii.0), radii.0.max_budget()), look)
+    finished(py, figures::degree(&structure::degrees(&graph.0, &radii.0), attack(radii), radii.0.max_budget()), look)
 }
 
 /// Radii against the purity of neighbourhoods, of the nodes whose neighbours' predictions are known.
@@ -79,7 +80,7 @@ pub(crate) fn plot_purity(py: Python<'_>, graph: &PyGraph, radii: &PyRadii, look
         let problem = "no node has all its neighbours among these radii; find the radii of all nodes";
         return Err(Failure::input(problem).raise(py));
     }
-    finished(py, figures::purity(&nodes, radii.0.max_budget()), look)
+    finished(py, figures::purity(&nodes, attack(radii), radii.0.max_budget()), look)
 }
 
 /// Margins while training, of a log with a line of JSON a step; `aims` are the margins that labelled and unlabelled nodes are
@@ -100,6 +101,10 @@ pub(crate) fn plot_training(
     }
     let aims = aims.map(|(labelled, unlabelled)| Aims { labelled, unlabelled });
     finished(py, figures::dynamics(&[run], aims), look)
+}
+
+fn attack(radii: &PyRadii) -> Attack {
+    Attack::of(&radii.0.header.budget)
 }
 
 fn check_nodes(count: usize) -> Result<(), Failure> {

@@ -6,10 +6,12 @@ use serde::Serialize;
 use crate::text::counted;
 
 /// What a budget lets an attacker do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Attack {
+#[non_exhaustive]
+pub enum Attack {
     /// Flip attributes.
+    #[default]
     Flips,
     /// Delete edges.
     Deletions,
@@ -18,7 +20,8 @@ pub(crate) enum Attack {
 }
 
 impl Attack {
-    pub(crate) fn of(budget: &Budget) -> Self {
+    /// That of a budget.
+    pub fn of(budget: &Budget) -> Self {
         match budget.edges() {
             None => Self::Flips,
             Some(_) if budget.global() == 0 => Self::Deletions,
@@ -27,7 +30,7 @@ impl Attack {
     }
 
     /// `flip`, `deletion` or `change`.
-    pub(crate) fn noun(self) -> &'static str {
+    pub fn noun(self) -> &'static str {
         match self {
             Self::Flips => "flip",
             Self::Deletions => "deletion",
@@ -35,8 +38,17 @@ impl Attack {
         }
     }
 
+    /// What is counted where budgets grow: `Global budget Q`, as in the paper, or `Deletions Q`.
+    pub(crate) fn counted_by(self) -> &'static str {
+        match self {
+            Self::Flips => "Global budget Q",
+            Self::Deletions => "Deletions Q",
+            Self::Both => "Deletions Q beside flips",
+        }
+    }
+
     /// `flips`, `deletions` or `flips and deletions`.
-    pub(crate) fn in_plural(self) -> &'static str {
+    pub fn in_plural(self) -> &'static str {
         match self {
             Self::Flips => "flips",
             Self::Deletions => "deletions",

@@ -19,3 +19,5 @@ pub mod story;
 pub mod structure;
 pub mod tally;
 pub mod text;
+
+pub use attack::Attack;

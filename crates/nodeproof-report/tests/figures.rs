@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use nodeproof_report::Attack;
 use nodeproof_report::plot::figures::{
     Aims, Compared, Curves, Reference, Run, certificates, comparison, degree, dynamics, gap, purity, truth,
 };
@@ -15,15 +16,24 @@ fn hostile() -> String {
 }
 
 fn curves() -> Curves {
-    Curves { robust: vec![1.0, 0.8, 0.5, 0.1, 0.0], nonrobust: vec![0.0, 0.1, 0.3, 0.7, 1.0] }
+    Curves { robust: vec![1.0, 0.8, 0.5, 0.1, 0.0], nonrobust: vec![0.0, 0.1, 0.3, 0.7, 1.0], attack: Attack::Flips }
 }
 
 /// One of each figure, with every option, and with these names.
 fn all(name: &str) -> Vec<(&'static str, Figure)> {
     let curves = curves();
-    let fast = Curves { robust: vec![1.0, 0.6, 0.3, 0.0, 0.0], nonrobust: vec![0.0, 0.1, 0.2, 0.5, 0.9] };
+    let fast = Curves {
+        robust: vec![1.0, 0.6, 0.3, 0.0, 0.0],
+        nonrobust: vec![0.0, 0.1, 0.2, 0.5, 0.9],
+        attack: Attack::Flips,
+    };
     let reference = Reference { name: name.to_owned(), curves: vec![(name.to_owned(), vec![(0.0, 1.0), (4.0, 0.2)])] };
-    let model = |trained_for| Compared { name: name.to_owned(), robust: curves.robust.clone(), trained_for };
+    let model = |trained_for| Compared {
+        name: name.to_owned(),
+        robust: curves.robust.clone(),
+        attack: Attack::Flips,
+        trained_for,
+    };
     let run = Run {
         name: name.to_owned(),
         labelled: vec![(1.0, -0.5), (2.0, 1.0)],
@@ -35,8 +45,8 @@ fn all(name: &str) -> Vec<(&'static str, Figure)> {
         ("certificates", certificates((Some(name), &curves), Some((name, &fast)), Some(&reference))),
         ("truth", truth(&fast, &curves)),
         ("comparison", comparison(&[model(None), model(Some(2))], Some(&reference))),
-        ("purity", purity(&purities, 19)),
-        ("degree", degree(&degrees, 100)),
+        ("purity", purity(&purities, Attack::Flips, 19)),
+        ("degree", degree(&degrees, Attack::Flips, 100)),
         ("gap", gap(&[0.0, 0.1, 2.0], &[0.0, 0.0, 0.01])),
         ("dynamics", dynamics(&[run.clone(), run], Some(Aims { labelled: 2.2, unlabelled: 0.4 }))),
     ]
@@ -48,8 +58,8 @@ fn nothing() -> Vec<(&'static str, Figure)> {
         ("certificates", certificates((Some(""), &Curves::default()), Some(("", &Curves::default())), None)),
         ("truth", truth(&Curves::default(), &Curves::default())),
         ("comparison", comparison(&[], None)),
-        ("purity", purity(&[], 0)),
-        ("degree", degree(&[], 0)),
+        ("purity", purity(&[], Attack::Flips, 0)),
+        ("degree", degree(&[], Attack::Flips, 0)),
         ("gap", gap(&[], &[])),
         ("dynamics", dynamics(&[], None)),
     ]
@@ -151,7 +161,7 @@ fn certificates_go_from_below_and_from_above() {
 
 #[test]
 fn what_is_robust_everywhere_fills_the_figure() {
-    let all_robust = Curves { robust: vec![1.0; 13], nonrobust: vec![0.0; 13] };
+    let all_robust = Curves { robust: vec![1.0; 13], nonrobust: vec![0.0; 13], attack: Attack::Flips };
     let text = certificates((None, &all_robust), None, None).svg();
     let svg = Document::parse(&text).unwrap();
     let (left, top, right, bottom) = frame(&svg);
@@ -168,25 +178,53 @@ fn what_is_robust_everywhere_fills_the_figure() {
     assert!(!names.contains(&"undecided".to_owned()) && !names.contains(&"nonrobust".to_owned()), "{names:?}");
 }
 
+/// Axes of figures about deletions say so, also beside flips.
+#[test]
+fn axes_say_what_budgets_count() {
+    let of = |attack| Curves { attack, ..curves() };
+    let [flips, deletions, both] = [Attack::Flips, Attack::Deletions, Attack::Both].map(of);
+    let compared = |attack| Compared { name: format!("{attack:?}"), robust: vec![1.0, 0.5], attack, trained_for: None };
+    let mixed = [compared(Attack::Flips), compared(Attack::Deletions)];
+    for (figure, words) in [
+        (certificates((None, &flips), None, None), "Global budget Q"),
+        (certificates((None, &deletions), Some(("other", &deletions)), None), "Deletions Q"),
+        (certificates((None, &both), None, None), "Deletions Q beside flips"),
+        (certificates((None, &flips), Some(("other", &deletions)), None), "Flips or deletions Q"),
+        (truth(&deletions, &deletions), "Deletions Q"),
+        (comparison(&mixed[..1], None), "Global budget Q"),
+        (comparison(&mixed[1..], None), "Deletions Q"),
+        (comparison(&mixed, None), "Flips or deletions Q"),
+        (comparison(&[], None), "Global budget Q"),
+        (purity(&[(0.5, 1)], Attack::Flips, 2), "Largest Q proven robust"),
+        (purity(&[(0.5, 1)], Attack::Deletions, 2), "Most deletions withstood"),
+        (degree(&[(3, 1)], Attack::Deletions, 2), "Most deletions withstood"),
+    ] {
+        let text = figure.svg();
+        let names = texts(&Document::parse(&text).unwrap());
+        assert!(names.contains(&words.to_owned()), "{words}: {names:?}");
+    }
+}
+
 #[test]
 fn one_budget_and_one_node_are_enough() {
     for curves in [
-        Curves { robust: vec![1.0], nonrobust: vec![0.0] },
-        Curves { robust: vec![0.0], nonrobust: vec![1.0] },
-        Curves { robust: vec![1.0, 0.0], nonrobust: vec![0.0, 1.0] },
-        Curves { robust: vec![1.0, 0.5], nonrobust: vec![] },
+        Curves { robust: vec![1.0], nonrobust: vec![0.0], attack: Attack::Flips },
+        Curves { robust: vec![0.0], nonrobust: vec![1.0], attack: Attack::Flips },
+        Curves { robust: vec![1.0, 0.0], nonrobust: vec![0.0, 1.0], attack: Attack::Flips },
+        Curves { robust: vec![1.0, 0.5], nonrobust: vec![], attack: Attack::Flips },
     ] {
         let text = certificates((None, &curves), None, None).svg();
         assert!(Document::parse(&text).is_ok());
     }
-    for figure in [purity(&[(1.0, 0)], 0), degree(&[(0, 3)], 5), gap(&[0.0], &[0.0])] {
+    for figure in [purity(&[(1.0, 0)], Attack::Flips, 0), degree(&[(0, 3)], Attack::Flips, 5), gap(&[0.0], &[0.0])] {
         assert!(Document::parse(&figure.svg()).is_ok());
     }
 }
 
 #[test]
 fn references_share_the_colour_of_their_model() {
-    let model = Compared { name: "RH-U".to_owned(), robust: vec![1.0, 0.5, 0.2], trained_for: None };
+    let model =
+        Compared { name: "RH-U".to_owned(), robust: vec![1.0, 0.5, 0.2], attack: Attack::Flips, trained_for: None };
     let other = Compared { name: "CE".to_owned(), ..model.clone() };
     let curve = |name: &str| (name.to_owned(), vec![(0.0, 1.0), (2.0, 0.3)]);
     let reference = Reference { name: "published".to_owned(), curves: vec![curve("ce"), curve("RCE")] };
@@ -205,8 +243,8 @@ fn references_share_the_colour_of_their_model() {
 
 #[test]
 fn what_fast_leaves_open_is_hatched() {
-    let fast = Curves { robust: vec![1.0, 0.4, 0.0], nonrobust: vec![0.0, 0.2, 0.6] };
-    let complete = Curves { robust: vec![1.0, 0.7, 0.3], nonrobust: vec![0.0, 0.3, 0.7] };
+    let fast = Curves { robust: vec![1.0, 0.4, 0.0], nonrobust: vec![0.0, 0.2, 0.6], attack: Attack::Flips };
+    let complete = Curves { robust: vec![1.0, 0.7, 0.3], nonrobust: vec![0.0, 0.3, 0.7], attack: Attack::Flips };
     let text = truth(&fast, &complete).svg();
     let svg = Document::parse(&text).unwrap();
     let hatched = |text: &str| {
@@ -238,7 +276,7 @@ fn no_gap_is_a_dot_at_zero() {
 fn many_nodes_stay_a_small_file() {
     let nodes: Vec<(f64, u32)> =
         (0..20_000u32).map(|node| (f64::from(node % 997) / 996.0, node * 7919 % 101)).collect();
-    let text = purity(&nodes, 100).svg();
+    let text = purity(&nodes, Attack::Flips, 100).svg();
     assert!(text.len() < 700_000, "{} bytes", text.len());
     assert!(Document::parse(&text).is_ok());
 }

@@ -6,6 +6,7 @@ use anyhow::bail;
 use nodeproof::files::{Destination, FileError, Keep, Unfinished};
 use nodeproof::results::{Header, Radii, Record, Trial};
 use nodeproof::{Certifier, Engine, Finish, Obstacle, Radius, RadiusSearch, SearchEvent};
+use nodeproof_report::structure;
 use nodeproof_report::tally::RadiusSummary;
 use nodeproof_report::text::counted;
 use serde::Serialize;
@@ -265,7 +266,14 @@ impl Found {
         };
         let mut facts = vec![("budget", budget), ("engine", engine)];
         facts.extend(summary.notes().into_iter().map(|note| ("note", note)));
-        facts.extend(hint(summary, question).map(|hint| ("hint", hint)));
+        let any = structure::withstand_any(&question.graph, &self.radii).into_iter().filter(|&any| any).count();
+        if any > 0 {
+            let nodes = counted(any, "node");
+            let withstand = if any == 1 { "withstands" } else { "withstand" };
+            facts
+                .push(("note", format!("{nodes} {withstand} any number of deletions: all that may matter were tried")));
+        }
+        facts.extend(hint(summary, any, question).map(|hint| ("hint", hint)));
         match counted(self.resumed, "verdict") {
             _ if self.was_complete => facts.push(("resumed", "all radii were found before".to_owned())),
             verdicts => {
@@ -278,8 +286,8 @@ impl Found {
     }
 }
 
-/// What would say more.
-fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
+/// What would say more; so many nodes withstand any number of deletions.
+fn hint(summary: &RadiusSummary, any: usize, question: &Question) -> Option<String> {
     // Radii do not say which limit was reached.
     let is_complete = question.settings.engine == Engine::Complete;
     let obstacles: &[Obstacle] = if is_complete { &[Obstacle::Time, Obstacle::Memory] } else { &[Obstacle::Engine] };
@@ -295,11 +303,12 @@ fn hint(summary: &RadiusSummary, question: &Question) -> Option<String> {
     if u128::from(budget.varied()) >= all {
         return None;
     }
-    let withstand = if summary.withstand_all == 1 { "withstands" } else { "withstand" };
-    let nodes = counted(summary.withstand_all, "node");
+    let open = summary.withstand_all.saturating_sub(any);
+    let withstand = if open == 1 { "withstands" } else { "withstand" };
+    let nodes = counted(open, "node");
     let option = if budget.edges().is_some() { "--delete-edges" } else { "--max-budget" };
     let more = format!("{nodes} {withstand} all of {option}, and may withstand more");
-    (summary.withstand_all > 0).then_some(more)
+    (open > 0).then_some(more)
 }
 
 #[cfg(test)]

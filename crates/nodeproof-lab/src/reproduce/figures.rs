@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use nodeproof::results::{Radii, TrainingLog};
 use nodeproof::{Budget, Certifier, Engine, Gap, LocalBudget, Method, Model, NodeId, Percent};
+use nodeproof_report::Attack;
 use nodeproof_report::plot::figures::{self, Aims, Compared, Curves, Reference, Run};
 use nodeproof_report::plot::{Figure, Point, Size};
 use nodeproof_report::structure;
@@ -81,7 +82,8 @@ impl<'a> Artist<'a> {
     }
 
     fn compared(&self, name: String, network: &Network, trained_for: Option<u32>) -> Result<Compared, LabError> {
-        Ok(Compared { name, robust: Curves::of(&self.shown(network)?).robust, trained_for })
+        let Curves { robust, attack, .. } = Curves::of(&self.shown(network)?);
+        Ok(Compared { name, robust, attack, trained_for })
     }
 
     /// What is drawn for every data set.
@@ -108,14 +110,14 @@ impl<'a> Artist<'a> {
             "purity",
             source,
             caption,
-            figures::purity(&structure::purities(&source.graph, &standard), standard.max_budget()),
+            figures::purity(&structure::purities(&source.graph, &standard), Attack::Flips, standard.max_budget()),
         )?;
         let caption = format!("Figure 3, {title}: degree and the largest Q for which a node is proven robust");
         self.draw(
             "degree",
             source,
             caption,
-            figures::degree(&structure::degrees(&source.graph, &standard), standard.max_budget()),
+            figures::degree(&structure::degrees(&source.graph, &standard), Attack::Flips, standard.max_budget()),
         )?;
         let caption =
             format!("Figures 4 and 5, {title}: a network trained by RH-U, and dashed the one trained by cross entropy");

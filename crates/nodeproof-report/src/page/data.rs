@@ -109,6 +109,9 @@ struct RadiusColumns {
     robust_up_to: Vec<Option<u32>>,
     nonrobust_from: Vec<Option<u32>>,
     exact: Vec<bool>,
+    /// Only of results about deletions of edges: whether the node withstands any number of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withstands_any: Option<Vec<bool>>,
     #[serde(flatten)]
     witnesses: WitnessColumns,
     curve: Curve,
@@ -368,6 +371,7 @@ impl RadiusColumns {
             robust_up_to: column(file, |record| file.proven(record)),
             nonrobust_from: column(file, Radius::nonrobust_from),
             exact: column(file, Radius::is_exact),
+            withstands_any: file.header.budget.edges().map(|_| structure::withstand_any(graph, file)),
             witnesses: WitnessColumns::new(
                 &file.header,
                 file.records.iter().map(Radius::witness),

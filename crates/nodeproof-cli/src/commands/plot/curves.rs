@@ -52,8 +52,8 @@ pub(super) fn comparison(arguments: &PlotComparisonArguments) -> anyhow::Result<
         bail!("two models are called “{}”; give them different names (NAME=FILE)", printable(name));
     }
     let model = |(number, file): (usize, &NamedFile)| {
-        let robust = Curves::of(&read(&file.path, arguments.range)?).robust;
-        anyhow::Ok(Compared { name: file.shown_name(), robust, trained_for: trained_for.get(number).copied() })
+        let Curves { robust, attack, .. } = Curves::of(&read(&file.path, arguments.range)?);
+        anyhow::Ok(Compared { name: file.shown_name(), robust, attack, trained_for: trained_for.get(number).copied() })
     };
     let models = arguments.radii.iter().enumerate().map(model).collect::<Result<Vec<_>, _>>()?;
     let reference = reference::read(arguments.reference.reference.as_ref())?;

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::bail;
 use nodeproof::results::Radii;
 use nodeproof::{Graph, TargetClass};
+use nodeproof_report::Attack;
 use nodeproof_report::plot::figures;
 use nodeproof_report::structure;
 use nodeproof_report::text::counted;
@@ -22,7 +23,11 @@ use crate::{inputs, terminal};
 pub(super) fn degree(arguments: &PlotStructureArguments) -> anyhow::Result<Outcome> {
     let output = check(arguments)?;
     let (radii, graph) = read(arguments)?;
-    output.write(figures::degree(&structure::degrees(&graph, &radii), radii.max_budget()))
+    output.write(figures::degree(
+        &structure::degrees(&graph, &radii),
+        Attack::of(&radii.header.budget),
+        radii.max_budget(),
+    ))
 }
 
 /// `nodeproof plot purity`.
@@ -45,7 +50,7 @@ pub(super) fn purity(arguments: &PlotStructureArguments) -> anyhow::Result<Outco
         let note = format!("left out {}, neighbours of which are not among the radii", counted(left_out, "node"));
         terminal::note(arguments.figure.quiet, &note);
     }
-    output.write(figures::purity(&nodes, radii.max_budget()))
+    output.write(figures::purity(&nodes, Attack::of(&radii.header.budget), radii.max_budget()))
 }
 
 fn check(arguments: &PlotStructureArguments) -> anyhow::Result<Output> {

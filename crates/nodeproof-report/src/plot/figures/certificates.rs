@@ -13,7 +13,8 @@ pub fn certificates(
     reference: Option<&Reference>,
 ) -> Figure {
     let last = curves.last().max(against.map_or(0, |(_, other)| other.last()));
-    let mut figure = with_areas(shares_by_budget("Nodes (%)", last), curves);
+    let attacks = [curves.attack].into_iter().chain(against.map(|(_, other)| other.attack));
+    let mut figure = with_areas(shares_by_budget("Nodes (%)", attacks, last), curves);
     if let Some(name) = name {
         figure = figure.line(Line::new(curves.robust_points(), Stroke::solid(palette::ROBUST)).named(name));
     }

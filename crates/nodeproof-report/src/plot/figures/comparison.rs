@@ -1,6 +1,7 @@
 //! Figures 6 and 9: several models.
 
 use super::{Colour, Figure, Line, Point, Reference, Stroke, last_of, palette, points, shares_by_budget};
+use crate::attack::Attack;
 use crate::plot::{Dash, Dots};
 
 /// A model in a comparison.
@@ -10,6 +11,8 @@ pub struct Compared {
     pub name: String,
     /// Share of nodes proven robust at Q = 0, 1, 2, ….
     pub robust: Vec<f64>,
+    /// What Q counts.
+    pub attack: Attack,
     /// The global budget that it was trained for; marked on its curve.
     pub trained_for: Option<u32>,
 }
@@ -21,7 +24,7 @@ pub struct Compared {
 /// entry of their own in the legend.
 pub fn comparison(models: &[Compared], reference: Option<&Reference>) -> Figure {
     let last = models.iter().map(|model| last_of(&model.robust)).max().unwrap_or(0);
-    let mut figure = shares_by_budget("Robust nodes (%)", last);
+    let mut figure = shares_by_budget("Robust nodes (%)", models.iter().map(|model| model.attack), last);
     for (number, (name, points)) in reference.iter().flat_map(|reference| &reference.curves).enumerate() {
         figure = figure.line(reference_line(name, points, models, number));
     }

@@ -30,6 +30,7 @@ use nodeproof_problem::results::{Certificates, Radii};
 use super::layer::{Area, Fill, Line, Point, Stroke};
 use super::palette::{self, Colour};
 use super::{Axis, Figure};
+use crate::attack::Attack;
 use crate::shares::Shares;
 
 /// Least share of the nodes that the area of undecided ones must reach somewhere to be named.
@@ -42,6 +43,8 @@ pub struct Curves {
     pub robust: Vec<f64>,
     /// Share with a known witness; empty where that was not asked.
     pub nonrobust: Vec<f64>,
+    /// What Q counts.
+    pub attack: Attack,
 }
 
 impl Curves {
@@ -49,13 +52,14 @@ impl Curves {
     pub fn of(radii: &Radii) -> Self {
         let shares = Shares::of(radii);
         let nonrobust = if radii.header.scan { Vec::new() } else { shares.nonrobust_shares() };
-        Self { robust: shares.robust_shares(), nonrobust }
+        Self { robust: shares.robust_shares(), nonrobust, attack: Attack::of(&radii.header.budget) }
     }
 
     /// Those that follow from certificates, see [`Shares::of_certificates`]; what does not follow counts as undecided.
     pub fn of_certificates(under: &[&Certificates]) -> Self {
         let shares = Shares::of_certificates(under);
-        Self { robust: shares.robust_shares(), nonrobust: shares.nonrobust_shares() }
+        let attack = under.first().map_or(Attack::default(), |results| Attack::of(&results.header.budget));
+        Self { robust: shares.robust_shares(), nonrobust: shares.nonrobust_shares(), attack }
     }
 }
 
@@ -113,9 +117,16 @@ fn last_change(values: &[f64]) -> usize {
     values.windows(2).rposition(|pair| pair[0] != pair[1]).map_or(0, |position| position + 1)
 }
 
-/// A figure with the share of nodes against the global budget, up to `last`.
-fn shares_by_budget(what: &str, last: usize) -> Figure {
-    Figure::new(Axis::new("Global budget Q", 0.0, last.max(1) as f64).whole(), Axis::new(what, 0.0, 1.0).percent())
+/// A figure with the share of nodes against what these attacks count, up to `last`.
+fn shares_by_budget(what: &str, attacks: impl IntoIterator<Item = Attack>, last: usize) -> Figure {
+    let mut counted: Vec<&str> = attacks.into_iter().map(Attack::counted_by).collect();
+    counted.dedup();
+    let counted = match counted[..] {
+        [] => Attack::default().counted_by(),
+        [one] => one,
+        _ => "Flips or deletions Q",
+    };
+    Figure::new(Axis::new(counted, 0.0, last.max(1) as f64).whole(), Axis::new(what, 0.0, 1.0).percent())
 }
 
 /// Curves as areas: robust nodes from below, nonrobust ones from above, white between.

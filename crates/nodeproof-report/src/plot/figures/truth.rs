@@ -10,7 +10,7 @@ pub fn truth(fast: &Curves, complete: &Curves) -> Figure {
     let (robust, rest) = (fast.robust_points(), fast.not_nonrobust_points());
     let dashed = Stroke::dashed(palette::INK).width(0.8);
     let open = Area::new(robust.clone(), rest.clone(), Fill::Hatched(palette::INK));
-    let figure = with_areas(shares_by_budget("Nodes (%)", last), complete);
+    let figure = with_areas(shares_by_budget("Nodes (%)", [complete.attack], last), complete);
     let (figure, proven) = (figure.line(Line::new(rest, dashed)), Line::new(robust, dashed));
     if fast.has_undecided() {
         figure.area(open.named("undecided with fast")).line(proven)
