@@ -72,11 +72,11 @@ fn csv_has_a_row_a_node() {
     let rows: Vec<_> = text.lines().collect();
     assert_eq!(
         rows[0],
-        "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine,branches"
+        "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine,branches,deleted_edges"
     );
     assert_eq!(rows.len(), 3);
     assert!(rows[1].starts_with("3,paper 3,0,") && rows[2].starts_with("1,paper 1,1,"), "{text}");
-    assert!(rows[1].ends_with(",fast,0"));
+    assert!(rows[1].ends_with(",fast,0,"));
     common::graph(30, 12).write(fixture.path("graph.npz")).unwrap();
     fixture.certify("--csv out.csv").succeeded();
     assert!(fixture.read("out.csv").starts_with("node,label,predicted"), "no names, no column");

@@ -252,6 +252,17 @@ impl Budget {
         &self.protected_attributes
     }
 
+    /// The budget of flips on some of the nodes, which are numbered as [`Graph::part`] does.
+    pub fn of_part(&self, nodes: &[u32]) -> Self {
+        let place = |node: &NodeId| nodes.binary_search(&node.0).ok().map(|place| NodeId(place as u32));
+        Self {
+            local_at: self.local_at.iter().filter_map(|(node, &count)| Some((place(node)?, count))).collect(),
+            protected_nodes: self.protected_nodes.iter().filter_map(place).collect(),
+            edges: None,
+            ..self.clone()
+        }
+    }
+
     /// Which edges may be deleted, if any may.
     pub fn edges(&self) -> Option<&EdgeBudget> {
         self.edges.as_ref()

@@ -123,6 +123,16 @@ pub enum SplitError {
 impl Part {
     /// The names of all parts; the train part has two.
     pub const NAMES: [&str; 5] = ["train", "labelled", "validation", "test", "unlabelled"];
+
+    /// The name of the part; the first one of two.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+            Self::Unlabelled => "unlabelled",
+        }
+    }
 }
 
 impl FromStr for Part {

@@ -108,6 +108,7 @@ impl Record for Certificate {
         "witness_margin",
         "engine",
         "branches",
+        "deleted_edges",
     ];
     type Line = CertificateLine;
 
@@ -208,8 +209,14 @@ impl Record for Certificate {
             cell(witness.map(|witness| witness.margin)),
             self.engine.name().to_owned(),
             self.branches.to_string(),
+            witness.map_or(String::new(), |witness| in_words(&witness.edges)),
         ]
     }
+}
+
+/// Edges as they are told: `0–17; 3–4`.
+fn in_words(edges: &[Edge]) -> String {
+    edges.iter().map(Edge::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// A value in a table, empty if there is none.

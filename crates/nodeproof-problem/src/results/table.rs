@@ -93,6 +93,7 @@ fn as_written(error: csv::Error) -> io::Error {
 mod tests {
     use super::*;
     use crate::certificate::{Bound, Certificate, Evidence, Witness};
+    use crate::edge::Edge;
     use crate::flip::Flip;
     use crate::graph::Names;
     use crate::ids::{AttributeId, ClassId, NodeId};
@@ -106,7 +107,9 @@ mod tests {
             let margins = vec![Some(margin), None];
             Certificate::new(NodeId(node), ClassId(1), ClassId(1), evidence, margins)
         };
+        let edges = [(0, 3), (1, 2)].map(|(a, b)| Edge::between(NodeId(a), NodeId(b)).unwrap());
         let witness = Witness::new(vec![Flip::of(&graph, NodeId(1), AttributeId(2))], ClassId(0), -0.25);
+        let witness = witness.with_edges(edges.to_vec());
         let open = Evidence::Open { lower: Bound::Unknown, upper: None, because: None };
         let mut nonrobust = certificate(1, Evidence::Witness(witness), Bound::AtLeast(-0.5));
         (nonrobust.label, nonrobust.branches) = (Some(ClassId(1)), 7);
@@ -120,11 +123,11 @@ mod tests {
         drop(table);
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
-            "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine,branches\n\
-             0,plain,,1,1,robust,0.5,0,,,fast,0\n\
-             1,\"a \"\"b\"\", c\",1,1,1,nonrobust,-0.5,0,1,-0.25,fast,7\n\
-             2,'=1+1,,1,1,robust,positive,0,,,fast,0\n\
-             3,'-x\\ny,,1,1,undecided,,0,,,fast,0\n"
+            "node,name,label,predicted,class,verdict,margin,worst_class,flips,witness_margin,engine,branches,deleted_edges\n\
+             0,plain,,1,1,robust,0.5,0,,,fast,0,\n\
+             1,\"a \"\"b\"\", c\",1,1,1,nonrobust,-0.5,0,3,-0.25,fast,7,0–3; 1–2\n\
+             2,'=1+1,,1,1,robust,positive,0,,,fast,0,\n\
+             3,'-x\\ny,,1,1,undecided,,0,,,fast,0,\n"
         );
     }
 }
