@@ -44,6 +44,7 @@ class Budget:
         protect_nodes: nodes whose attributes cannot be flipped: ids, names, a mask, or a part of a split, such as "train".
         local_budget_at: nodes with a local budget of their own.
         delete_edges: most edges that may be deleted; with a `global_budget` above 0, flips go beside the deletion of one edge.
+            Without flips there is nothing for their limits to do, and these are refused.
         edges_per_node: most of them at one node; an edge counts at both of its ends.
         keep_one_edge: whether each node keeps one of its edges at least.
         protect_edges: edges that stay, pairs of ids or names. Edges of nodes in `protect_nodes` stay, too.
@@ -95,6 +96,22 @@ class Budget:
             raise InputError(
                 "no edges may be deleted, and there are limits for that; give delete_edges=5, or leave them out"
             )
+        if self.delete_edges and not self.global_budget and (limit := self._limit_of_flips()):
+            raise InputError(
+                f"{limit} is about flips, and there are none beside these deletions; give a global_budget above 0, or leave "
+                f"{limit} out"
+            )
+
+    def _limit_of_flips(self) -> str | None:
+        """A part that limits nothing but flips, if one is given."""
+        limits = {
+            "local_budget": self.local_budget != "1%",
+            "local_budget_at": bool(self.local_budget_at),
+            "add_only": self.add_only,
+            "delete_only": self.delete_only,
+            "protect_attributes": bool(self.protect_attributes),
+        }
+        return next((limit for limit, is_given in limits.items() if is_given), None)
 
     def by_ids(self, graph: Graph, split: Split | None = None) -> Budget:
         """The same budget with ids in place of names and of parts of `split`."""

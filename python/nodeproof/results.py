@@ -342,8 +342,8 @@ class _Results(ABC):
         What needs a proof is accepted only if there is one: give `certify` or `radius` `proofs=True`. Nodes of which
         something is rejected come back with the reason; if there are none, all is right. A robust node without a proof is
         rejected even if it is right: of real values, and at limits of time and memory, there may be none (`certify` warns of
-        them). The reason tells these nodes from those that claim too much. Where edges may be deleted, a node may have more than
-        20,000 sets of deletions, too many to go through: such nodes are in `not_checked`, and a warning counts them.
+        them). The reason tells these nodes from those that claim too much. Where edges may be deleted, a node may have more
+        than 20,000 sets of deletions, too many to go through: such nodes are in `not_checked`, and a warning counts them.
 
         >>> import nodeproof
         >>> graph = nodeproof.Graph([[0, 1], [1, 0]], [[1, 0], [1, 0]])

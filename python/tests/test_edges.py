@@ -80,6 +80,23 @@ def test_files_and_what_protects(tmp_path) -> None:
     assert nodeproof.certify(graph, model, everything).robust.all()
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"local_budget": 2},
+        {"local_budget_at": {0: 1}},
+        {"add_only": True},
+        {"delete_only": True},
+        {"protect_attributes": [0]},
+    ],
+)
+def test_limits_of_flips_are_refused_where_there_are_none(limit) -> None:
+    name = next(iter(limit))
+    with pytest.raises(InputError, match=f"^{name} is about flips, and there are none beside.*or leave {name} out$"):
+        Budget(0, delete_edges=2, **limit)
+    assert Budget(1, delete_edges=1, **limit).delete_edges == Budget(0, delete_edges=1, protect_nodes=[1]).delete_edges
+
+
 def test_nodes_with_too_many_sets_are_told_apart(caplog) -> None:
     adjacency = np.zeros((201, 201))
     adjacency[0, 1:] = adjacency[1:, 0] = 1
@@ -137,6 +154,16 @@ def test_flips_beside_a_deletion_have_one_story() -> None:
         "nonrobust: 1 flip and 1 deletion change the class; fewer may do",
     ):
         assert any(words in text for text in told), words
+    assert not any(np.isneginf(story.certificate.margins).any() for story in stories), (
+        "margins over all classes are known"
+    )
+    for story in (story for story in stories if story.certificate.witness):
+        node, class_, witness = story.certificate.node, story.certificate.class_, story.certificate.witness
+        parts = [nodeproof.Witness(witness.flips, witness.class_, 0.0, (), graph)] if witness.edges else []
+        parts += [nodeproof.Witness((), witness.class_, 0.0, witness.edges, graph)] if witness.flips else []
+        for fewer in parts:
+            logits = model.logits_under(graph, node, fewer)
+            assert logits[class_] > logits[witness.class_], "all of it is needed"
     both = next(story for story in stories if story.certificate.witness and len(story.certificate.witness) == 2)
     node, witness = both.certificate.node, both.certificate.witness
     assert all(words in str(both) for words in witness.in_words(node)) and len(witness.in_words()) == 2

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use nodeproof::{Budget, Direction, Edge, EdgeBudget, Graph, NodeId, Split};
 
-use crate::cli::{EdgeArguments, FlipArguments};
+use crate::cli::{EdgeArguments, FlipArguments, FlipOrEdgeArguments};
 use crate::{lists, values};
 
 /// The budget of at most `global` flips in total and what the options say about them.
@@ -19,7 +19,7 @@ pub(crate) fn read(
     graph: &Graph,
     split: Option<&Split>,
 ) -> anyhow::Result<Budget> {
-    let mut budget = Budget::new(global, arguments.local_budget);
+    let mut budget = Budget::new(global, arguments.local_budget());
     if arguments.add_only {
         budget = budget.direction(Direction::AddOnly);
     }
@@ -37,6 +37,35 @@ pub(crate) fn read(
         budget = budget.protect_attributes(lists::attributes(list, graph)?);
     }
     Ok(budget)
+}
+
+/// Refuses limits of flips where none are made beside deletions; `remedy` is another way out than to leave them out.
+///
+/// # Errors
+/// If there is such a limit.
+pub(crate) fn check_limits(flips: &FlipArguments, edges: &EdgeArguments, remedy: &str) -> anyhow::Result<()> {
+    match flips.limit_of_flips().filter(|_| edges.delete_edges.is_some()) {
+        Some(limit) => {
+            bail!("{limit} is about flips, and there are none beside these deletions; leave it out{remedy}")
+        }
+        None => Ok(()),
+    }
+}
+
+/// The budget of an attacker who flips, deletes edges, or does both.
+///
+/// # Errors
+/// If options contradict each other, name what the graph does not have, or a file that cannot be read.
+pub(crate) fn read_both(
+    arguments: &FlipOrEdgeArguments,
+    graph: &Graph,
+    split: Option<&Split>,
+) -> anyhow::Result<Budget> {
+    let FlipOrEdgeArguments { global_budget, flips, edges } = arguments;
+    if global_budget.is_none() {
+        check_limits(flips, edges, ", or add --global-budget for flips beside one deletion")?;
+    }
+    with_edges(read(global_budget.unwrap_or(0), flips, graph, split)?, edges, graph)
 }
 
 /// The same budget with what the options say about edges.

@@ -59,6 +59,16 @@ pub(crate) fn global_budget(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Parses `--global-budget` where edges may be deleted, too.
+pub(crate) fn flips_beside(text: &str) -> Result<u32, String> {
+    match text.trim().parse() {
+        Ok(0) => {
+            Err("with 0 flips there is nothing to prove; give at least 1, or --delete-edges without it".to_owned())
+        }
+        _ => global_budget(text),
+    }
+}
+
 /// Parses `--delete-edges` and `--edges-per-node`.
 pub(crate) fn deletions(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
@@ -258,6 +268,24 @@ impl NodeList {
     }
 }
 
+/// As it is typed.
+impl fmt::Display for NodeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Part(part) => f.write_str(part.name()),
+            Self::Ids(ranges) => {
+                let range = |range: &IdRange| match (range.start(), range.end()) {
+                    (first, last) if first == last => first.to_string(),
+                    (first, last) => format!("{first}-{last}"),
+                };
+                f.write_str(&ranges.iter().map(range).collect::<Vec<_>>().join(","))
+            }
+            Self::File(path) => write!(f, "@{}", path.display()),
+        }
+    }
+}
+
 impl FromStr for NodeList {
     type Err = String;
 
@@ -421,6 +449,9 @@ mod tests {
             assert!(bad.parse::<NodeList>().unwrap_err().contains("0,4,10-20"), "{bad}");
         }
         assert!("@".parse::<NodeList>().is_err());
+        for typed in ["all", "train", "validation", "test", "unlabelled", "@ids.txt", "0,4,10-20"] {
+            assert_eq!(typed.parse::<NodeList>().unwrap().to_string(), typed);
+        }
     }
 
     #[test]

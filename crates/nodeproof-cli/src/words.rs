@@ -29,6 +29,7 @@ pub(crate) fn certifying(error: CertifyError) -> anyhow::Error {
         CertifyError::Settings(error) => settings(error),
         CertifyError::Threads { .. } => anyhow!("{error} (--threads)"),
         CertifyError::Model(error) => model_fit(error),
+        CertifyError::Edges(error) => anyhow!(error.in_words(flag)),
         error => error.into(),
     }
 }

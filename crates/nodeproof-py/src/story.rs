@@ -8,6 +8,7 @@ use nodeproof::{
     AttributeId, Budget, Certificate, Certifier, CertifySettings, Event, Evidence, Finish, Flip, Network, NodeId,
     Radius, Witness,
 };
+use nodeproof_report::Attack;
 use nodeproof_report::story::{self, Options, Story};
 use nodeproof_report::text::{Emphasis, Style};
 use numpy::{IntoPyArray, PyArray1};
@@ -44,7 +45,10 @@ pub(crate) fn explain<'py>(
         let mut certificate = certified(&certifier, node, watch)?;
         let several = certificate.witness().is_some_and(|witness| witness.size() > 1);
         // Flips beside deletions have no radius.
-        let both = settings.budget.global() > 0 && settings.budget.edges().is_some();
+        let both = Attack::of(&settings.budget) == Attack::Both;
+        if radius && both {
+            certifier.leave_out_needless(&mut certificate)?;
+        }
         let radius =
             if radius && several && !both { Some(radius_of(&certifier, node, &settings, watch)?) } else { None };
         if let Some(radius) = &radius {

@@ -103,7 +103,7 @@ pub fn shorten(text: &str, width: usize) -> String {
 
 /// A word as a shell takes it.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./%=:".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "-_./%=:,@".contains(c);
     let word = printable(word);
     if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }

@@ -82,7 +82,7 @@ pub(crate) struct BudgetArguments {
 #[command(next_help_heading = "Budget")]
 pub(crate) struct FlipOrEdgeArguments {
     /// Most flips in total; may be left out if edges are deleted
-    #[arg(long, value_name = "Q", required_unless_present = "delete_edges", value_parser = values::global_budget, allow_hyphen_values = true)]
+    #[arg(long, value_name = "Q", required_unless_present = "delete_edges", value_parser = values::flips_beside, allow_hyphen_values = true)]
     pub(crate) global_budget: Option<u32>,
     #[command(flatten)]
     pub(crate) flips: FlipArguments,
@@ -115,9 +115,9 @@ pub(crate) struct EdgeArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct MaxBudgetArguments {
-    /// Largest global budget (flips in total) that is tried
-    #[arg(long, alias = "global-budget", value_name = "Q", default_value_t = 100, conflicts_with = "delete_edges", value_parser = values::global_budget, allow_hyphen_values = true)]
-    pub(crate) max_budget: u32,
+    /// Largest global budget (flips in total) that is tried [default: 100]
+    #[arg(long, alias = "global-budget", value_name = "Q", value_parser = values::global_budget, allow_hyphen_values = true)]
+    pub(crate) max_budget: Option<u32>,
     #[command(flatten)]
     pub(crate) flips: FlipArguments,
 }
@@ -137,9 +137,9 @@ pub(crate) struct BudgetListArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Budget")]
 pub(crate) struct FlipArguments {
-    /// Most flips at one node: a count, or a share of the attributes
-    #[arg(long, value_name = "q|q%", default_value = "1%", value_parser = values::local_budget, allow_hyphen_values = true)]
-    pub(crate) local_budget: LocalBudget,
+    /// Most flips at one node: a count, or a share of the attributes [default: 1%]
+    #[arg(long, value_name = "q|q%", value_parser = values::local_budget, allow_hyphen_values = true)]
+    pub(crate) local_budget: Option<LocalBudget>,
     /// Nodes with a local budget of their own: lines of `node count`; `#` starts a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) local_budget_file: Option<PathBuf>,
@@ -166,6 +166,24 @@ pub(crate) struct FlipArguments {
 }
 
 impl FlipArguments {
+    /// The most flips at one node.
+    pub(crate) fn local_budget(&self) -> LocalBudget {
+        let usual = || "1%".parse().unwrap_or_else(|error| unreachable!("a share: {error}"));
+        self.local_budget.unwrap_or_else(usual)
+    }
+
+    /// An option that limits nothing but flips, if one is given.
+    pub(crate) fn limit_of_flips(&self) -> Option<&'static str> {
+        let limits = [
+            (self.local_budget.is_some(), "--local-budget"),
+            (self.local_budget_file.is_some(), "--local-budget-file"),
+            (self.add_only, "--add-only"),
+            (self.delete_only, "--delete-only"),
+            (self.protect_attributes.is_some(), "--protect-attributes"),
+        ];
+        limits.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+
     /// The files that they name.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let protected = self.protect_nodes.as_ref().and_then(NodeList::file);
@@ -310,8 +328,9 @@ pub(crate) struct AskedArguments {
 pub(crate) struct ProofArguments {
     /// Write what `nodeproof check` needs to see for itself that nodes are robust
     ///
-    /// Margins are then what it can show, which is less than the engines know, and the bound of `tight` comes first.
-    #[arg(long, requires = "out", help_heading = "Output")]
+    /// Margins are then what it can show, which is less than the engines know, and the bound of `tight` comes first. It takes `--out`;
+    /// deletions of edges have no proofs, and mostly need none.
+    #[arg(long, help_heading = "Output")]
     pub(crate) proof: bool,
     /// Check the results once they are written, as `nodeproof check` does
     ///

@@ -57,6 +57,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file().into_iter().chain(arguments.since.files()));
     taken.extend(budget.edges.protect_edges.as_deref());
+    check::can_be_proven(arguments.proof, &budget.edges, results)?;
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
         check::can_be_checked(arguments.proof, &budget.edges, &files)?;
@@ -64,9 +65,7 @@ fn read(arguments: &CertifyArguments) -> anyhow::Result<(Question, ResultFiles)>
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
-    let edges = &budget.edges;
-    let budget = budget::read(budget.global_budget.unwrap_or(0), flips, &inputs.graph, split)?;
-    let budget = budget::with_edges(budget, edges, &inputs.graph)?;
+    let budget = budget::read_both(budget, &inputs.graph, split)?;
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.total_time_limit = arguments.total_time_limit.0;
     settings.threads = arguments.threads.count();

@@ -10,7 +10,7 @@ use nodeproof_report::text::{counted, grouped};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::cli::{CheckArguments, EdgeArguments, ProofArguments};
+use crate::cli::{CheckArguments, EdgeArguments, ProofArguments, ResultArguments};
 use crate::inputs::{Inputs, Question};
 use crate::interrupt::Interrupt;
 use crate::outcome::Outcome;
@@ -75,6 +75,24 @@ pub(super) fn facts(what: &str, not_checked: usize) -> Vec<(&'static str, String
 fn too_many(count: usize) -> String {
     let most = grouped(MOST_SETS);
     format!("{}: more than {most} sets of deletions to go through; they may be right", grouped(count))
+}
+
+/// Refuses to write proofs where there are none, or no file for them.
+///
+/// # Errors
+/// If that is asked for.
+pub(super) fn can_be_proven(
+    proof: ProofArguments,
+    edges: &EdgeArguments,
+    results: &ResultArguments,
+) -> anyhow::Result<()> {
+    if proof.proof && edges.delete_edges.is_some() {
+        bail!("deletions of edges have no proofs; leave out --proof. `nodeproof check` tries the deletions themselves");
+    }
+    if proof.proof && results.out.is_none() {
+        bail!("--proof is written with the results; give --out the name of a file");
+    }
+    Ok(())
 }
 
 /// Refuses to check what cannot be read once it is written, or would not be accepted.

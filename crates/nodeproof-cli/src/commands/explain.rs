@@ -1,11 +1,14 @@
 //! `nodeproof explain`: the story of one node.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use nodeproof::{Budget, Certificate, Certifier, Network, Radius};
+use nodeproof_report::Attack;
 use nodeproof_report::story::Story;
+use nodeproof_report::text::quoted;
 
-use crate::cli::ExplainArguments;
+use crate::cli::{ExplainArguments, FlipOrEdgeArguments};
 use crate::inputs::{Inputs, Question};
 use crate::outcome::Outcome;
 use crate::{budget, engine, lists, terminal, words};
@@ -19,12 +22,16 @@ pub(crate) fn run(arguments: &ExplainArguments) -> anyhow::Result<Outcome> {
     let certifier = question.certifier()?;
     for mut certificate in certifier.certify(&question.nodes).map_err(words::certifying)? {
         let _ = certifier.raise_margins(&mut certificate, || ControlFlow::Continue(())).map_err(words::certifying)?;
-        let radius = radius(&certifier, &certificate, &question.settings.budget)?;
+        let budget = &question.settings.budget;
+        if Attack::of(budget) == Attack::Both {
+            certifier.leave_out_needless(&mut certificate).map_err(words::certifying)?;
+        }
+        let radius = radius(&certifier, &certificate, budget)?;
         let story = tell(&question, &certificate, radius.as_ref())?;
         let text = if arguments.print.json {
             serde_json::to_string_pretty(&story)? + "\n"
         } else {
-            story.in_words(terminal::style(), hint(&question, &story).as_deref())
+            story.in_words(terminal::style(), hint(&question, &story, &limits(&arguments.budget)).as_deref())
         };
         terminal::print(&text)?;
     }
@@ -36,9 +43,7 @@ fn read(arguments: &ExplainArguments) -> anyhow::Result<Question> {
     let ExplainArguments { graph, model, budget, print, .. } = arguments;
     let inputs = Inputs::read(graph, &model.model, budget.flips.split.as_deref(), print.quiet)?;
     let node = lists::node(&arguments.node, &inputs.graph)?;
-    let edges = &budget.edges;
-    let budget = budget::read(budget.global_budget.unwrap_or(0), &budget.flips, &inputs.graph, inputs.split.as_ref())?;
-    let budget = budget::with_edges(budget, edges, &inputs.graph)?;
+    let budget = budget::read_both(budget, &inputs.graph, inputs.split.as_ref())?;
     let settings = engine::settings(budget, model, &arguments.engine);
     Ok(inputs.ask(vec![node], settings))
 }
@@ -46,8 +51,7 @@ fn read(arguments: &ExplainArguments) -> anyhow::Result<Question> {
 /// What is known of the radius of a node that a witness of several flips, or of several deletions, changes: whether fewer do. Flips beside
 /// deletions have no radius.
 fn radius(certifier: &Certifier, certificate: &Certificate, budget: &Budget) -> anyhow::Result<Option<Radius>> {
-    let both = budget.global() > 0 && budget.edges().is_some();
-    if both || certificate.witness().is_none_or(|witness| witness.size() < 2) {
+    if Attack::of(budget) == Attack::Both || certificate.witness().is_none_or(|witness| witness.size() < 2) {
         return Ok(None);
     }
     let mut radii = certifier.radii(&[certificate.node], budget.varied()).map_err(words::certifying)?;
@@ -64,12 +68,31 @@ fn tell(question: &Question, certificate: &Certificate, radius: Option<&Radius>)
     })
 }
 
-/// What the reader might try next, if anything.
-fn hint(question: &Question, story: &Story) -> Option<String> {
+/// The options that limit what is changed, as they are typed, each after a space.
+fn limits(FlipOrEdgeArguments { flips, edges, .. }: &FlipOrEdgeArguments) -> String {
+    let of_file = |path: &PathBuf| quoted(&path.to_string_lossy());
+    let options = [
+        ("--edges-per-node", edges.edges_per_node.map(|count| count.to_string())),
+        ("--keep-one-edge", edges.keep_one_edge.then(String::new)),
+        ("--protect-edges", edges.protect_edges.as_ref().map(of_file)),
+        ("--local-budget", flips.local_budget.map(|local| local.to_string())),
+        ("--local-budget-file", flips.local_budget_file.as_ref().map(of_file)),
+        ("--add-only", flips.add_only.then(String::new)),
+        ("--delete-only", flips.delete_only.then(String::new)),
+        ("--protect-attributes", flips.protect_attributes.as_deref().map(quoted)),
+        ("--protect-nodes", flips.protect_nodes.as_ref().map(|nodes| quoted(&nodes.to_string()))),
+        ("--split", flips.split.as_ref().filter(|_| flips.protect_nodes.is_some()).map(of_file)),
+    ];
+    let typed = options.into_iter().filter_map(|(option, value)| Some(format!(" {option} {}", value?)));
+    typed.map(|option| option.trim_end().to_owned()).collect()
+}
+
+/// What the reader might try next, if anything; `limits` are those that were typed.
+fn hint(question: &Question, story: &Story, limits: &str) -> Option<String> {
     let budget = &question.settings.budget;
     // Twice as many, so that there is something to find.
     let edges = budget.edges().map(|edges| format!(" --delete-edges {}", edges.global().max(1).saturating_mul(2)));
-    let search = format!("`nodeproof radius{} --nodes {}`", edges.unwrap_or_default(), story.node.id);
+    let search = format!("`nodeproof radius{}{limits} --nodes {}`", edges.unwrap_or_default(), story.node.id);
     story.hint(engine::remedy(&question.settings, story.because), &search)
 }
 
@@ -103,7 +126,7 @@ mod tests {
             let story = tell(&question, &certificate, Some(&radius)).unwrap();
             assert_eq!(story.witness.as_ref().unwrap().flips.len(), 2, "{}", engine.name());
             assert_eq!(story.verdict_in_words(), "nonrobust: 2 flips change the class, and no single one does");
-            assert_eq!(hint(&question, &story), None);
+            assert_eq!(hint(&question, &story, ""), None);
         }
     }
 
@@ -114,7 +137,7 @@ mod tests {
         let certifier = question.certifier().unwrap();
         let certificate = certifier.certify(&question.nodes).unwrap().remove(0);
         assert_eq!(radius(&certifier, &certificate, &question.settings.budget).unwrap(), None, "robust");
-        let words = hint(&question, &tell(&question, &certificate, None).unwrap()).unwrap();
-        assert_eq!(words, "`nodeproof radius --nodes 0` finds how many flips it withstands");
+        let words = hint(&question, &tell(&question, &certificate, None).unwrap(), " --add-only").unwrap();
+        assert_eq!(words, "`nodeproof radius --add-only --nodes 0` finds how many flips it withstands");
     }
 }

@@ -22,6 +22,9 @@ use crate::progress::Progress;
 use crate::run::{Clock, Time};
 use crate::{budget, engine, lists, terminal, words};
 
+/// The largest budget of flips that is tried where none is given.
+const MAX_BUDGET: u32 = 100;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -56,6 +59,7 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let mut taken = inputs::files(graph, model, flips);
     taken.extend(arguments.nodes.nodes.file());
     taken.extend(arguments.edges.protect_edges.as_deref());
+    check::can_be_proven(arguments.proof, &arguments.edges, results)?;
     let files = ResultFiles::check(results, &taken)?;
     if arguments.proof.check {
         check::can_be_checked(arguments.proof, &arguments.edges, &files)?;
@@ -63,15 +67,32 @@ fn read(arguments: &RadiusArguments) -> anyhow::Result<(Question, ResultFiles)> 
     let inputs = Inputs::read(graph, &model.model, flips.split.as_deref(), results.quiet)?;
     let split = inputs.split.as_ref();
     let nodes = lists::nodes(&arguments.nodes.nodes, &inputs.graph, split, "--nodes")?;
-    // Either all that is tried is flips, or all is deletions.
-    let flips_in_all = if arguments.edges.delete_edges.is_some() { 0 } else { budget.max_budget };
-    let budget = budget::read(flips_in_all, flips, &inputs.graph, split)?;
+    let budget = budget::read(flips_in_all(arguments)?, flips, &inputs.graph, split)?;
     let budget = budget::with_edges(budget, &arguments.edges, &inputs.graph)?.capped(&inputs.graph);
     let mut settings = engine::settings(budget, model, &arguments.engine);
     settings.threads = arguments.threads.count();
     settings.proofs = arguments.proof.proof;
     engine::ask(&mut settings, &arguments.asked)?;
     Ok((inputs.ask(nodes, settings).part(&arguments.shard), files))
+}
+
+/// The most flips that are tried: either all that is tried is flips, or all is deletions.
+///
+/// # Errors
+/// If both are asked about.
+fn flips_in_all(arguments: &RadiusArguments) -> anyhow::Result<u32> {
+    let RadiusArguments { budget, edges, .. } = arguments;
+    if edges.delete_edges.is_none() {
+        return Ok(budget.max_budget.unwrap_or(MAX_BUDGET));
+    }
+    if budget.max_budget.is_some() {
+        bail!(
+            "a radius is of flips alone or of deletions alone; leave out --max-budget (--global-budget) or --delete-edges. \
+             `nodeproof certify` knows flips beside one deletion"
+        );
+    }
+    budget::check_limits(&budget.flips, edges, "")?;
+    Ok(0)
 }
 
 /// How a search ended.

@@ -1,10 +1,12 @@
 //! Deletions of edges, end to end.
 
 use nodeproof::results::Certificates;
-use nodeproof::{Bound, Edge, Evidence, Graph, GraphOptions, Matrix, Model, Network, NodeId, Propagation};
+use nodeproof::{
+    AttributeId, Bound, Edge, Evidence, Flip, Graph, GraphOptions, Matrix, Model, Network, NodeId, Propagation,
+};
 use serde_json::{Value, json};
 
-use crate::common::{Fixture, Run, json};
+use crate::common::{self, Fixture, Run, json};
 
 fn certify(fixture: &Fixture, more: &str) -> Run {
     fixture.run(&format!("certify --graph graph.npz --model model.safetensors --delete-edges {more}"))
@@ -30,7 +32,7 @@ fn verdicts_are_what_the_network_does_without_the_edges() {
     let usual = predictions(&[]);
     let edges = graph.adjacency().iter().filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b)).filter(|_| a < b));
     let under: Vec<_> = edges.map(|edge| predictions(&[edge])).collect();
-    let text = fixture.read("out.jsonl");
+    let (text, table) = (fixture.read("out.jsonl"), fixture.read("out.csv"));
     let records: Vec<Value> = text.lines().map(json).collect();
     assert_eq!(records[0]["budget"]["edges"], json!({"global": 1}));
     let (mut robust, mut nonrobust) = (0, 0);
@@ -44,10 +46,12 @@ fn verdicts_are_what_the_network_does_without_the_edges() {
             let edges: Vec<Edge> = serde_json::from_value(record["witness_edges"].clone()).unwrap();
             assert_ne!(predictions(&edges)[node], usual[node], "node {node}");
             assert_eq!(record["witness"], json!([]));
+            let row = table.lines().nth(node + 1).unwrap();
+            let deleted: Vec<String> = edges.iter().map(Edge::to_string).collect();
+            assert!(row.ends_with(&format!(",{}", deleted.join("; "))), "{row}");
         }
     }
     assert!(robust > 0 && nonrobust > 0);
-    assert!(fixture.read("out.csv").lines().any(|line| line.contains(",nonrobust,") && line.contains(",1,")));
 }
 
 #[test]
@@ -121,6 +125,62 @@ fn explain(fixture: &Fixture, node: usize, more: &str) -> String {
     fixture.run(&format!("explain {files} --delete-edges 3 --node {node} {more}")).succeeded().stdout
 }
 
+/// A story of flips beside a deletion has margins, lower bounds of what any flips without one of the edges leave, and a witness of which
+/// each part is needed.
+#[test]
+fn stories_of_flips_beside_a_deletion_have_margins_and_no_needless_changes() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors";
+    certify(&fixture, "1 --global-budget 2 --out out.jsonl").succeeded();
+    let records: Vec<Value> = fixture.read("out.jsonl").lines().skip(1).map(json).collect();
+    let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
+    let model = Model::read(fixture.path("model.safetensors")).unwrap();
+    let flipped = |margin: &Value| margin["lower"].is_number();
+    let (mut nonrobust, mut smaller) = (0, 0);
+    for (node, record) in records.iter().enumerate().filter(|(_, record)| record["verdict"] == "nonrobust") {
+        let run = fixture.run(&format!("explain {files} --global-budget 2 --delete-edges 1 --node {node} --json"));
+        let story = json(&run.succeeded().stdout);
+        nonrobust += 1;
+        assert_eq!((&story["verdict"], &story["radius"]), (&json!("nonrobust"), &Value::Null));
+        assert!(story["margins"].as_array().unwrap().iter().all(flipped), "{story}");
+        let told = &story["witness"];
+        let flips: Vec<Flip> = told["flips"].as_array().unwrap().iter().map(|flip| flip_of(&graph, flip)).collect();
+        let edges: Vec<Edge> = told["edges"].as_array().map_or(Vec::new(), |edges| edges.iter().map(edge_of).collect());
+        let before = record["witness"].as_array().unwrap().len()
+            + record["witness_edges"].as_array().map_or(0, |edges| edges.len());
+        smaller += usize::from(flips.len() + edges.len() < before);
+        let class = |of: &Value| of["id"].as_u64().unwrap() as usize;
+        let margin = |flips: &[Flip], edges: &[Edge]| {
+            let left = graph.without_edges(edges).unwrap();
+            let logits = Network::new(&left, &model).unwrap().logits_under(NodeId(node as u32), flips);
+            logits[class(&story["class"])] - logits[class(&told["class"])]
+        };
+        let after = margin(&flips, &edges);
+        assert!((after - told["after"].as_f64().unwrap()).abs() < 1e-9 && after <= 0.0, "{after} {story}");
+        for i in 0..flips.len() {
+            let fewer: Vec<Flip> = [&flips[..i], &flips[i + 1..]].concat();
+            assert!(margin(&fewer, &edges) > 0.0, "flip {i} is not needed: {story}");
+        }
+        assert!(edges.is_empty() || margin(&flips, &[]) > 0.0, "the edge is not needed: {story}");
+        for over in story["margins"].as_array().unwrap() {
+            let lower = over["lower"].as_f64().unwrap();
+            assert!(lower <= over["clean"].as_f64().unwrap(), "{story}");
+            assert!(over["class"] != told["class"] || lower <= after + 1e-9, "{story}");
+        }
+    }
+    assert!(nonrobust > 3 && smaller > 0, "{nonrobust} nonrobust, {smaller} smaller");
+}
+
+fn flip_of(graph: &Graph, told: &Value) -> Flip {
+    let id = |what: &str| told[what]["id"].as_u64().unwrap() as u32;
+    Flip::of(graph, NodeId(id("node")), AttributeId(id("attribute")))
+}
+
+fn edge_of(told: &Value) -> Edge {
+    let [a, b] = [0, 1].map(|end| NodeId(told[end]["id"].as_u64().unwrap() as u32));
+    Edge::between(a, b).unwrap()
+}
+
 /// Each story has the verdict of `certify` and the smallest witness of `radius`, with names, and the margin that the network has without
 /// these edges.
 #[test]
@@ -178,6 +238,10 @@ fn stories_keep_to_what_may_be_deleted() {
     assert!(limited.contains("at most 3 edges deleted (1 at one node), each node keeps one\n"), "{limited}");
     let (graph, _) = Graph::read(fixture.path("graph.npz"), GraphOptions::new()).unwrap();
     fixture.write("edges.txt", graph.adjacency().iter().map(|(a, b)| format!("{a} {b}\n")).collect::<String>());
+    let limits = "--edges-per-node 1 --keep-one-edge --protect-edges edges.txt --protect-nodes 3-5,7";
+    let text = explain(&fixture, node, limits).split_whitespace().collect::<Vec<_>>().join(" ");
+    let hint = format!("`nodeproof radius --delete-edges 6 {limits} --nodes {node}` finds how many deletions");
+    assert!(text.contains(&hint), "{hint}\n{text}");
     let text = explain(&fixture, node, "--protect-edges edges.txt");
     assert!(text.contains("robust: no admissible set of deletions") && !text.contains("unlink"), "{text}");
     let files = "--graph graph.npz --model model.safetensors";
@@ -287,20 +351,117 @@ fn nodes_with_too_many_sets_are_counted_apart() {
     assert!(fixture.read("r.html").contains(r#""checked":true,"not_checked":2"#));
 }
 
+/// `fast` settles what it decides, and `complete` where it has to branch; `tight` has the bound of `fast`.
+#[test]
+fn engines_are_named_for_what_they_decide() {
+    let fixture = Fixture::new();
+    common::copy_papers(&fixture);
+    let found = |engine: &str| -> Vec<Value> {
+        let certify = "certify --graph papers.npz --model papers.safetensors --delete-edges 5 --out out.jsonl --engine";
+        fixture.run(&format!("{certify} {engine}")).succeeded();
+        fixture.read("out.jsonl").lines().skip(1).map(json).collect()
+    };
+    let [fast, tight, complete] = ["fast", "tight", "complete"].map(found);
+    let mut settled = [0, 0];
+    for ((fast, tight), complete) in fast.iter().zip(&tight).zip(&complete) {
+        assert_eq!((&fast["verdict"], &fast["engine"]), (&tight["verdict"], &json!("fast")), "{fast} {tight}");
+        let is_open = fast["verdict"] == "undecided";
+        assert_eq!(tight["engine"], if is_open { "tight" } else { "fast" }, "{tight}");
+        // A witness that takes more tries than those of `fast`, but no branching, counts as its own.
+        let branched = complete["branches"].as_u64() > Some(0) || (is_open && complete["verdict"] == "robust");
+        assert_eq!(complete["engine"], if branched { "complete" } else { "fast" }, "{complete}");
+        assert!(
+            complete["verdict"] != "undecided" && (is_open || complete["verdict"] == fast["verdict"]),
+            "{complete}"
+        );
+        settled[usize::from(branched)] += 1;
+    }
+    assert!(settled.iter().all(|&count| count > 2), "{settled:?}");
+}
+
+/// Along a path of seven nodes, node 0 notices two edges and node 3 four; node 7 has none.
+#[test]
+fn radii_without_a_limit_are_counted() {
+    let fixture = Fixture::new();
+    let edges: Vec<(u32, u32)> = (0..6).map(|node| (node, node + 1)).collect();
+    let ones: Vec<(u32, u32)> = (0..8).map(|node| (node, 0)).collect();
+    Graph::new(8, 1, &edges, &ones).unwrap().write(fixture.path("path.npz")).unwrap();
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![1.0, 0.0]);
+    Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap().write(fixture.path("path.safetensors")).unwrap();
+    let radius = "radius --graph path.npz --model path.safetensors --delete-edges 3 --out radii.jsonl";
+    let told = fixture.run(radius).succeeded().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("note 5 nodes withstand any number of deletions: all that may matter were tried"), "{told}");
+    assert!(told.contains("hint 3 nodes withstand all of --delete-edges, and may withstand more"), "{told}");
+    let told = fixture.run(&format!("{radius} --nodes 0,7")).succeeded().stdout;
+    assert!(!told.contains("hint"), "there is no more to find: {told}");
+    fixture.run("report radii.jsonl --graph path.npz --out r.html").succeeded();
+    assert!(fixture.read("r.html").contains(r#""withstands_any":[true,true]"#));
+    let plot = |line: &str| fixture.run(&format!("plot {line} --out figure.svg --quiet")).succeeded();
+    plot("certificates radii.jsonl");
+    assert!(fixture.read("figure.svg").contains(">Deletions Q<"));
+    plot("comparison radii.jsonl");
+    assert!(fixture.read("figure.svg").contains(">Deletions Q<"));
+    for figure in ["degree", "purity"] {
+        fixture.run(&format!("{radius} --nodes 0-7")).succeeded();
+        plot(&format!("{figure} radii.jsonl --graph path.npz"));
+        assert!(fixture.read("figure.svg").contains(">Most deletions withstood<"), "{figure}");
+    }
+}
+
+/// Options that would do nothing are refused, with what to do.
+#[test]
+fn limits_of_flips_are_refused_where_there_are_none() {
+    let fixture = Fixture::new();
+    let files = "--graph graph.npz --model model.safetensors --delete-edges 1";
+    fixture.write("local.txt", "0 1\n");
+    for limit in
+        ["--local-budget 2", "--local-budget-file local.txt", "--add-only", "--delete-only", "--protect-attributes 0"]
+    {
+        let option = limit.split(' ').next().unwrap();
+        let words = format!("{option} is about flips, and there are none beside these deletions; leave it out");
+        let more = "leave it out, or add --global-budget for flips beside one deletion";
+        for command in ["certify", "explain --node 0"] {
+            let run = fixture.run(&format!("{command} {files} {limit}"));
+            refused(&run, &words);
+            refused(&run, more);
+            fixture.run(&format!("{command} {files} {limit} --global-budget 1")).succeeded();
+        }
+        let run = fixture.run(&format!("radius {files} {limit}"));
+        refused(&run, &words);
+        assert!(!run.stderr.contains("--global-budget"), "a radius has no flips beside deletions: {}", run.stderr);
+    }
+    certify(&fixture, "1 --protect-nodes 0").succeeded();
+}
+
 #[test]
 fn what_is_about_attributes_alone_is_refused() {
     let fixture = Fixture::new();
     certify(&fixture, "1 --out out.jsonl").succeeded();
     for (more, words) in [
         ("2 --global-budget 1", "flips of attributes beside more than one deletion"),
-        ("1 --proof --out new.jsonl", "proofs"),
-        ("1 --margin 0.1", "margins"),
-        ("1 --since out.jsonl --out new.jsonl", "certifying again"),
+        ("1 --proof --out new.jsonl", "deletions of edges have no proofs; leave out --proof"),
+        ("1 --proof", "deletions of edges have no proofs; leave out --proof"),
+        (
+            "1 --margin 0.1",
+            "margins above 0 cannot be had with deletions of edges yet; leave out --margin or --delete-edges",
+        ),
+        ("1 --arithmetic f32", "leave out --arithmetic or --delete-edges"),
+        ("1 --since out.jsonl --out new.jsonl", "leave out --since or --delete-edges"),
+        (
+            "1 --global-budget 0",
+            "with 0 flips there is nothing to prove; give at least 1, or --delete-edges without it",
+        ),
     ] {
         refused(&certify(&fixture, more), words);
     }
     let files = "--graph graph.npz --model model.safetensors";
     refused(&fixture.run(&format!("certify {files}")), "--global-budget");
+    for option in ["--max-budget 2", "--global-budget 2"] {
+        let run = fixture.run(&format!("radius {files} --delete-edges 3 {option}"));
+        refused(&run, "a radius is of flips alone or of deletions alone; leave out --max-budget (--global-budget) or");
+    }
+    refused(&fixture.run(&format!("radius {files} --delete-edges 3 --proof")), "deletions of edges have no proofs");
+    refused(&fixture.run(&format!("radius {files} --proof")), "--proof is written with the results; give --out");
     for option in ["--delete-edges 0", "--delete-edges 1 --edges-per-node 0"] {
         refused(&fixture.run(&format!("certify {files} {option}")), "with 0 deletions there is nothing to prove");
     }

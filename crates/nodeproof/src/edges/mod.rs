@@ -21,7 +21,8 @@ mod tests;
 use self::any_depth::AnyDepth;
 use self::mixing::Share;
 use self::one_hidden::OneHidden;
-use self::search::{Decision, Search};
+pub(crate) use self::search::Decision;
+use self::search::Search;
 use crate::budget::EdgeLimits;
 use crate::certificate::Bound;
 use crate::edge::Edge;
@@ -55,13 +56,33 @@ pub enum EdgesError {
     #[error("flips of attributes beside more than one deletion are not decided yet; allow one deletion, or no flips")]
     Several,
     /// Something that is not done with deletions.
-    #[error("{0} cannot be had with deletions of edges yet; leave one of the two out")]
-    NotYet(&'static str),
+    #[error("{}", not_yet(.what, .options, str::to_owned))]
+    NotYet {
+        /// What it is.
+        what: &'static str,
+        /// The options that ask for it.
+        options: &'static [&'static str],
+    },
     /// A graph with edges in one direction only.
     #[error(
         "the graph has edges in one direction only, and deletions are of edges in both; read it as an undirected one"
     )]
     Directed,
+}
+
+impl EdgesError {
+    /// The error, in which options are called as `name` says: `margin` is `--margin` where it is typed so.
+    pub fn in_words(&self, name: impl Fn(&str) -> String) -> String {
+        match self {
+            Self::NotYet { what, options } => not_yet(what, options, name),
+            other => other.to_string(),
+        }
+    }
+}
+
+fn not_yet(what: &str, options: &[&str], name: impl Fn(&str) -> String) -> String {
+    let names: Vec<String> = options.iter().copied().chain(["delete_edges"]).map(name).collect();
+    format!("{what} cannot be had with deletions of edges yet; leave out {}", names.join(" or "))
 }
 
 /// Products of a few numbers of each layer that are larger than this might overflow where they are squared for the length of a vector.

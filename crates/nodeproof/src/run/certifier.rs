@@ -358,7 +358,7 @@ impl<'a> Certifier<'a> {
 
     /// Checks the settings and prepares for `nodes`.
     pub(super) fn ready(&self, nodes: &[NodeId]) -> Result<Ready<'_>, CertifyError> {
-        self.check_no_edges("gaps")?;
+        self.check_no_edges("gaps", &[])?;
         self.settings.budget.limits(self.network.graph())?;
         self.settings.check_nodes(self.network.graph(), nodes)?;
         self.check_slopes()?;

@@ -9,17 +9,33 @@ use super::certifier::Progress;
 use super::schedule::{each_target, pool};
 use super::worker::Effort;
 use super::{Certifier, CertifyError, Finish};
-use crate::certificate::Certificate;
-use crate::edges::{EdgesError, Problem};
+use crate::certificate::{Bound, Certificate, Evidence};
+use crate::edge::Edge;
+use crate::edges::{Decision, EdgesError, Problem};
 use crate::ids::{ClassId, NodeId};
 use crate::network::largest;
 use crate::settings::{Engine, TargetClass};
 
+/// The engine that settled a target, or the last one that tried: `fast` if nothing was branched on and no exact arithmetic was asked for,
+/// since the bounds are those of `fast`, which computes what `tight` does.
+fn settled_by(decision: &Decision, asked: Engine) -> Engine {
+    let is_exact = match &decision.evidence {
+        Evidence::Open { .. } => return asked,
+        Evidence::Witness(witness) => witness.margin == 0.0,
+        _ => decision.margins.contains(&Some(Bound::Positive)),
+    };
+    if decision.branches > 0 || is_exact { Engine::Complete } else { Engine::Fast }
+}
+
 impl Certifier<'_> {
     /// Refuses budgets that let edges be deleted, for what is about attributes alone.
-    pub(super) fn check_no_edges(&self, what: &'static str) -> Result<(), CertifyError> {
+    pub(super) fn check_no_edges(
+        &self,
+        what: &'static str,
+        options: &'static [&'static str],
+    ) -> Result<(), CertifyError> {
         match self.settings.budget.edges() {
-            Some(_) => Err(EdgesError::NotYet(what).into()),
+            Some(_) => Err(EdgesError::NotYet { what, options }.into()),
             None => Ok(()),
         }
     }
@@ -37,10 +53,13 @@ impl Certifier<'_> {
         if flips && edges.global() > 1 {
             return Err(EdgesError::Several.into());
         }
-        for (is_asked, what) in [(settings.asks_for_more(), "margins and arithmetics"), (settings.proofs, "proofs")] {
-            if is_asked {
-                return Err(EdgesError::NotYet(what).into());
-            }
+        let not_yet: [(bool, &'static str, &'static [&'static str]); 3] = [
+            (settings.margin != 0.0, "margins above 0", &["margin"]),
+            (!settings.arithmetic.is_exact(), "arithmetics that round", &["arithmetic"]),
+            (settings.proofs, "proofs", &["proofs"]),
+        ];
+        if let Some(&(_, what, options)) = not_yet.iter().find(|(is_asked, ..)| *is_asked) {
+            return Err(EdgesError::NotYet { what, options }.into());
         }
         settings.check_nodes(self.network.graph(), nodes)?;
         let problem = Problem::new(&self.network, edges)?;
@@ -68,9 +87,9 @@ impl Certifier<'_> {
                 found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             } else {
                 let decision = problem.decide(node, class, patience);
+                let engine = settled_by(&decision, settings.engine);
                 let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
-                let engine = if decision.branches > 0 { Engine::Complete } else { Engine::Tight };
-                (certificate.engine, certificate.branches) = (engine.min(settings.engine), decision.branches);
+                (certificate.engine, certificate.branches) = (engine, decision.branches);
                 certificate
             };
             certificate.label = self.network.graph().label(node);
@@ -81,16 +100,69 @@ impl Certifier<'_> {
         Ok(each_target(&places, &pool, &stopped, || (), work, tell))
     }
 
-    /// Raises the margins of a certificate to what bounds of all deletions at once show; beside flips they stay as they are.
-    pub(super) fn raise_over_deletions(&self, certificate: &mut Certificate) -> Result<(), CertifyError> {
+    /// Raises the margins of a certificate to what bounds of all deletions at once show; beside flips, those of a nonrobust node, of which
+    /// nothing is known, to the smallest that show without any deletion and with each. The observer may break off.
+    pub(super) fn raise_over_deletions(
+        &self,
+        certificate: &mut Certificate,
+        mut observer: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Finish, CertifyError> {
         let limits = self.settings.budget.limits(self.network.graph())?;
         self.settings.check_nodes(self.network.graph(), &[certificate.node])?;
-        if let Some(edges) = limits.edges().filter(|_| self.settings.budget.global() == 0) {
-            let problem = Problem::new(&self.network, edges)?;
+        let Some(edges) = limits.edges() else { return Ok(Finish::Complete) };
+        let problem = Problem::new(&self.network, edges)?;
+        if self.settings.budget.global() == 0 {
             problem.check_depth()?;
             certificate.raise(&problem.margins(certificate.node, certificate.class));
+        } else if certificate.witness().is_some() {
+            let Some(margins) = self.margins_beside(&problem, certificate, &mut observer)? else {
+                return Ok(Finish::Cancelled);
+            };
+            certificate.raise(&margins);
         }
-        Ok(())
+        Ok(Finish::Complete)
+    }
+
+    /// Lower bounds of the margins under flips beside no deletion or any one, as far as they go without branching; nothing is known of them
+    /// once time is up. `None` if the observer breaks off.
+    fn margins_beside(
+        &self,
+        problem: &Problem,
+        certificate: &Certificate,
+        observer: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<Vec<Option<Bound>>>, CertifyError> {
+        let (target, class) = (certificate.node, certificate.class);
+        let nodes = problem.around(target);
+        let place = |node: NodeId| NodeId(nodes.partition_point(|&other| other < node.0) as u32);
+        let part = self.network.graph().part(&nodes);
+        let mut settings = self.settings.clone();
+        (settings.budget, settings.threads) = (settings.budget.of_part(&nodes), 1);
+        // The class is given, and the part has no labels.
+        settings.target_class = TargetClass::Predicted;
+        let deadline = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut smallest: Option<Vec<Option<Bound>>> = None;
+        let edges = problem.single_deletions(target).into_iter().map(Some);
+        for edge in std::iter::once(None).chain(edges) {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Some(vec![None; certificate.margins.len()]));
+            }
+            let local = edge.and_then(|edge| Edge::between(place(edge.ends()[0]), place(edge.ends()[1])));
+            let left = part.without_edges(local.as_slice());
+            let left = left.unwrap_or_else(|error| unreachable!("an edge of what the target sees: {error}"));
+            let mut certifier = Certifier::new(&left, self.network.model())?.settings(settings.clone());
+            certifier.classes = Some(vec![class; left.nodes()]);
+            let unknown = certificate.margins.iter().map(|margin| margin.map(|_| Bound::Unknown)).collect();
+            let open = Evidence::Open { lower: Bound::Unknown, upper: None, because: None };
+            let mut found = Certificate::new(place(target), class, class, open, unknown);
+            if certifier.raise_margins(&mut found, &mut *observer)? == Finish::Cancelled {
+                return Ok(None);
+            }
+            smallest = Some(match smallest {
+                None => found.margins,
+                Some(known) => known.into_iter().zip(found.margins).map(|(a, b)| smaller(a, b)).collect(),
+            });
+        }
+        Ok(smallest)
     }
 
     /// The class that is certified of a node.
@@ -100,4 +172,10 @@ impl Certifier<'_> {
             _ => predicted,
         }
     }
+}
+
+/// The smaller of two bounds, where there are both.
+fn smaller(a: Option<Bound>, b: Option<Bound>) -> Option<Bound> {
+    let (a, b) = (a?, b?);
+    Some(if b.is_below(a) { b } else { a })
 }

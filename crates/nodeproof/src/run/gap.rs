@@ -73,7 +73,7 @@ impl Certifier<'_> {
             return Ok(Finish::Complete);
         }
         if self.settings.budget.edges().is_some() {
-            return self.raise_over_deletions(certificate).map(|()| Finish::Complete);
+            return self.raise_over_deletions(certificate, observer);
         }
         self.each(
             &[certificate.node],

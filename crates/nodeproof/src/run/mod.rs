@@ -6,6 +6,7 @@ mod certifier;
 mod deletions;
 mod error;
 mod gap;
+mod needless;
 mod radius;
 mod recheck;
 mod schedule;

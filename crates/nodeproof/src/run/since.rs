@@ -110,7 +110,7 @@ impl Certifier<'_> {
     /// # Errors
     /// If the model does not fit one of the graphs, or a budget its graph.
     pub fn touched_since(&self, before: Before) -> Result<Touched, CertifyError> {
-        self.check_no_edges("certifying again what an edit touches")?;
+        self.check_no_edges("certifying again what an edit touches", &["since"])?;
         let Before { graph, model, budget } = before;
         if !std::ptr::eq(model, self.network.model()) && model.fingerprint() != self.network.model().fingerprint() {
             return Ok(Touched::All(Everything::Model));

@@ -74,7 +74,7 @@ pub enum TrainError {
 
 /// Refuses budgets that let edges be deleted.
 fn check_no_edges(budget: &Budget) -> Result<(), EdgesError> {
-    budget.edges().map_or(Ok(()), |_| Err(EdgesError::NotYet("training")))
+    budget.edges().map_or(Ok(()), |_| Err(EdgesError::NotYet { what: "training", options: &[] }))
 }
 
 /// Trains a network on the labelled nodes of `split` and calls `observer` after every step; it may break off.
