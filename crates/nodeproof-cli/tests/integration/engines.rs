@@ -80,7 +80,7 @@ fn records_name_the_engine_that_settled_the_node_and_its_branches() {
     for (record, row) in all.iter().zip(csv.lines().skip(1)) {
         let branches = record.get("branches").and_then(Value::as_u64);
         assert_eq!(branches.is_some(), record["engine"] == "complete", "{record}");
-        let end = format!(",{},{}", record["engine"].as_str().unwrap(), branches.unwrap_or(0));
+        let end = format!(",{},{},", record["engine"].as_str().unwrap(), branches.unwrap_or(0));
         assert!(row.ends_with(&end), "{row}");
     }
 }
