@@ -92,7 +92,7 @@ struct Sides {
 
 /// What is known of the network on all graphs that sets of deletions leave.
 #[derive(Debug)]
-struct Everywhere<'e> {
+pub(super) struct Everywhere<'e> {
     problem: &'e Problem<'e>,
     region: &'e Region,
     base: &'e Base,
@@ -103,11 +103,11 @@ struct Everywhere<'e> {
     /// Of each term of each layer: the sums of what rows read of their neighbours, but for what rows multiply them by.
     gathered: Vec<Vec<Sides>>,
     /// Of each hidden layer: the largest sizes of activations.
-    sizes: Vec<Matrix>,
+    pub(super) sizes: Vec<Matrix>,
 }
 
 impl<'e> Everywhere<'e> {
-    fn new(problem: &'e Problem<'e>, region: &'e Region, magnitude: &Magnitude, base: &'e Base) -> Self {
+    pub(super) fn new(problem: &'e Problem<'e>, region: &'e Region, magnitude: &Magnitude, base: &'e Base) -> Self {
         let factors = problem.shares.iter().map(|share| factors(problem, region, base, *share)).collect();
         let (mut above, mut below) = (region.sent.clone(), region.sent.clone());
         for (side, sign) in [(&mut above, 1.0), (&mut below, -1.0)] {

@@ -127,3 +127,49 @@ fn add_count(
         *with = with.max(with_other + gain);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NODES: u32 = 4;
+    const LEFT: usize = 4;
+
+    /// Deletions between few nodes, and at none, with what they take after each number of deletions at their ends.
+    fn deletions() -> impl Strategy<Value = Vec<(Listed, Gain)>> {
+        let node = prop_oneof![4 => 0..NODES, 1 => Just(NOWHERE)];
+        let taken = || prop::collection::vec(-1.0..3.0f64, LEFT);
+        prop::collection::vec((node.clone(), node, -1.0..3.0f64, taken(), taken()), 1..7).prop_map(|all| {
+            let distinct = all.into_iter().filter(|(a, b, ..)| a != b || *a == NOWHERE).enumerate();
+            let deletion = |(candidate, (a, b, fixed, of_a, of_b)): (usize, (u32, u32, f64, Vec<f64>, Vec<f64>))| {
+                let at = |n: u32, of: Vec<f64>| if n == NOWHERE { Vec::new() } else { of };
+                (Listed { candidate, ends: [a, b], count: 1 }, Gain { fixed, ends: [at(a, of_a), at(b, of_b)] })
+            };
+            distinct.map(deletion).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(crate::seed::config(2000))]
+
+        /// No set takes more, and none that has a deletion more than what is said of that.
+        #[test]
+        fn sets_take_what_is_said_at_most(deletions in deletions(), left in 0..=LEFT) {
+            let most = most(&deletions.iter().map(|(listed, gain)| (listed, gain)).collect::<Vec<_>>(), left);
+            for bits in (0..1u32 << deletions.len()).filter(|bits| bits.count_ones() as usize <= left) {
+                let set = || deletions.iter().enumerate().filter(|(f, _)| bits >> f & 1 == 1);
+                let at = |n: u32| set().filter(|(_, (listed, _))| listed.ends.contains(&n)).count();
+                let end = |(&n, of): (&u32, &Vec<f64>)| if n == NOWHERE { 0.0 } else { of[at(n) - 1] };
+                let takes = |(_, (listed, gain)): (usize, &(Listed, Gain))| {
+                    gain.fixed + listed.ends.iter().zip(&gain.ends).map(end).sum::<f64>()
+                };
+                let taken: f64 = set().map(takes).sum();
+                for (of, said) in set().map(|(f, _)| ("that has it", most.with[f])).chain([("", most.total)]) {
+                    prop_assert!(taken <= said + 1e-9, "the set {bits:b} takes {taken}, not {said}, as one {of}");
+                }
+            }
+        }
+    }
+}

@@ -13,6 +13,7 @@ use super::super::tests::{Tiny, admissible, below, decided_by, hold, tiny};
 use super::super::{Problem, TAME};
 use super::base::{Base, growth};
 use super::cones::{Cones, Listed, Making};
+use super::faint::Everywhere;
 use super::gains::Gradient;
 use super::region::NOWHERE;
 use super::{AnyDepth, FAINT, Known, apart, selection};
@@ -54,11 +55,19 @@ proptest! {
         let (mut relaxation, mut sent, k) = (AnyDepth::new(&problem, of.target), Sent::default(), ClassId(1 - y));
         relaxation.find_faint(ClassId(y));
         let (_, faint) = relaxation.faint.as_ref().unwrap();
+        let base = |deleted| Base::new(&problem, &relaxation.region, &Subproblem { deleted, ..Subproblem::default() });
+        let base_of_none = base(Vec::new());
+        let everywhere = Everywhere::new(&problem, &relaxation.region, &relaxation.magnitude, &base_of_none);
         let mut lead = |deleted: Vec<Edge>| {
             let sub = Subproblem { deleted, ..Subproblem::default() };
             logits(&problem, &mut sent, &sub, of.target).margin(y as usize, k.index())
         };
         for set in admissible(&of) {
+            for (sizes, h) in everywhere.sizes.iter().zip(base(set.clone()).h) {
+                for (&size, h) in sizes.values().iter().zip(h.values()) {
+                    prop_assert!(h.abs() <= size * (1.0 + 1e-9), "an activation is {h} with {set:?}, not {size} at most");
+                }
+            }
             let with = lead(set.clone());
             for edge in &set {
                 let candidate = relaxation.candidates.iter().position(|of| of.alike.contains(edge));
