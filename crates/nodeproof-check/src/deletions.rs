@@ -66,14 +66,14 @@ impl<'b, 'n> Linked<'b, 'n> {
     }
 
     /// Admissible sets of at most so many deletions, among them for each other one a set that does the same to the target, and whether
-    /// these are all; where more than [`MOST_SETS`] are to be tried, they are single deletions only.
+    /// these are all; where more than [`MOST_SETS`] are to be tried, they are single deletions at most.
     pub(crate) fn sets(&self, most: usize) -> (Vec<Vec<Edge>>, bool) {
         let (graph, candidates) = (self.base.network.graph, self.candidates(most));
         let of = |sets: Vec<(usize, Vec<Edge>)>| sets.into_iter().map(|(_, set)| set).collect();
         // Each with the place of the candidate behind its last one.
         let mut sets: Vec<(usize, Vec<Edge>)> = vec![(0, Vec::new())];
         let (mut start, mut tried) = (0, 1);
-        for _ in 0..most {
+        for round in 0..most {
             let smaller = start..sets.len();
             start = sets.len();
             for place in smaller {
@@ -84,7 +84,7 @@ impl<'b, 'n> Linked<'b, 'n> {
                     }
                     tried += 1;
                     if tried > MOST_SETS {
-                        sets.retain(|(_, set)| set.len() < 2);
+                        sets.retain(|(_, set)| set.len() <= round.min(1));
                         return (of(sets), false);
                     }
                     let larger = [&sets[place].1[..], &[edge]].concat();

@@ -60,7 +60,7 @@ pub enum NotAccepted {
     #[error(transparent)]
     Rejected(#[from] Rejection),
     /// Nothing that was tried speaks against it, but not all was: there are more sets of deletions than [`MOST_SETS`].
-    #[error("there are more than {MOST_SETS} sets of deletions, of which only single deletions were tried")]
+    #[error("there are more than {MOST_SETS} sets of deletions, of which at most single deletions were tried")]
     NotChecked,
 }
 
