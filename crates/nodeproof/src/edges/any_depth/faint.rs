@@ -186,16 +186,16 @@ impl<'e> Everywhere<'e> {
             for (t, term) in layer.terms().iter().enumerate() {
                 let share = self.problem.shares[term.propagation()];
                 let factors = self.factors[term.propagation()][m as usize];
-                let is_positive = share.identity >= 0.0 && share.mixed >= 0.0;
-                let gathered = &self.gathered[i][t];
+                let Sides { above, below } = &self.gathered[i][t];
                 let (own, into) = (share.identity.abs() + factors.own.most, factors.into.most);
                 let mut sides = self.read(i, t, m).map(|side| side.iter().map(|x| own * x).collect::<Vec<f64>>());
-                add_scaled(&mut sides[0], into, gathered.above.row(place));
-                add_scaled(&mut sides[1], into, gathered.below.row(place));
-                if !is_positive {
+                if share.identity < 0.0 || share.mixed < 0.0 {
+                    // Its own numbers may count either way.
                     let larger: Vec<f64> = sides[0].iter().zip(&sides[1]).map(|(a, b)| a.max(*b)).collect();
                     sides = [larger.clone(), larger];
                 }
+                let gathered = if share.mixed < 0.0 { [below, above] } else { [above, below] };
+                sides.iter_mut().zip(gathered).for_each(|(side, of)| add_scaled(side, into, of.row(place)));
                 add_sides(&mut sums, &sides, term);
             }
             let slack = magnitude.sums[i].row(place);

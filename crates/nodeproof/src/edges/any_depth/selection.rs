@@ -142,12 +142,16 @@ mod tests {
         let node = prop_oneof![4 => 0..NODES, 1 => Just(NOWHERE)];
         let taken = || prop::collection::vec(-1.0..3.0f64, LEFT);
         prop::collection::vec((node.clone(), node, -1.0..3.0f64, taken(), taken()), 1..7).prop_map(|all| {
-            let distinct = all.into_iter().filter(|(a, b, ..)| a != b || *a == NOWHERE).enumerate();
+            // An edge is deleted once.
+            let mut seen = std::collections::BTreeSet::new();
+            let mut is_new =
+                |a: u32, b: u32| a == NOWHERE || b == NOWHERE || (a != b && seen.insert((a.min(b), a.max(b))));
+            let distinct: Vec<_> = all.into_iter().filter(|(a, b, ..)| is_new(*a, *b)).collect();
             let deletion = |(candidate, (a, b, fixed, of_a, of_b)): (usize, (u32, u32, f64, Vec<f64>, Vec<f64>))| {
                 let at = |n: u32, of: Vec<f64>| if n == NOWHERE { Vec::new() } else { of };
                 (Listed { candidate, ends: [a, b], count: 1 }, Gain { fixed, ends: [at(a, of_a), at(b, of_b)] })
             };
-            distinct.map(deletion).collect()
+            distinct.into_iter().enumerate().map(deletion).collect()
         })
     }
 
