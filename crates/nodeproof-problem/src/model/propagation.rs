@@ -1,7 +1,5 @@
 //! The message-passing matrix P: row m lists the nodes that m aggregates.
 
-use std::collections::BTreeMap;
-
 use super::ModelError;
 use super::layer::four_digits;
 use crate::edge::Edge;
@@ -170,24 +168,24 @@ impl Propagation {
             (adjacency.row(n.index()).len() - deleted) as f64
         };
         let is_left = |&n: &u32| Edge::between(node, NodeId(n)).is_none_or(|edge| !edges.contains(&edge));
-        let mut row: BTreeMap<u32, f64> =
+        let mut row: Vec<(u32, f64)> =
             adjacency.row(node.index()).iter().copied().filter(is_left).map(|n| (n, 1.0)).collect();
         match self {
             Self::RowMean | Self::Adjacency => {}
-            Self::SymmetricGcn | Self::RowNormalised => *row.entry(node.0).or_default() += 1.0,
-            Self::Identity => row = BTreeMap::from([(node.0, 1.0)]),
+            Self::SymmetricGcn | Self::RowNormalised => add_to(&mut row, node.0, 1.0),
+            Self::Identity => row = vec![(node.0, 1.0)],
             Self::Polynomial { of, coefficients } => {
                 let coefficient = |power: usize| coefficients.get(power).copied().unwrap_or(0.0);
                 let (columns, entries) = of.row_without(graph, edges, node).filter(|_| self.follows_degrees())?;
                 row = columns.into_iter().zip(entries.iter().map(|p| p * coefficient(1))).collect();
-                *row.entry(node.0).or_default() += coefficient(0);
+                add_to(&mut row, node.0, coefficient(0));
             }
             Self::Custom(_) => return None,
         }
         let of_row = degree(node);
-        row.iter_mut().for_each(|(&n, entry)| *entry = self.entry(*entry, of_row, degree(NodeId(n))));
-        row.retain(|_, entry| *entry != 0.0);
-        row.values().all(|entry| entry.is_finite()).then(|| row.into_iter().unzip())
+        row.iter_mut().for_each(|(n, entry)| *entry = self.entry(*entry, of_row, degree(NodeId(*n))));
+        row.retain(|(_, entry)| *entry != 0.0);
+        row.iter().all(|(_, entry)| entry.is_finite()).then(|| row.into_iter().unzip())
     }
 
     /// Refuses numbers that are not finite.
@@ -233,6 +231,14 @@ impl std::fmt::Display for Propagation {
             write!(f, "{sign}{factor}{base}")?;
         }
         if powers.is_empty() { f.write_str("0") } else { Ok(()) }
+    }
+}
+
+/// Adds to the entry in a column of a row, whose columns ascend.
+fn add_to(row: &mut Vec<(u32, f64)>, column: u32, value: f64) {
+    match row.binary_search_by_key(&column, |&(column, _)| column) {
+        Ok(place) => row[place].1 += value,
+        Err(place) => row.insert(place, (column, value)),
     }
 }
 

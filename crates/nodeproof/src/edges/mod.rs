@@ -6,9 +6,11 @@
 mod any_depth;
 #[cfg(test)]
 mod checked;
+mod copies;
 #[cfg(test)]
 mod enumeration;
 mod evaluate;
+mod losses;
 mod mixing;
 mod one_hidden;
 mod reach;
@@ -19,6 +21,8 @@ mod subproblem;
 mod tests;
 
 use self::any_depth::AnyDepth;
+pub(crate) use self::copies::Copies;
+pub(crate) use self::losses::Losses;
 use self::mixing::Share;
 use self::one_hidden::OneHidden;
 pub(crate) use self::search::Decision;
@@ -166,7 +170,7 @@ impl<'p> Problem<'p> {
         reach::nodes(self, target)
     }
 
-    /// The edges whose deletion alone is admissible and may matter to a target.
+    /// The edges whose deletion alone is admissible and may matter to a target, the nearest first.
     pub(crate) fn single_deletions(&self, target: NodeId) -> Vec<Edge> {
         reach::edges(self, target)
     }

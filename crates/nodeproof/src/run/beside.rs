@@ -1,15 +1,14 @@
-//! Flips of attributes beside the deletion of one edge: each edge in turn, and the flips on the graph without it.
+//! Flips of attributes beside the deletion of one edge: the flips on the graph as it is, and without each edge in turn.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::Certifier;
-use crate::budget::Budget;
+use super::schedule::pool;
+use super::{Certifier, Event};
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Witness, smallest};
-use crate::edge::Edge;
-use crate::edges::Problem;
+use crate::edges::{Copies, Losses, Problem};
 use crate::engines::patience::Patience;
 use crate::flip::Flip;
-use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
 use crate::settings::{Engine, TargetClass};
 
@@ -17,79 +16,133 @@ use crate::settings::{Engine, TargetClass};
 pub(super) struct Beside<'b> {
     pub(super) certifier: &'b Certifier<'b>,
     pub(super) problem: &'b Problem<'b>,
+    /// `None` where numbers may overflow.
+    pub(super) losses: Option<&'b Losses<'b>>,
     pub(super) patience: Patience<'b>,
 }
 
 impl Beside<'_> {
-    /// The verdict on a target. Flips are certified on the part of the graph that it sees, without any deletion and with each.
-    pub(super) fn certificate(&self, target: NodeId, class: ClassId, predicted: ClassId) -> Certificate {
-        let graph = self.certifier.network.graph();
-        let nodes = self.problem.around(target);
-        let part = graph.part(&nodes);
-        let budget = self.budget(&nodes);
-        let edges = self.problem.single_deletions(target).into_iter().map(Some);
-        let mut all = Combined::new(self.certifier.network.model().classes(), class);
-        for edge in std::iter::once(None).chain(edges) {
+    /// The verdict on a target, given that about flips alone: they are certified on the graph without each edge, too, unless a witness needs
+    /// none, or the edge cannot take as much from any margin as flips alone leave of it.
+    pub(super) fn certificate(&self, alone: &Certificate) -> Certificate {
+        if alone.witness().is_some() {
+            return Combined::new(alone).certificate(alone.witness().cloned());
+        }
+        // On threads of its own: one of the pool would take up other targets whenever it waits.
+        let alone_in_pool = || {
+            let pool = pool(1).unwrap_or_else(|error| panic!("{error}"));
+            pool.install(|| self.over_edges(alone))
+        };
+        let found = std::thread::scope(|scope| scope.spawn(alone_in_pool).join());
+        found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The verdict over all edges, given that flips alone break nothing.
+    fn over_edges(&self, alone: &Certificate) -> Certificate {
+        let mut all = Combined::new(alone);
+        let mut edges = self.problem.single_deletions(alone.node).into_iter();
+        while edges.len() > 0 {
             if self.patience.is_spent() {
                 all.open(Bound::Unknown, None, Obstacle::Time);
                 break;
             }
-            let local = edge.map(|edge| Edge::between(place(&nodes, edge.ends()[0]), place(&nodes, edge.ends()[1])));
-            let deleted: Vec<Edge> = local.flatten().into_iter().collect();
-            let left = part.without_edges(&deleted);
-            let left = left.unwrap_or_else(|error| unreachable!("an edge of what the target sees: {error}"));
-            let found = self.on(&left, budget.clone(), place(&nodes, target), class);
-            let Evidence::Witness(witness) = &found.evidence else {
-                all.take(&found);
+            let Some(copies) = Copies::new(&self.certifier.network, alone.node, &mut edges) else {
+                all.open(Bound::Unknown, None, Obstacle::Overflow);
                 continue;
             };
-            all.count(&found);
-            let flip = |flip: &Flip| Flip { node: NodeId(nodes[flip.node.index()]), ..*flip };
-            let flips = witness.flips.iter().map(flip).collect();
-            let witness = Witness::new(flips, witness.class, witness.margin).with_edges(edge.into_iter().collect());
-            return all.certificate(target, class, predicted, Some(witness));
+            if let ControlFlow::Break(witness) = self.certify(&copies, &alone.margins, &mut all) {
+                return all.certificate(witness);
+            }
         }
-        all.certificate(target, class, predicted, None)
+        all.certificate(None)
     }
 
-    /// The budget of flips, of a part of the nodes.
-    fn budget(&self, nodes: &[u32]) -> Budget {
-        let whole = &self.certifier.settings.budget;
-        let local = |node: NodeId| nodes.binary_search(&node.0).ok().map(|place| NodeId(place as u32));
-        let budget = Budget::new(whole.global(), whole.local())
-            .direction(whole.allowed())
-            .protect_nodes(whole.protected_nodes().iter().filter_map(|&node| local(node)))
-            .protect_attributes(whole.protected_attributes().iter().copied());
-        let own = whole.own_locals().iter().filter_map(|(&node, &count)| Some((local(node)?, count)));
-        own.fold(budget, |budget, (node, count)| budget.local_at(node, count))
+    /// Takes the verdicts about flips on each copy, the smallest margins first; breaks off at a witness, or when there is no time left.
+    fn certify(&self, copies: &Copies, alone: &[Option<Bound>], all: &mut Combined) -> ControlFlow<Option<Witness>> {
+        let mut nodes = self.open_copies(copies, alone, all);
+        if nodes.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let certifier = self.of(copies, all.class);
+        let logits = certifier.network.logits_of(&nodes);
+        let margins = (0..nodes.len()).map(|row| smallest_margin(logits.row(row), all.class));
+        let mut by_margin: Vec<(f64, NodeId)> = margins.zip(nodes).collect();
+        by_margin.sort_by(|a, b| a.0.total_cmp(&b.0));
+        nodes = by_margin.into_iter().map(|(_, node)| node).collect();
+        let (mut left, mut witness) = (nodes.len(), None);
+        let finish = certifier.certify_each(&nodes, |event| {
+            if let Event::Certified(found) = event {
+                left -= 1;
+                witness = found.witness().map(|witness| of_graph(witness, copies, found.node));
+                if witness.is_some() { all.count(&found) } else { all.take(&found) }
+            }
+            let goes_on = witness.is_none() && !self.patience.is_spent();
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        let _ = finish.unwrap_or_else(|error| unreachable!("the settings fit the whole graph: {error}"));
+        if left > 0 && witness.is_none() {
+            all.open(Bound::Unknown, None, Obstacle::Time);
+        }
+        if left > 0 || witness.is_some() { ControlFlow::Break(witness) } else { ControlFlow::Continue(()) }
     }
 
-    /// The verdict about flips alone on a graph.
-    fn on(&self, graph: &Graph, budget: Budget, target: NodeId, class: ClassId) -> Certificate {
-        let model = self.certifier.network.model();
-        let certifier = Certifier::new(graph, model);
+    /// The copies that are not robust for what their edges take from the margins of flips alone at most.
+    fn open_copies(&self, copies: &Copies, alone: &[Option<Bound>], all: &mut Combined) -> Vec<NodeId> {
+        let nodes = (1..=copies.edges.len() as u32).map(NodeId);
+        let Some(losses) = self.losses else { return nodes.collect() };
+        let left = |(margin, &loss): (&Option<Bound>, &f64)| margin.map(|margin| reduced(margin, loss));
+        let mut open = Vec::new();
+        for (node, losses) in nodes.zip(losses.of(copies, all.class)) {
+            let margins: Vec<Option<Bound>> = alone.iter().zip(&losses).map(left).collect();
+            if smallest(&margins).1.is_positive() {
+                all.lower(&margins);
+            } else {
+                open.push(node);
+            }
+        }
+        open
+    }
+
+    /// What certifies flips on copies.
+    fn of<'c>(&self, copies: &'c Copies, class: ClassId) -> Certifier<'c> {
+        let certifier = Certifier::new(&copies.graph, &copies.model);
         let certifier = certifier.unwrap_or_else(|error| unreachable!("the model fits the whole graph: {error}"));
         let mut settings = self.certifier.settings.clone();
-        (settings.budget, settings.threads, settings.total_time_limit) = (budget, 1, None);
-        // The class is given, and the part has no labels.
+        (settings.budget, settings.threads, settings.time_limit) = (settings.budget.of_part(&copies.nodes), 1, None);
+        // The class is given, and copies have no labels.
         settings.target_class = TargetClass::Predicted;
-        settings.time_limit = self.patience.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        settings.total_time_limit = self.patience.deadline.map(left);
         let mut certifier = certifier.settings(settings);
-        certifier.classes = Some(vec![class; graph.nodes()]);
-        let found = certifier.certify(&[target]);
-        let found = found.unwrap_or_else(|error| unreachable!("the settings fit the whole graph: {error}"));
-        found.into_iter().next().unwrap_or_else(|| unreachable!("one target, one certificate"))
+        certifier.classes = Some(vec![class; copies.graph.nodes()]);
+        certifier
     }
 }
 
-/// The place of a node among others.
-fn place(nodes: &[u32], node: NodeId) -> NodeId {
-    let place = nodes.binary_search(&node.0);
-    NodeId(place.unwrap_or_else(|_| unreachable!("the target sees it")) as u32)
+/// A bound on a margin that is smaller by at most so much.
+fn reduced(margin: Bound, loss: f64) -> Bound {
+    let down = |bound: f64| bound - loss - 4.0 * f64::EPSILON * (bound.abs() + loss.abs());
+    margin.at_least().map_or(Bound::Unknown, |bound| Bound::AtLeast(down(bound)))
+}
+
+/// The lead of a class over the next.
+fn smallest_margin(logits: &[f64], class: ClassId) -> f64 {
+    let others = logits.iter().enumerate().filter(|&(k, _)| k != class.index());
+    others.map(|(_, logit)| logits[class.index()] - logit).fold(f64::INFINITY, f64::min)
+}
+
+/// The witness on the graph that one on a copy stands for.
+fn of_graph(witness: &Witness, copies: &Copies, copy: NodeId) -> Witness {
+    let flip = |flip: &Flip| Flip { node: NodeId(copies.nodes[flip.node.index()]), ..*flip };
+    let flips = witness.flips.iter().map(flip).collect();
+    Witness::new(flips, witness.class, witness.margin).with_edges(vec![copies.edges[copy.index() - 1]])
 }
 
 /// What certificates of one target come to together.
 struct Combined {
+    target: NodeId,
+    class: ClassId,
+    predicted: ClassId,
     margins: Vec<Option<Bound>>,
     /// What was left open, with the smallest margins that were found.
     open: Option<(Option<f64>, Obstacle)>,
@@ -98,9 +151,20 @@ struct Combined {
 }
 
 impl Combined {
-    fn new(classes: usize, class: ClassId) -> Self {
-        let margin = |k: usize| (k != class.index()).then_some(Bound::AtLeast(f64::INFINITY));
-        Self { margins: (0..classes).map(margin).collect(), open: None, engine: Engine::Fast, branches: 0 }
+    /// Of one certificate alone.
+    fn new(alone: &Certificate) -> Self {
+        let margin = |margin: &Option<Bound>| margin.map(|_| Bound::AtLeast(f64::INFINITY));
+        let mut all = Self {
+            target: alone.node,
+            class: alone.class,
+            predicted: alone.predicted,
+            margins: alone.margins.iter().map(margin).collect(),
+            open: None,
+            engine: Engine::Fast,
+            branches: 0,
+        };
+        all.take(alone);
+        all
     }
 
     fn count(&mut self, found: &Certificate) {
@@ -137,13 +201,7 @@ impl Combined {
         self.open = Some((smaller, first));
     }
 
-    fn certificate(
-        mut self,
-        target: NodeId,
-        class: ClassId,
-        predicted: ClassId,
-        witness: Option<Witness>,
-    ) -> Certificate {
+    fn certificate(mut self, witness: Option<Witness>) -> Certificate {
         if witness.is_some() {
             // Some deletions were not looked at.
             self.margins.iter_mut().flatten().for_each(|margin| *margin = Bound::Unknown);
@@ -154,7 +212,7 @@ impl Combined {
             (None, Some((upper, because))) => Evidence::Open { lower, upper, because: Some(because) },
             (None, None) => Evidence::Robust,
         };
-        let mut certificate = Certificate::new(target, class, predicted, evidence, self.margins);
+        let mut certificate = Certificate::new(self.target, self.class, self.predicted, evidence, self.margins);
         (certificate.engine, certificate.branches) = (self.engine, self.branches);
         certificate
     }

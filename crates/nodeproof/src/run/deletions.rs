@@ -1,4 +1,4 @@
-//! Deletions of edges in place of flips.
+//! Deletions of edges, in place of flips and beside them.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
@@ -7,13 +7,16 @@ use std::time::Instant;
 use super::beside::Beside;
 use super::certifier::Progress;
 use super::schedule::{each_target, pool};
-use super::worker::Effort;
+use super::worker::{Effort, Worker};
 use super::{Certifier, CertifyError, Finish};
 use crate::certificate::{Bound, Certificate, Evidence};
 use crate::edge::Edge;
-use crate::edges::{Decision, EdgesError, Problem};
+use crate::edges::{Decision, EdgesError, Losses, Problem};
+use crate::engines::first_order::Raised;
 use crate::ids::{ClassId, NodeId};
 use crate::network::largest;
+use crate::prepare::Prepared;
+use crate::relax::Slopes;
 use crate::settings::{Engine, TargetClass};
 
 /// The engine that settled a target, or the last one that tried: `fast` if nothing was branched on and no exact arithmetic was asked for,
@@ -67,37 +70,51 @@ impl Certifier<'_> {
             problem.check_depth()?;
         }
         let (started, pool) = (Instant::now(), pool(settings.threads)?);
+        let effort = Effort::new(settings, self.classes.as_deref(), started);
+        let stopped = AtomicBool::new(false);
+        if flips {
+            let prepared = Prepared::new(&self.network, nodes, &Slopes::Default, &pool);
+            let tell = |done, total| observer(Progress::Preparing { done, total });
+            let Some(shard) = prepared.shard(&limits, nodes, &pool, tell) else { return Ok(Finish::Cancelled) };
+            let losses = Losses::new(&shard);
+            let make = || Worker::new(&shard, effort, &stopped);
+            let work = |worker: &mut Worker, node: NodeId| {
+                let start = Instant::now();
+                let patience = effort.patience(start, &stopped);
+                let mut alone = worker.certify(node);
+                if alone.witness().is_none() {
+                    alone.raise(&worker.without_branching(node, Raised::Each, patience).0);
+                }
+                let beside = Beside { certifier: self, problem: &problem, losses: losses.as_ref(), patience };
+                self.finished(beside.certificate(&alone), start)
+            };
+            let tell = |found: Option<Certificate>| observer(found.map_or(Progress::Working, Progress::Done));
+            return Ok(each_target(nodes, &pool, &stopped, make, work, tell));
+        }
         let logits = self.network.logits_of(nodes);
         if observer(Progress::Preparing { done: 1, total: 1 }).is_break() {
             return Ok(Finish::Cancelled);
         }
-        let effort = Effort::new(settings, self.classes.as_deref(), started);
         let places: Vec<usize> = (0..nodes.len()).collect();
-        let stopped = AtomicBool::new(false);
         let work = |(): &mut (), place: usize| {
             let (node, start) = (nodes[place], Instant::now());
             let predicted = largest(logits.row(place));
             let class = self.class_of(node, predicted);
-            let patience = effort.patience(start, &stopped);
-            let mut certificate = if flips {
-                // On a thread of its own: one of the pool would take up other targets whenever it waits.
-                let beside = Beside { certifier: self, problem: &problem, patience };
-                let found =
-                    std::thread::scope(|scope| scope.spawn(|| beside.certificate(node, class, predicted)).join());
-                found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            } else {
-                let decision = problem.decide(node, class, patience);
-                let engine = settled_by(&decision, settings.engine);
-                let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
-                (certificate.engine, certificate.branches) = (engine, decision.branches);
-                certificate
-            };
-            certificate.label = self.network.graph().label(node);
-            certificate.time = Some(start.elapsed());
-            certificate
+            let decision = problem.decide(node, class, effort.patience(start, &stopped));
+            let engine = settled_by(&decision, settings.engine);
+            let mut certificate = Certificate::new(node, class, predicted, decision.evidence, decision.margins);
+            (certificate.engine, certificate.branches) = (engine, decision.branches);
+            self.finished(certificate, start)
         };
         let tell = |found: Option<Certificate>| observer(found.map_or(Progress::Working, Progress::Done));
         Ok(each_target(&places, &pool, &stopped, || (), work, tell))
+    }
+
+    /// A certificate of a target that was begun at `start`, with what certificates tell of all targets.
+    fn finished(&self, mut certificate: Certificate, start: Instant) -> Certificate {
+        certificate.label = self.network.graph().label(certificate.node);
+        certificate.time = Some(start.elapsed());
+        certificate
     }
 
     /// Raises the margins of a certificate to what bounds of all deletions at once show; beside flips, those of a nonrobust node, of which

@@ -77,7 +77,7 @@ impl Certifier<'_> {
         }
         self.each(
             &[certificate.node],
-            |worker, node| worker.without_branching(node, Raised::Each).0,
+            |worker, node| worker.without_branching(node, Raised::Each, worker.patience()).0,
             |progress| {
                 if let Progress::Done(margins) = progress {
                     certificate.raise(&margins);

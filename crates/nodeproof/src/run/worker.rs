@@ -108,15 +108,24 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// That for a target that is begun now.
+    pub(super) fn patience(&self) -> Patience<'a> {
+        self.effort.patience(Instant::now(), self.stopped)
+    }
+
     /// Bound and best attack, both as good as they get without branching.
     pub(super) fn gap(&mut self, node: NodeId) -> Gap {
-        let (margins, best) = self.without_branching(node, Raised::Smallest);
+        let (margins, best) = self.without_branching(node, Raised::Smallest, self.patience());
         Gap { node, lower: smallest(&margins).1, upper: finite(best) }
     }
 
     /// The bounds of margins and the smallest margin of an attack, as good as they get without branching, whatever the verdict.
-    pub(super) fn without_branching(&mut self, node: NodeId, of: Raised) -> (Vec<Option<Bound>>, f64) {
-        let patience = self.effort.patience(Instant::now(), self.stopped);
+    pub(super) fn without_branching(
+        &mut self,
+        node: NodeId,
+        of: Raised,
+        patience: Patience,
+    ) -> (Vec<Option<Bound>>, f64) {
         let (classes, class) = (self.shard.logits(node).len(), self.class(node));
         let slice = self.slicer.slice(node);
         let mut best = BestAttack::new(self.attack.margin(slice, class, std::iter::empty()));
