@@ -569,8 +569,8 @@ fn what_is_not_done_with_deletions_is_refused() {
     let both = certifier().budget(edges.clone().with_global(1).with_varied(2));
     for (certifier, words) in [
         (both, "flips of attributes beside more than one deletion are not decided yet"),
-        (certifier().margin(0.1), "margins and arithmetics"),
-        (certifier().proofs(true), "proofs"),
+        (certifier().margin(0.1), "margins above 0 cannot be had"),
+        (certifier().proofs(true), "proofs cannot be had"),
     ] {
         let error = refused(certifier);
         assert!(error.contains(words), "{error}");
