@@ -130,6 +130,8 @@ fn add_count(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -137,21 +139,24 @@ mod tests {
     const NODES: u32 = 4;
     const LEFT: usize = 4;
 
-    /// Deletions between few nodes, and at none, with what they take after each number of deletions at their ends.
-    fn deletions() -> impl Strategy<Value = Vec<(Listed, Gain)>> {
-        let node = prop_oneof![4 => 0..NODES, 1 => Just(NOWHERE)];
+    fn deletion() -> impl Strategy<Value = (Listed, Gain)> {
+        let node = || prop_oneof![4 => 0..NODES, 1 => Just(NOWHERE)];
         let taken = || prop::collection::vec(-1.0..3.0f64, LEFT);
-        prop::collection::vec((node.clone(), node, -1.0..3.0f64, taken(), taken()), 1..7).prop_map(|all| {
-            // An edge is deleted once.
-            let mut seen = std::collections::BTreeSet::new();
-            let mut is_new =
-                |a: u32, b: u32| a == NOWHERE || b == NOWHERE || (a != b && seen.insert((a.min(b), a.max(b))));
-            let distinct: Vec<_> = all.into_iter().filter(|(a, b, ..)| is_new(*a, *b)).collect();
-            let deletion = |(candidate, (a, b, fixed, of_a, of_b)): (usize, (u32, u32, f64, Vec<f64>, Vec<f64>))| {
-                let at = |n: u32, of: Vec<f64>| if n == NOWHERE { Vec::new() } else { of };
-                (Listed { candidate, ends: [a, b], count: 1 }, Gain { fixed, ends: [at(a, of_a), at(b, of_b)] })
-            };
-            distinct.into_iter().enumerate().map(deletion).collect()
+        ([node(), node()], -1.0..3.0f64, [taken(), taken()]).prop_map(|(ends, fixed, mut taken)| {
+            taken.iter_mut().zip(ends).filter(|(_, n)| *n == NOWHERE).for_each(|(of, _)| of.clear());
+            (Listed { candidate: 0, ends, count: 1 }, Gain { fixed, ends: taken })
+        })
+    }
+
+    /// Deletions between few nodes, and at none, with what they take after each number of deletions at their ends; each edge once.
+    fn deletions() -> impl Strategy<Value = Vec<(Listed, Gain)>> {
+        prop::collection::vec(deletion(), 1..7).prop_map(|mut all| {
+            let mut seen = BTreeSet::new();
+            all.retain(|(listed, _)| {
+                let [a, b] = listed.ends;
+                a == NOWHERE || b == NOWHERE || (a != b && seen.insert((a.min(b), a.max(b))))
+            });
+            all
         })
     }
 
