@@ -97,7 +97,7 @@ pub(crate) struct EdgeArguments {
     /// Most edges that the attacker may delete; with `radius`, the largest number that is tried
     ///
     /// An edge goes in both directions. Attributes stay as they are, unless flips are allowed as well: then at most one edge
-    /// may be deleted beside them.
+    /// may be deleted beside them. Edges that the attacker adds are not covered yet.
     #[arg(long, value_name = "Q", value_parser = values::deletions, allow_hyphen_values = true)]
     pub(crate) delete_edges: Option<u32>,
     /// Most edges of one node that may be deleted; an edge counts at both ends

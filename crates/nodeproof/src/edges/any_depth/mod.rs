@@ -56,7 +56,7 @@ pub(super) struct AnyDepth<'p> {
     /// What deletions take at most of leads of a class, whichever others are made.
     faint: Option<(ClassId, Faint)>,
     /// Which parts of leads are faint, one after the other.
-    parts: Vec<f64>,
+    parts: &'static [f64],
     /// What is known of subproblems, those that were looked at last at the end.
     known: Vec<Known>,
 }
@@ -108,8 +108,7 @@ impl<'p> AnyDepth<'p> {
         let region = Region::new(problem, target);
         let candidates = region.candidates(problem);
         let magnitude = Magnitude::new(problem, &region);
-        let parts = FAINT.to_vec();
-        Self { problem, target, region, candidates, magnitude, faint: None, parts, known: Vec::new() }
+        Self { problem, target, region, candidates, magnitude, faint: None, parts: &FAINT, known: Vec::new() }
     }
 
     /// The candidates that sets of a subproblem may have.
@@ -324,9 +323,7 @@ impl Relaxation for AnyDepth<'_> {
             return Relaxed { lower, ..Relaxed::default() };
         }
         self.find_faint(y);
-        let parts = std::mem::take(&mut self.parts);
-        let relaxed = parts.iter().find_map(|&part| self.without_faint(sent, sub, &listed, part, (y, k)));
-        self.parts = parts;
+        let relaxed = self.parts.iter().find_map(|&part| self.without_faint(sent, sub, &listed, part, (y, k)));
         let all = |concluded: Option<Concluded>| concluded.map(|concluded| concluded.relaxed);
         let relaxed = relaxed.or_else(|| all(self.relaxed(sub, listed, &[], None, (y, k))));
         relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() })

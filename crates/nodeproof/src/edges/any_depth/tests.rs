@@ -30,8 +30,8 @@ use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::Network;
 
 /// Which parts of a lead are faint: as it is, none, and so large ones that they are on tiny graphs.
-fn parts() -> impl Strategy<Value = Vec<f64>> {
-    prop::sample::select(vec![FAINT.to_vec(), Vec::new(), vec![f64::INFINITY, 1.0, 0.1], vec![3.0], vec![1.0, 0.5]])
+fn parts() -> impl Strategy<Value = &'static [f64]> {
+    prop::sample::select(vec![&FAINT[..], &[], &[f64::INFINITY, 1.0, 0.1], &[3.0], &[1.0, 0.5]])
 }
 
 proptest! {
@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn any_depth_decides(of in tiny(0..=3), parts in parts()) {
         let (y, decision) = decided_by(&of, |problem, y| {
-            let relaxation = AnyDepth { parts: parts.clone(), ..AnyDepth::new(problem, of.target) };
+            let relaxation = AnyDepth { parts, ..AnyDepth::new(problem, of.target) };
             Search::new(problem, relaxation, of.target, y).decide(Patience::endless())
         });
         hold(&of, y, &decision)?;
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn bounds_are_below_all_margins(of in tiny(0..=3), parts in parts()) {
         let (y, bounds) = decided_by(&of, |problem, y| {
-            let mut relaxation = AnyDepth { parts: parts.clone(), ..AnyDepth::new(problem, of.target) };
+            let mut relaxation = AnyDepth { parts, ..AnyDepth::new(problem, of.target) };
             let classes = of.model.classes() as u32;
             let bound = |k: u32| (ClassId(k) != y).then(|| {
                 Bound::AtLeast(relaxation.bound(&mut Sent::default(), &Subproblem::default(), y, ClassId(k)).lower)
