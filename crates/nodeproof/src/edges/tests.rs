@@ -571,6 +571,7 @@ fn what_is_not_done_with_deletions_is_refused() {
         (both, "flips of attributes beside more than one deletion are not decided yet"),
         (certifier().margin(0.1), "margins above 0 cannot be had"),
         (certifier().proofs(true), "proofs cannot be had"),
+        (certifier().slopes(Slopes::Given(Vec::new())), "slopes of one's own cannot be had"),
     ] {
         let error = refused(certifier);
         assert!(error.contains(words), "{error}");

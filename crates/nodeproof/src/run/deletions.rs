@@ -56,10 +56,11 @@ impl Certifier<'_> {
         if flips && edges.global() > 1 {
             return Err(EdgesError::Several.into());
         }
-        let not_yet: [(bool, &'static str, &'static [&'static str]); 3] = [
+        let not_yet: [(bool, &'static str, &'static [&'static str]); 4] = [
             (settings.margin != 0.0, "margins above 0", &["margin"]),
             (!settings.arithmetic.is_exact(), "arithmetics that round", &["arithmetic"]),
             (settings.proofs, "proofs", &["proofs"]),
+            (self.slopes != Slopes::Default, "slopes of one's own", &["slopes"]),
         ];
         if let Some(&(_, what, options)) = not_yet.iter().find(|(is_asked, ..)| *is_asked) {
             return Err(EdgesError::NotYet { what, options }.into());
