@@ -47,8 +47,13 @@ def test_the_words_are_those_of_the_command_line(papers, program) -> None:
     from conftest import PAPERS
 
     def told(text: str) -> list[str]:
-        """What is told, but for hints, which name options as the command line or Python writes them."""
-        return [line for line in text.splitlines() if not line.startswith("hint ")]
+        """What is told, but for hints, which name options as the command line or Python writes them, on one line or more."""
+        lines, is_hint = [], False
+        for line in text.splitlines():
+            is_hint = line.startswith("hint ") or (is_hint and line.startswith(" "))
+            if not is_hint:
+                lines.append(line)
+        return lines
 
     for node in range(24):
         theirs = program(
