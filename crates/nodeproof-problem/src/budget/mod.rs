@@ -252,7 +252,7 @@ impl Budget {
         &self.protected_attributes
     }
 
-    /// The budget of flips on some of the nodes, which are numbered as [`Graph::part`] does.
+    /// The budget of flips on some of the nodes, in ascending order, which are numbered by their places.
     pub fn of_part(&self, nodes: &[u32]) -> Self {
         let place = |node: &NodeId| nodes.binary_search(&node.0).ok().map(|place| NodeId(place as u32));
         Self {

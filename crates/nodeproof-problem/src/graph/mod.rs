@@ -265,20 +265,6 @@ impl Graph {
         Self { values, kind: self.kind, binarised: self.binarised, ..of_bits }
     }
 
-    /// Some of the nodes, in ascending order, with their attributes and the edges between them, and neither labels nor names.
-    ///
-    /// # Panics
-    /// If one does not exist.
-    pub fn part(&self, nodes: &[u32]) -> Self {
-        let place = |node: u32| nodes.binary_search(&node).ok().map(|place| place as u32);
-        let row = |(m, &node): (usize, &u32)| {
-            let columns = self.adjacency.row(node as usize).iter().filter_map(move |&n| place(n));
-            columns.map(move |n| (m as u32, n))
-        };
-        let pairs: Vec<(u32, u32)> = nodes.iter().enumerate().flat_map(row).collect();
-        Self { adjacency: Pattern::from_pairs(nodes.len(), nodes.len(), &pairs), ..self.attributes_of(nodes) }
-    }
-
     /// Nodes with these edges and bits, and neither labels nor names.
     fn of_parts(adjacency: Pattern, attributes: Pattern) -> Self {
         Self {

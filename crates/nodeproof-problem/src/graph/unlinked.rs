@@ -46,15 +46,6 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_the_edges_between_its_nodes() {
-        let options = GraphOptions::new().keep_self_loops(true);
-        let ones = [(0, 1), (2, 0), (3, 1)];
-        let graph = Graph::with_options(5, 2, &[(0, 1), (1, 3), (3, 4), (4, 4), (0, 3)], &ones, options).unwrap();
-        let expected = Graph::with_options(3, 2, &[(0, 1), (1, 2), (2, 2)], &[(0, 1), (1, 1)], options).unwrap();
-        assert_eq!(graph.part(&[0, 3, 4]), expected);
-    }
-
-    #[test]
     fn deleted_edges_are_those_and_no_others() {
         let edges = [(0, 1), (1, 2), (2, 0), (2, 2)];
         let options = GraphOptions::new().keep_self_loops(true);

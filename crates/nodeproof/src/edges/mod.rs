@@ -164,12 +164,6 @@ impl<'p> Problem<'p> {
         }
     }
 
-    /// The nodes that a target sees, ascending, and those that give them their degrees: on these alone, with any edges gone, the target has the
-    /// logits that it has on the graph.
-    pub(crate) fn around(&self, target: NodeId) -> Vec<u32> {
-        reach::nodes(self, target)
-    }
-
     /// The edges whose deletion alone is admissible and may matter to a target, the nearest first.
     pub(crate) fn single_deletions(&self, target: NodeId) -> Vec<Edge> {
         reach::edges(self, target)

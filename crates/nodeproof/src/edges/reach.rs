@@ -20,14 +20,6 @@ fn within(problem: &Problem, target: NodeId, hops: usize) -> Vec<NodeId> {
     found
 }
 
-/// The nodes within one hop more than there are layers, ascending: what the target sees, and what gives that its degrees.
-pub(super) fn nodes(problem: &Problem, target: NodeId) -> Vec<u32> {
-    let found = within(problem, target, problem.network.layers().len() + 1);
-    let mut nodes: Vec<u32> = found.into_iter().map(|node| node.0).collect();
-    nodes.sort_unstable();
-    nodes
-}
-
 /// The edges at nodes within as many hops of the target as there are layers, the nearest first: a layer reads neighbours, and the degrees of
 /// neighbours.
 pub(super) fn edges(problem: &Problem, target: NodeId) -> Vec<Edge> {

@@ -3,10 +3,12 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use super::certifier::Progress;
 use super::schedule::pool;
-use super::{Certifier, Event};
+use super::{Certifier, CertifyError, Event, Finish};
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, Witness, smallest};
 use crate::edges::{Copies, Losses, Problem};
+use crate::engines::first_order::Raised;
 use crate::engines::patience::Patience;
 use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
@@ -35,6 +37,39 @@ impl Beside<'_> {
         };
         let found = std::thread::scope(|scope| scope.spawn(alone_in_pool).join());
         found.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// The smallest lower bounds of the margins of a class under flips beside no deletion or any one, as far as they go without branching.
+    /// `None` if the observer breaks off.
+    pub(super) fn margins(
+        &self,
+        target: NodeId,
+        class: ClassId,
+        mut observer: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<Vec<Option<Bound>>>, CertifyError> {
+        let network = &self.certifier.network;
+        let mut edges = self.problem.single_deletions(target).into_iter();
+        let mut smallest: Option<Vec<Option<Bound>>> = None;
+        while smallest.is_none() || edges.len() > 0 {
+            let Some(copies) = Copies::new(network, target, &mut edges) else {
+                return Ok(Some(vec![None; network.model().classes()]));
+            };
+            let nodes: Vec<NodeId> = (0..=copies.edges.len() as u32).map(NodeId).collect();
+            let finish = self.of(&copies, class).each(
+                &nodes,
+                |worker, node| worker.without_branching(node, Raised::Each, worker.patience()).0,
+                |progress| {
+                    if let Progress::Done(margins) = progress {
+                        take_smaller(smallest.get_or_insert_with(|| margins.clone()), &margins);
+                    }
+                    observer()
+                },
+            )?;
+            if finish == Finish::Cancelled {
+                return Ok(None);
+            }
+        }
+        Ok(smallest)
     }
 
     /// The verdict over all edges, given that flips alone break nothing.
@@ -95,7 +130,7 @@ impl Beside<'_> {
         for (node, losses) in nodes.zip(losses.of(copies, all.class)) {
             let margins: Vec<Option<Bound>> = alone.iter().zip(&losses).map(left).collect();
             if smallest(&margins).1.is_positive() {
-                all.lower(&margins);
+                take_smaller(&mut all.margins, &margins);
             } else {
                 open.push(node);
             }
@@ -123,6 +158,17 @@ impl Beside<'_> {
 fn reduced(margin: Bound, loss: f64) -> Bound {
     let down = |bound: f64| bound - loss - 4.0 * f64::EPSILON * (bound.abs() + loss.abs());
     margin.at_least().map_or(Bound::Unknown, |bound| Bound::AtLeast(down(bound)))
+}
+
+/// Takes the smaller of two bounds on each margin.
+fn take_smaller(known: &mut [Option<Bound>], other: &[Option<Bound>]) {
+    for (known, other) in known.iter_mut().zip(other) {
+        if let (Some(known), Some(other)) = (known, other)
+            && other.is_below(*known)
+        {
+            *known = *other;
+        }
+    }
 }
 
 /// The lead of a class over the next.
@@ -172,20 +218,9 @@ impl Combined {
         self.branches += found.branches;
     }
 
-    /// Takes the smaller of two bounds on each margin.
-    fn lower(&mut self, margins: &[Option<Bound>]) {
-        for (known, other) in self.margins.iter_mut().zip(margins) {
-            if let (Some(known), Some(other)) = (known, other)
-                && other.is_below(*known)
-            {
-                *known = *other;
-            }
-        }
-    }
-
     fn take(&mut self, found: &Certificate) {
         self.count(found);
-        self.lower(&found.margins);
+        take_smaller(&mut self.margins, &found.margins);
         if let Evidence::Open { lower, upper, because } = found.evidence {
             self.open(lower, upper, because.unwrap_or(Obstacle::Engine));
         }
@@ -194,7 +229,7 @@ impl Combined {
     fn open(&mut self, lower: Bound, upper: Option<f64>, because: Obstacle) {
         if lower == Bound::Unknown {
             let unknown: Vec<_> = self.margins.iter().map(|margin| margin.map(|_| Bound::Unknown)).collect();
-            self.lower(&unknown);
+            take_smaller(&mut self.margins, &unknown);
         }
         let (known, first) = self.open.unwrap_or((None, because));
         let smaller = [known, upper].into_iter().flatten().reduce(f64::min);

@@ -10,7 +10,6 @@ use super::schedule::{each_target, pool};
 use super::worker::{Effort, Worker};
 use super::{Certifier, CertifyError, Finish};
 use crate::certificate::{Bound, Certificate, Evidence};
-use crate::edge::Edge;
 use crate::edges::{Decision, EdgesError, Losses, Problem};
 use crate::engines::first_order::Raised;
 use crate::ids::{ClassId, NodeId};
@@ -123,7 +122,7 @@ impl Certifier<'_> {
     pub(super) fn raise_over_deletions(
         &self,
         certificate: &mut Certificate,
-        mut observer: impl FnMut() -> ControlFlow<()>,
+        observer: impl FnMut() -> ControlFlow<()>,
     ) -> Result<Finish, CertifyError> {
         let limits = self.settings.budget.limits(self.network.graph())?;
         self.settings.check_nodes(self.network.graph(), &[certificate.node])?;
@@ -133,54 +132,15 @@ impl Certifier<'_> {
             problem.check_depth()?;
             certificate.raise(&problem.margins(certificate.node, certificate.class));
         } else if certificate.witness().is_some() {
-            let Some(margins) = self.margins_beside(&problem, certificate, &mut observer)? else {
+            let (started, stopped) = (Instant::now(), AtomicBool::new(false));
+            let patience = Effort::new(&self.settings, self.classes.as_deref(), started).patience(started, &stopped);
+            let beside = Beside { certifier: self, problem: &problem, losses: None, patience };
+            let Some(margins) = beside.margins(certificate.node, certificate.class, observer)? else {
                 return Ok(Finish::Cancelled);
             };
             certificate.raise(&margins);
         }
         Ok(Finish::Complete)
-    }
-
-    /// Lower bounds of the margins under flips beside no deletion or any one, as far as they go without branching; nothing is known of them
-    /// once time is up. `None` if the observer breaks off.
-    fn margins_beside(
-        &self,
-        problem: &Problem,
-        certificate: &Certificate,
-        observer: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<Option<Vec<Option<Bound>>>, CertifyError> {
-        let (target, class) = (certificate.node, certificate.class);
-        let nodes = problem.around(target);
-        let place = |node: NodeId| NodeId(nodes.partition_point(|&other| other < node.0) as u32);
-        let part = self.network.graph().part(&nodes);
-        let mut settings = self.settings.clone();
-        (settings.budget, settings.threads) = (settings.budget.of_part(&nodes), 1);
-        // The class is given, and the part has no labels.
-        settings.target_class = TargetClass::Predicted;
-        let deadline = settings.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        let mut smallest: Option<Vec<Option<Bound>>> = None;
-        let edges = problem.single_deletions(target).into_iter().map(Some);
-        for edge in std::iter::once(None).chain(edges) {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Some(vec![None; certificate.margins.len()]));
-            }
-            let local = edge.and_then(|edge| Edge::between(place(edge.ends()[0]), place(edge.ends()[1])));
-            let left = part.without_edges(local.as_slice());
-            let left = left.unwrap_or_else(|error| unreachable!("an edge of what the target sees: {error}"));
-            let mut certifier = Certifier::new(&left, self.network.model())?.settings(settings.clone());
-            certifier.classes = Some(vec![class; left.nodes()]);
-            let unknown = certificate.margins.iter().map(|margin| margin.map(|_| Bound::Unknown)).collect();
-            let open = Evidence::Open { lower: Bound::Unknown, upper: None, because: None };
-            let mut found = Certificate::new(place(target), class, class, open, unknown);
-            if certifier.raise_margins(&mut found, &mut *observer)? == Finish::Cancelled {
-                return Ok(None);
-            }
-            smallest = Some(match smallest {
-                None => found.margins,
-                Some(known) => known.into_iter().zip(found.margins).map(|(a, b)| smaller(a, b)).collect(),
-            });
-        }
-        Ok(smallest)
     }
 
     /// The class that is certified of a node.
@@ -190,10 +150,4 @@ impl Certifier<'_> {
             _ => predicted,
         }
     }
-}
-
-/// The smaller of two bounds, where there are both.
-fn smaller(a: Option<Bound>, b: Option<Bound>) -> Option<Bound> {
-    let (a, b) = (a?, b?);
-    Some(if b.is_below(a) { b } else { a })
 }

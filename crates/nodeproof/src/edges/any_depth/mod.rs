@@ -324,8 +324,7 @@ impl Relaxation for AnyDepth<'_> {
         }
         self.find_faint(y);
         let relaxed = self.parts.iter().find_map(|&part| self.without_faint(sent, sub, &listed, part, (y, k)));
-        let all = |concluded: Option<Concluded>| concluded.map(|concluded| concluded.relaxed);
-        let relaxed = relaxed.or_else(|| all(self.relaxed(sub, listed, &[], None, (y, k))));
+        let relaxed = relaxed.or_else(|| Some(self.relaxed(sub, listed, &[], None, (y, k))?.relaxed));
         relaxed.unwrap_or(Relaxed { lower: f64::NEG_INFINITY, ..Relaxed::default() })
     }
 
