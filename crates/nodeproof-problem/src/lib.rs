@@ -26,6 +26,7 @@ pub mod attributes;
 pub mod budget;
 pub mod certificate;
 pub mod checkpoint;
+pub mod collective;
 pub mod edge;
 pub mod files;
 pub mod fingerprint;
@@ -54,6 +55,7 @@ mod seed;
 pub use attributes::AttributeKind;
 pub use budget::{Budget, BudgetError, Direction, EdgeBudget, EdgeLimits, Limits, LocalBudget, Percent};
 pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};
+pub use collective::{Collective, Shares};
 pub use edge::Edge;
 pub use flip::Flip;
 pub use graph::{

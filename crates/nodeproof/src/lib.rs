@@ -39,6 +39,7 @@ pub mod train;
 mod arithmetic;
 mod backward;
 mod bounds;
+mod collective;
 mod dense;
 mod edges;
 mod engines;
@@ -62,11 +63,11 @@ pub use edges::EdgesError;
 pub use network::Network;
 pub use nodeproof_problem::{
     Activation, Architecture, Arithmetic, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate,
-    CertifySettings, ClassId, Cleaning, Direction, Edge, EdgeBudget, EdgeLimits, Engine, Evidence, Flip, Found, Graph,
-    GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model, ModelError, Names,
-    NodeId, NpzError, Obstacle, Part, Pattern, Percent, Proof, Propagation, Radius, Schedule, SettingsError, Source,
-    SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term, TrainSettings, Values, Verdict, Weight, Witness,
-    WorstCase,
+    CertifySettings, ClassId, Cleaning, Collective, Direction, Edge, EdgeBudget, EdgeLimits, Engine, Evidence, Flip,
+    Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model,
+    ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent, Proof, Propagation, Radius, Schedule,
+    SettingsError, Shares, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term, TrainSettings,
+    Values, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{
     attributes, budget, certificate, checkpoint, edge, files, flip, graph, ids, matrix, model, proof, provenance,
@@ -75,5 +76,5 @@ pub use nodeproof_problem::{
 pub use nodeproof_problem::{did_you_mean, nearest};
 pub use relax::Slopes;
 pub use run::{
-    Before, Certifier, CertifyError, Event, Everything, Finish, Gap, RadiusSearch, Recheck, SearchEvent, Touched,
+    Before, Certifier, CertifyError, Event, Everything, Finish, Gap, RadiusSearch, Recheck, SearchEvent, Stage, Touched,
 };

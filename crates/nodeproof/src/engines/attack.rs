@@ -154,7 +154,7 @@ impl<'a> Attack<'a> {
 /// `Σ_j (|W_jy| + |W_jk|) Σ_m |P_tm| (2 ε_mj + γ |h_mj|)`, γ times biases and constants, and twice the error of what it makes
 /// of the attributes.
 #[derive(Debug)]
-pub(super) struct MarginErrors {
+pub(crate) struct MarginErrors {
     target: NodeId,
     gamma: f64,
     /// For each term of the last layer that reads no attributes the sums over m, one for each unit that it reads.
@@ -163,7 +163,7 @@ pub(super) struct MarginErrors {
 
 impl MarginErrors {
     /// Those of the target of a slice.
-    pub(super) fn new(shared: &Shard, slice: &Slice) -> Self {
+    pub(crate) fn new(shared: &Shard, slice: &Slice) -> Self {
         let Shard { network, region, bounds, .. } = shared;
         let layer = network.layers().len() - 1;
         let terms = network.layers()[layer].terms().iter().enumerate();
@@ -192,7 +192,7 @@ impl MarginErrors {
     }
 
     /// That of `logit_y − logit_k`.
-    pub(super) fn of(&self, shared: &Shard, y: ClassId, k: ClassId) -> f64 {
+    pub(crate) fn of(&self, shared: &Shard, y: ClassId, k: ClassId) -> f64 {
         let Shard { network, region, bounds, .. } = shared;
         let (y, k, layer) = (y.index(), k.index(), network.layers().len() - 1);
         let last = &network.layers()[layer];

@@ -411,9 +411,9 @@ impl<'a> Certifier<'a> {
 /// A certifier that has checked its settings and prepared for its targets.
 #[derive(Debug)]
 pub(super) struct Ready<'r> {
-    prepared: Prepared<'r>,
-    pool: ThreadPool,
-    started: Instant,
+    pub(super) prepared: Prepared<'r>,
+    pub(super) pool: ThreadPool,
+    pub(super) started: Instant,
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod asked;
 mod beside;
 mod certifier;
+mod collective;
 mod deletions;
 mod error;
 mod gap;
@@ -14,6 +15,7 @@ mod since;
 mod worker;
 
 pub use certifier::{Certifier, Event};
+pub use collective::Stage;
 pub use error::CertifyError;
 pub use gap::Gap;
 pub use radius::{RadiusSearch, SearchEvent};

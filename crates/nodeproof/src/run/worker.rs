@@ -1,20 +1,24 @@
 //! One target after the other: the `fast` engine, which evaluates the dual once for every class and tries the attack that
 //! falls out of it, and the others where it leaves a target open.
 
+use std::cmp::Ordering;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::Gap;
 use crate::certificate::{Bound, Certificate, Evidence, Obstacle, smallest};
-use crate::engines::attack::Attack;
+use crate::engines::attack::{Attack, MarginErrors};
 use crate::engines::best::{Attacks, BestAttack};
 use crate::engines::fast::Dual;
-use crate::engines::first_order::{self, Raised};
+use crate::engines::first_order::{self, Listed, Raised, RowParts};
 use crate::engines::patience::Patience;
+use crate::exact::compare_logits;
+use crate::flip::Flip;
 use crate::ids::{ClassId, NodeId};
 use crate::network::largest;
 use crate::prepare::Shard;
 use crate::proof::Proofs;
+use crate::rounding::Approximate;
 use crate::settings::{CertifySettings, Engine, TargetClass};
 use crate::slice::{LeftOut, Slice, Slicer};
 
@@ -28,6 +32,16 @@ pub(super) struct Worker<'a> {
     first: Engine,
     effort: Effort<'a>,
     stopped: &'a AtomicBool,
+}
+
+/// What flips take of a target.
+pub(super) struct Parts {
+    pub(super) node: NodeId,
+    pub(super) class: ClassId,
+    /// The nodes that it sees and that may be flipped at.
+    pub(super) sees: Vec<u32>,
+    /// A row for each of them.
+    pub(super) rows: Option<Vec<RowParts>>,
 }
 
 /// How far to go for each target.
@@ -143,6 +157,33 @@ impl<'a> Worker<'a> {
             first_order::tighten(&mut margins, &mut attacks, of, patience);
         }
         (margins, best.margin())
+    }
+
+    /// What flips take of a target at most, if that is known, row by row of what it sees.
+    pub(super) fn parts(&mut self, node: NodeId, listed: Listed) -> Parts {
+        let (classes, class, patience) = (self.shard.logits(node).len(), self.class(node), self.patience());
+        let slice = self.slicer.slice(node);
+        self.dual.begin(slice, class);
+        let others = (0..classes as u32).map(ClassId).filter(|&k| k != class);
+        let open = others.filter(|&k| !self.dual.lower_bound(slice, class, k).lower().is_positive());
+        let open: Vec<ClassId> = open.collect();
+        let may_be_flipped = |&n: &u32| self.shard.limits.local(NodeId(n)) > 0;
+        let sees = slice.level(0).iter().copied().filter(may_be_flipped).collect();
+        let rows = first_order::parts(self.shard, slice, class, &open, listed, &patience);
+        Parts { node, class, sees, rows }
+    }
+
+    /// Whether a target's class is level with another under admissible flips, or below, given the logits under them.
+    pub(super) fn falls(&mut self, node: NodeId, flips: &[Flip], logits: &[f64]) -> bool {
+        let y = self.class(node);
+        let errors = MarginErrors::new(self.shard, self.slicer.slice(node));
+        let others = (0..logits.len() as u32).map(ClassId).filter(|&k| k != y);
+        others.into_iter().any(|k| {
+            let error = errors.of(self.shard, y, k) + self.shard.overflow_error;
+            let margin = Approximate { value: logits[y.index()] - logits[k.index()], error };
+            let is_ahead = || compare_logits(self.shard.network, node, flips, y, k) == Ordering::Greater;
+            margin.upper() < 0.0 || (!margin.lower().is_positive() && !is_ahead())
+        })
     }
 
     /// The verdict on a target: from the `fast` engine, or, where it leaves the target open, from the others. What is far away is looked at

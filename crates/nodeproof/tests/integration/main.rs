@@ -5,6 +5,7 @@
 mod arithmetic;
 mod attack;
 mod brute_force;
+mod collective;
 mod common;
 mod differential;
 mod golden;

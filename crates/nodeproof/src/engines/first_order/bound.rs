@@ -9,6 +9,7 @@ use super::cones::Cones;
 use super::linearisation::Linearisation;
 use super::lines::Lines;
 use super::listing::{Listing, Needs, Rest, Scores};
+use super::parts::{ClassParts, Listed};
 use super::rows::{ALL, KEPT, Rows};
 use super::screening::{Above, Screening};
 use super::target::Target;
@@ -237,6 +238,39 @@ impl Bounding {
             z.iter_mut().for_each(|z| *z = -*z);
         };
         (rows, query)
+    }
+
+    /// What flips take of the margin of a pair of classes at most, as parts of it. `None` if the margin is not sure to be positive, or at a
+    /// limit.
+    pub(super) fn parts(&mut self, at: At, listed: Listed, patience: &Patience) -> Option<ClassParts> {
+        let At { target, base, .. } = at;
+        self.linear.compute(at, None);
+        let lead = self.linear.constant - self.linear.error;
+        // Not with NaN, either.
+        let is_sure = lead > f64::MIN_POSITIVE / listed.floor;
+        if !is_sure {
+            return None;
+        }
+        self.screening.compute(target, base, &self.linear);
+        let part = |gain: f64| if gain.is_nan() { f64::INFINITY } else { gain.max(0.0) / lead * RAISE };
+        let cap = |position| part(self.screening.largest_of_row(target, base, position)).min(listed.floor * RAISE);
+        let mut caps: Vec<f64> = (0..target.capacities.len()).map(cap).collect();
+        let above = self.screening.above(target, base, &self.linear, listed.floor * lead, patience).ok()?;
+        let mut bounds = above.flips;
+        bounds.iter_mut().filter(|(bound, _)| bound.is_nan()).for_each(|(bound, _)| *bound = f64::INFINITY);
+        let mut flips = Vec::new();
+        // Screening goes through them row by row.
+        for of_row in bounds.chunk_by_mut(|a, b| a.1.0 == b.1.0) {
+            let mut kept = &of_row[..];
+            if of_row.len() > listed.most {
+                let falling = |a: &(f64, SlicedFlip), b: &(f64, SlicedFlip)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+                let (before, &mut (bound, (position, _)), _) = of_row.select_nth_unstable_by(listed.most, falling);
+                (kept, caps[position as usize]) = (before, part(bound));
+            }
+            flips.extend(kept.iter().map(|&(bound, flip)| (flip, part(self.gain(target, base, flip).min(bound)))));
+        }
+        self.cones.clear();
+        Some(ClassParts { caps, flips })
     }
 
     /// The bound over sets of listed flips alone.

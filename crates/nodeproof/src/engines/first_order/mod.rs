@@ -15,6 +15,7 @@ mod exchange;
 mod linearisation;
 mod lines;
 mod listing;
+mod parts;
 mod proof;
 mod reach;
 mod rows;
@@ -30,6 +31,7 @@ use crate::certificate::Obstacle;
 use crate::settings::Engine;
 
 pub(crate) use derivative::{CleanTarget, Margins};
+pub(crate) use parts::{Listed, RowParts, parts};
 pub(crate) use proof::prove;
 pub(crate) use reach::Reach;
 pub(crate) use search::{Raised, decide, tighten};

@@ -109,6 +109,11 @@ impl Screening {
         }
     }
 
+    /// A bound on the gain of every flip of a node of level 0.
+    pub(super) fn largest_of_row(&self, target: &Target, base: &Base, position: usize) -> f64 {
+        self.norms[position] * longest_effect(target, base, position as u32)
+    }
+
     /// A bound on the gain of every flip that is left.
     pub(super) fn largest(&self, target: &Target, base: &Base) -> f64 {
         let rows = self.norms.iter().zip(0u32..).zip(&base.capacities).filter(|&(_, &capacity)| capacity > 0);

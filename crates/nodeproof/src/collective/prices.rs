@@ -1,0 +1,234 @@
+//! The cuts of targets, their multipliers, and the right side of the bound for given multipliers (Lemma 73 of `docs/maths.md`).
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::table::{Entry, Fallible, Row, Table};
+use crate::ids::NodeId;
+use nodeproof_problem::Shares;
+
+/// Of a part of the margin that is taken only what is beyond η counts; these are the Q η that there is a cut for.
+pub(super) const BEYOND: [f64; 7] = [0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 0.97];
+
+/// Cuts of a target: the first counts flips, the others are those of [`BEYOND`].
+pub(super) const CUTS: usize = 1 + BEYOND.len();
+
+/// Multipliers of the cuts of all targets.
+pub(super) type Multipliers = Vec<[f64; CUTS]>;
+
+/// A flip: the place of its row, and its attribute, or [`ANY`].
+pub(crate) type Priced = (u32, u32);
+
+/// A flip that no target lists.
+pub(super) const ANY: u32 = u32::MAX;
+
+/// Far more than rounding takes from a sum of prices.
+const RAISE: f64 = 1.0 + 1e-9;
+
+/// Which cuts are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cuts {
+    /// Those that count flips alone.
+    Counts,
+    /// All of them.
+    All,
+}
+
+impl Cuts {
+    /// Whether a target has a cut.
+    pub(super) fn has(self, cut: usize, has_parts: bool) -> bool {
+        cut == 0 || (self == Self::All && has_parts)
+    }
+}
+
+/// What a flip is in a cut that takes a part of a target's margin: the weight w.
+pub(super) fn weight(cut: usize, part: f32, withstands: u32, global: usize) -> f64 {
+    if cut == 0 {
+        return 1.0 / (f64::from(withstands) + 1.0);
+    }
+    let beyond = BEYOND[cut - 1];
+    let weight = (f64::from(part) - beyond / global as f64) / (1.0 - beyond);
+    weight.clamp(0.0, 1.0)
+}
+
+/// The largest total price of an admissible set, and the set.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Best {
+    /// At most this many predictions change.
+    pub(super) bound: f64,
+    pub(super) flips: Vec<Priced>,
+}
+
+/// Adds up prices, reusing its memory.
+pub(super) struct Prices<'t> {
+    table: &'t Table,
+    /// Of each attribute of the row at hand what is added to the price of any flip, and the attributes where that is something.
+    more: Vec<f64>,
+    touched: Vec<u32>,
+    found: Vec<(f64, Priced)>,
+}
+
+/// Set in attributes of real values that are lowered.
+const DOWN_BIT: u32 = crate::slice::DOWN;
+
+impl<'t> Prices<'t> {
+    pub(super) fn new(table: &'t Table) -> Self {
+        let more = vec![0.0; 2 * table.attributes];
+        Self { table, more, touched: Vec::new(), found: Vec::new() }
+    }
+
+    /// The bound for these multipliers, and an admissible set that attains it as far as prices tell: its flips are the dearest, at most so
+    /// many of a row, and in all.
+    pub(super) fn best(&mut self, multipliers: &Multipliers) -> Best {
+        let table = self.table;
+        let active: Vec<Active> = multipliers.iter().map(|of| Active::new(of, table.global)).collect();
+        let mut rows: Vec<(f64, u32)> = Vec::with_capacity(table.rows.len());
+        let mut most_terms = 0;
+        for (place, row) in (0u32..).zip(&table.rows) {
+            most_terms = most_terms.max(table.entries(row).len());
+            rows.push((self.dearest(row, &active), place));
+        }
+        rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.found.clear();
+        let mut cheapest = 0.0;
+        for (dearest, place) in rows {
+            // Not a flip of the other rows is dearer than those that were found.
+            if dearest <= cheapest {
+                break;
+            }
+            self.add_row(place, &table.rows[place as usize], &active);
+            if table.global > 0 && self.found.len() >= table.global {
+                self.found.select_nth_unstable_by(table.global - 1, by_price);
+                self.found.truncate(table.global);
+                cheapest = self.found[table.global - 1].0;
+            }
+        }
+        self.found.truncate(table.global);
+        self.found.sort_unstable_by(by_price);
+        let prices: f64 = self.found.iter().map(|&(price, _)| price).sum();
+        let rest: f64 = multipliers.iter().map(|of| (1.0 - of.iter().sum::<f64>()).max(0.0)).sum();
+        // Sums of so many terms none of which is negative, but for what is taken from the price of any flip of the row.
+        let terms = (CUTS * (most_terms + 4) * (table.global + 2) + table.targets.len() + 64) as f64;
+        let bound = (prices + rest) * (1.0 + 4.0 * terms * f64::EPSILON) + 64.0 * terms * f64::EPSILON;
+        Best { bound, flips: self.found.iter().map(|&(_, flip)| flip).collect() }
+    }
+
+    /// No flip of a row is dearer than this.
+    fn dearest(&self, row: &Row, active: &[Active]) -> f64 {
+        let of_entry = |entry: &Entry| {
+            let (place, of) = (entry.target as usize, &active[entry.target as usize]);
+            of.count * weight(0, 0.0, self.table.targets[place].withstands, self.table.global) + of.price(entry.most)
+        };
+        self.table.entries(row).iter().map(of_entry).sum::<f64>() * RAISE
+    }
+
+    /// Adds the dearest flips of a row.
+    fn add_row(&mut self, place: u32, row: &Row, active: &[Active]) {
+        let (table, attributes) = (self.table, self.table.attributes);
+        let slot = |d: u32| (d & !DOWN_BIT) as usize + if d >= DOWN_BIT { attributes } else { 0 };
+        let mut any = 0.0;
+        for entry in table.entries(row) {
+            let of = &active[entry.target as usize];
+            any += of.count * weight(0, 0.0, table.targets[entry.target as usize].withstands, table.global);
+            if of.gains.is_empty() {
+                continue;
+            }
+            let cap = of.price(entry.cap);
+            any += cap;
+            for &(d, part) in table.listed(entry) {
+                let more = of.price(part) - cap;
+                if more != 0.0 {
+                    let sum = &mut self.more[slot(d)];
+                    if *sum == 0.0 {
+                        self.touched.push(d);
+                    }
+                    *sum += more;
+                }
+            }
+        }
+        let start = self.found.len();
+        for d in self.touched.drain(..) {
+            let more = std::mem::take(&mut self.more[slot(d)]);
+            if more > 0.0 {
+                self.found.push((any + more, (place, d)));
+            }
+        }
+        let listed = self.found.len() - start;
+        if listed > row.most {
+            self.found[start..].select_nth_unstable_by(row.most, by_price);
+            self.found.truncate(start + row.most);
+        }
+        if any > 0.0 {
+            self.found.extend((listed.min(row.most)..row.most).map(|_| (any, (place, ANY))));
+        }
+    }
+}
+
+/// The multipliers of one target that are not 0.
+struct Active {
+    count: f64,
+    /// η, and the multiplier over `1 − Q η`, which caps at the multiplier.
+    gains: Vec<(f64, f64, f64)>,
+}
+
+impl Active {
+    fn new(multipliers: &[f64; CUTS], global: usize) -> Self {
+        let of = |(&beyond, &share): (&f64, &f64)| (beyond / global as f64, share / (1.0 - beyond), share);
+        let gains = BEYOND.iter().zip(&multipliers[1..]).filter(|(_, share)| **share > 0.0).map(of).collect();
+        Self { count: multipliers[0], gains }
+    }
+
+    /// What a flip that takes this part costs.
+    fn price(&self, part: f32) -> f64 {
+        let part = f64::from(part);
+        self.gains.iter().map(|&(beyond, slope, share)| ((part - beyond) * slope).clamp(0.0, share)).sum()
+    }
+}
+
+/// By falling prices, and flips that cost the same in order.
+fn by_price(a: &(f64, Priced), b: &(f64, Priced)) -> std::cmp::Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+/// What multipliers prove a bound, target by target, without those that are 0.
+pub(super) fn shares(table: &Table, multipliers: &Multipliers) -> Vec<Shares> {
+    let of = |(target, of): (&Fallible, &[f64; CUTS])| {
+        let gains = BEYOND.iter().zip(&of[1..]).filter(|(_, share)| **share > 0.0);
+        let shares =
+            Shares { node: target.node, count: of[0], gains: gains.map(|(&at, &share)| (at, share)).collect() };
+        (of[0] > 0.0 || !shares.gains.is_empty()).then_some(shares)
+    };
+    table.targets.iter().zip(multipliers).filter_map(of).collect()
+}
+
+impl Table {
+    /// The entries that a flip is about, each with the part that it takes.
+    pub(super) fn taken(&self, (row, attribute): Priced) -> impl Iterator<Item = (&Entry, f32)> {
+        let part = move |entry: &Entry| if attribute == ANY { entry.cap } else { self.part(entry, attribute) };
+        self.entries(&self.rows[row as usize]).iter().map(move |entry| (entry, part(entry)))
+    }
+
+    /// The listed flips that take most of all targets together, and those that take all, a half or a quarter of most targets: so many of each.
+    pub(crate) fn promising(&self, count: usize) -> Vec<Priced> {
+        let mut sums: HashMap<Priced, [f64; 4]> = HashMap::new();
+        for (place, row) in (0u32..).zip(&self.rows) {
+            for &(d, part) in self.entries(row).iter().flat_map(|entry| self.listed(entry)) {
+                let of = sums.entry((place, d)).or_default();
+                let least = [0.0, 1.0, 0.5, 0.25];
+                let value = |level: usize| if level == 0 { f64::from(part) } else { 1.0 };
+                (0..4).filter(|&level| part >= least[level]).for_each(|level| of[level] += value(level));
+            }
+        }
+        let mut found: Vec<(Priced, [f64; 4])> = sums.into_iter().collect();
+        let mut all = BTreeSet::new();
+        for level in 0..4 {
+            found.sort_by(|a, b| b.1[level].total_cmp(&a.1[level]).then(a.0.cmp(&b.0)));
+            all.extend(found.iter().take(count).filter(|of| of.1[level] > 0.0).map(|of| of.0));
+        }
+        all.into_iter().collect()
+    }
+
+    /// The node of a flip.
+    pub(crate) fn node_of(&self, (row, _): Priced) -> NodeId {
+        self.rows[row as usize].node
+    }
+}

@@ -1,0 +1,154 @@
+//! Bounds for given multipliers against sums over all admissible sets, and the best multipliers against a linear program.
+
+use std::ops::ControlFlow;
+
+use microlp::{ComparisonOp, OptimizationDirection, Problem};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::prices::{ANY, BEYOND, CUTS, Multipliers, Priced, Prices, weight};
+use super::*;
+use crate::budget::{Budget, LocalBudget};
+use crate::engines::first_order::RowParts;
+use crate::graph::Graph;
+use crate::ids::NodeId;
+
+const ATTRIBUTES: u32 = 4;
+
+/// A table with random parts, of which some are not listed.
+fn table(random: &mut ChaCha8Rng, global: u32, local: u32) -> Table {
+    let nodes = random.random_range(1..5u32);
+    let graph = Graph::new(nodes as usize, ATTRIBUTES as usize, &[], &[]).unwrap();
+    let limits = Budget::new(global, LocalBudget::Count(local)).limits(&graph).unwrap();
+    let targets = random.random_range(1..7);
+    let seen = (0..targets).map(|target| {
+        let sees: Vec<u32> = (0..nodes).filter(|_| random.random_bool(0.7)).collect();
+        let mut row = |&node: &u32| {
+            let cap = random.random_range(0.0..0.5) / f64::from(global);
+            let listed = (0..ATTRIBUTES).filter(|_| random.random_bool(0.4)).collect::<Vec<_>>();
+            let flips = listed.into_iter().map(|d| (d, random.random_range(0.0..1.2))).collect();
+            RowParts { node, cap, flips }
+        };
+        let rows: Vec<RowParts> = sees.iter().map(&mut row).collect();
+        let has_parts = random.random_bool(0.9);
+        let withstands = random.random_range(0..3);
+        Seen {
+            target: Fallible { node: NodeId(target), withstands, has_parts },
+            nodes: sees,
+            rows: has_parts.then_some(rows),
+        }
+    });
+    let seen: Vec<Seen> = seen.collect();
+    Table::new(seen, &limits, nodes as usize, ATTRIBUTES as usize)
+}
+
+/// All flips: every attribute of each row, and as many others as the row may have.
+fn flips(table: &Table) -> Vec<Priced> {
+    let of_row = |(place, row): (u32, &super::table::Row)| {
+        let any = (0..row.most).map(move |_| (place, ANY));
+        (0..ATTRIBUTES).map(move |d| (place, d)).chain(any).collect::<Vec<_>>()
+    };
+    (0u32..).zip(&table.rows).flat_map(of_row).collect()
+}
+
+/// What a flip is in each cut of each target.
+fn weights(table: &Table, flip: Priced) -> Vec<[f64; CUTS]> {
+    let mut all = vec![[0.0; CUTS]; table.targets.len()];
+    for (entry, part) in table.taken(flip) {
+        let target = table.targets[entry.target as usize];
+        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, target.has_parts)) {
+            all[entry.target as usize][cut] = weight(cut, part, target.withstands, table.global);
+        }
+    }
+    all
+}
+
+fn random_multipliers(random: &mut ChaCha8Rng, table: &Table) -> Multipliers {
+    let of = |target: &Fallible| {
+        let mut one = |cut: usize| {
+            let some = Cuts::All.has(cut, target.has_parts) && random.random_bool(0.4);
+            if some { random.random_range(0.0..0.6) } else { 0.0 }
+        };
+        std::array::from_fn(&mut one)
+    };
+    table.targets.iter().map(of).collect()
+}
+
+/// The dearest admissible set, one flip after the other.
+fn dearest(table: &Table, multipliers: &Multipliers) -> f64 {
+    let price = |flip: Priced| -> f64 {
+        let weights = weights(table, flip);
+        weights.iter().flatten().zip(multipliers.iter().flatten()).map(|(w, of)| w * of).sum()
+    };
+    let mut prices: Vec<(f64, Priced)> = flips(table).into_iter().map(|flip| (price(flip), flip)).collect();
+    prices.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut left: Vec<usize> = table.rows.iter().map(|row| row.most).collect();
+    let mut total = 0.0;
+    let mut made = 0;
+    for (price, (row, _)) in prices {
+        if made < table.global && left[row as usize] > 0 {
+            (made, left[row as usize]) = (made + 1, left[row as usize] - 1);
+            total += price;
+        }
+    }
+    total
+}
+
+#[test]
+fn the_bound_is_that_of_the_dearest_set() {
+    let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(1));
+    for _ in 0..2000 {
+        let (global, local) = (random.random_range(1..6), random.random_range(1..4));
+        let table = table(&mut random, global, local);
+        let multipliers = random_multipliers(&mut random, &table);
+        let rest: f64 = multipliers.iter().map(|of| (1.0 - of.iter().sum::<f64>()).max(0.0)).sum();
+        let (expected, found) = (dearest(&table, &multipliers) + rest, Prices::new(&table).best(&multipliers));
+        assert!(found.bound >= expected && found.bound <= expected + 1e-9, "{} instead of {expected}", found.bound);
+    }
+}
+
+/// The least bound over all multipliers, as the attacker's linear program has it.
+fn least_bound(table: &Table) -> f64 {
+    let mut program = Problem::new(OptimizationDirection::Maximize);
+    let flips = flips(table);
+    let spread: Vec<_> = flips.iter().map(|_| program.add_var(0.0, (0.0, 1.0))).collect();
+    let falls: Vec<_> = table.targets.iter().map(|_| program.add_var(1.0, (0.0, 1.0))).collect();
+    let weights: Vec<_> = flips.iter().map(|&flip| weights(table, flip)).collect();
+    for (target, of) in table.targets.iter().enumerate() {
+        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, of.has_parts)) {
+            let sum = spread.iter().zip(&weights).map(|(&y, weights)| (y, -weights[target][cut]));
+            program.add_constraint([(falls[target], 1.0)].into_iter().chain(sum), ComparisonOp::Le, 0.0);
+        }
+    }
+    for (place, row) in (0u32..).zip(&table.rows) {
+        let of_row = flips.iter().zip(&spread).filter(|(flip, _)| flip.0 == place);
+        program.add_constraint(of_row.map(|(_, &y)| (y, 1.0)), ComparisonOp::Le, row.most as f64);
+    }
+    program.add_constraint(spread.iter().map(|&y| (y, 1.0)), ComparisonOp::Le, table.global as f64);
+    program.solve().unwrap().into_solution().unwrap().objective()
+}
+
+#[test]
+fn balanced_multipliers_come_close_to_those_of_a_linear_program() {
+    let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(2));
+    let mut same = 0;
+    for _ in 0..300 {
+        let (global, local) = (random.random_range(1..6), random.random_range(1..4));
+        let table = table(&mut random, global, local);
+        let found = balance(&table, Cuts::All, |_, _| ControlFlow::Continue(())).unwrap();
+        let least = least_bound(&table);
+        assert!(found.at_most as f64 + 1e-6 >= least.floor(), "{} is below {least}", found.at_most);
+        assert!(found.at_most <= (least + 0.1).floor() as usize + 1, "{} is far above {least}", found.at_most);
+        same += usize::from(found.at_most == (least + 1e-6).floor() as usize);
+    }
+    assert!(same >= 270, "only {same} of 300 are those of the program");
+}
+
+#[test]
+fn what_a_gain_takes_beyond_a_part_is_stretched_to_the_whole() {
+    for (i, beyond) in BEYOND.into_iter().enumerate() {
+        assert!((weight(i + 1, 1.0, 0, 1) - 1.0).abs() < 1e-15, "one flip that takes all is enough");
+        assert_eq!(weight(i + 1, (beyond / 3.0) as f32 * 0.999, 0, 3), 0.0);
+    }
+    assert_eq!(weight(0, 0.0, 3, 9), 0.25);
+}

@@ -1,0 +1,104 @@
+//! How many predictions one set of flips changes: every admissible set of tiny problems, counted in exact arithmetic.
+use std::ops::ControlFlow;
+
+use nodeproof::{AttributeKind, Certifier, ClassId, Collective, Engine, Flip, Model, NodeId, Radius};
+use proptest::prelude::*;
+
+use crate::brute_force::{CLOSE, LONG, SETS};
+use crate::common::exact::{Dyadic, Number};
+use crate::common::seed::config;
+use crate::common::{Problem, TINY, problems, problems_of_terms, with_normalised_rows, with_values};
+
+/// Radii up to the global budget, cut off above `known`.
+fn radii(certifier: &Certifier, nodes: &[NodeId], global: u32, known: u32) -> Vec<Radius> {
+    let mut radii = certifier.radii(nodes, global).unwrap();
+    for radius in &mut radii {
+        radius.robust_up_to = radius.robust_up_to.map(|up_to| up_to.min(known));
+    }
+    radii
+}
+
+fn collective(problem: &Problem, known: u32, threads: usize) -> (Collective, Vec<ClassId>) {
+    let (graph, model): (_, Model) = (problem.graph(), problem.model());
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(problem.budget()).engine(Engine::Complete);
+    let certifier = certifier.target_class(problem.target_class()).threads(threads);
+    let nodes: Vec<NodeId> = graph.node_ids().collect();
+    let classes = certifier.certify(&nodes).unwrap().iter().map(|of| of.class).collect();
+    let radii = radii(&certifier, &nodes, problem.global, known);
+    (certifier.collective(&radii, |_, _, _| ControlFlow::Continue(())).unwrap().unwrap(), classes)
+}
+
+/// The nodes whose class is level with another under flips, or below.
+fn changed(problem: &Problem, classes: &[ClassId], flips: &[Flip]) -> Vec<NodeId> {
+    let (scales, margins) = (problem.scales(), problem.world::<f64>().margins(flips, classes));
+    let mut exactly = None;
+    let mut falls = |node: usize| {
+        (0..margins[node].len()).filter(|&k| k != classes[node].index()).any(|k| {
+            if margins[node][k].abs() > CLOSE * scales[node] {
+                return margins[node][k] < 0.0;
+            }
+            let exactly = exactly.get_or_insert_with(|| problem.world::<Dyadic>().margins(flips, classes));
+            exactly[node][k] <= Dyadic::of(0.0)
+        })
+    };
+    (0..classes.len()).filter(|&node| falls(node)).map(|node| NodeId(node as u32)).collect()
+}
+
+fn check(problem: Problem, known: u32) {
+    let (problem, sets) = problem.enumerable(SETS);
+    let (found, classes) = collective(&problem, known, 1);
+    let most = sets.iter().map(|flips| changed(&problem, &classes, flips).len()).max().unwrap();
+    assert!(most <= found.at_most, "{most} predictions can change, but at most {} are said to", found.at_most);
+    assert!(found.at_most <= found.by_radii && found.by_radii <= found.alone && found.alone <= found.targets);
+    let mut flips = found.flips.clone();
+    flips.sort_unstable();
+    assert!(sets.contains(&flips), "{flips:?} is not admissible");
+    assert_eq!(changed(&problem, &classes, &flips), found.changed);
+    let all_are_ahead = changed(&problem, &classes, &[]).is_empty();
+    if problem.global == 1 && problem.kind == AttributeKind::Bits && all_are_ahead {
+        assert_eq!((most, most), (found.at_least(), found.at_most), "all single flips are tried");
+    }
+}
+
+fn tiny() -> impl Strategy<Value = Problem> {
+    prop_oneof![problems(TINY), problems(LONG), problems_of_terms(TINY, 4)]
+}
+
+fn known() -> impl Strategy<Value = u32> {
+    prop_oneof![3 => Just(u32::MAX), 1 => 0u32..3]
+}
+
+proptest! {
+    #![proptest_config(config(500))]
+
+    #[test]
+    fn no_set_changes_more_predictions(problem in tiny(), known in known()) {
+        check(problem, known);
+    }
+
+    #[test]
+    fn no_flip_changes_more_predictions(problem in tiny(), known in known()) {
+        check(Problem { global: 1, ..problem }, known);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn nor_where_rows_are_normalised(problem in with_normalised_rows(tiny()), known in known()) {
+        check(problem, known);
+    }
+
+    #[test]
+    fn nor_of_real_values(problem in with_values(problems_of_terms(TINY, 4), TINY), known in known()) {
+        check(problem, known);
+    }
+
+    #[test]
+    fn threads_make_no_difference(problem in tiny()) {
+        let found = |threads| collective(&problem, u32::MAX, threads).0;
+        let (one, three) = (found(1), found(3));
+        prop_assert_eq!((one.at_most, one.flips, one.shares), (three.at_most, three.flips, three.shares));
+    }
+}
