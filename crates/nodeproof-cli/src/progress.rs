@@ -22,6 +22,7 @@ const NODES: &str = "  {bar:30} {human_pos}/{human_len} nodes{rate}";
 const PREPARING: &str = "  {bar:30} preparing, {human_pos} of {human_len} steps";
 const BISECTING: &str = "  {bar:30} {human_pos}/{human_len} nodes, {msg}";
 const SCANNING: &str = "  {bar:20} budget {human_pos} of {human_len}{msg}";
+const STAGE: &str = "  {bar:30} {msg}";
 /// Time after which a rate means something.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -87,6 +88,14 @@ impl Progress {
         self.bar.set_style(style(SCANNING));
         self.bar.set_position(global as u64);
         self.bar.set_message(format!(", {} left", text::counted(nodes, "node")));
+    }
+
+    /// Shows how far one stage of the work under a global budget is.
+    pub(crate) fn stage(&self, what: &'static str, global: u32, done: usize, total: usize) {
+        self.bar.set_message(format!("{}: {what}", text::counted(global as usize, "flip")));
+        self.bar.set_style(style(STAGE));
+        self.bar.set_position(done as u64);
+        self.bar.set_length(total as u64);
     }
 
     /// Rate and time left are those of this run, not of one that it resumes.

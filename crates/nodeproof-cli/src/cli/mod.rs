@@ -6,6 +6,7 @@ mod bench;
 mod certify;
 mod check;
 mod choices;
+mod collective;
 mod data;
 mod demo;
 mod explain;
@@ -29,6 +30,7 @@ pub(crate) use bench::{
 };
 pub(crate) use certify::CertifyArguments;
 pub(crate) use check::CheckArguments;
+pub(crate) use collective::CollectiveArguments;
 pub(crate) use data::{DataCommand, DataConvertArguments, DataInfoArguments, DataSplitArguments, DataSynthArguments};
 pub(crate) use demo::DemoArguments;
 pub(crate) use explain::ExplainArguments;
@@ -138,6 +140,16 @@ pub(crate) enum Command {
     /// With --delete-edges Q the radius is the largest number of deleted edges under which the node is robust, up to Q.
     #[command(after_help = radius::EXAMPLES, override_usage = radius::USAGE)]
     Radius(RadiusArguments),
+    /// Prove how many predictions one attacker can change at most
+    ///
+    /// One set of flips, anywhere in the graph, is made for all predictions together: how many can it change? Prints for each
+    /// global budget the proven maximum and the best attack that was found, which a pass over the whole network has
+    /// confirmed. With a budget of 1 all flips of bits are tried, so that the two are equal. A prediction that is wrong
+    /// already (--class label) counts as changed.
+    ///
+    /// It needs the radius of each node, and finds it first unless --radii has it. Deletions of edges are not covered.
+    #[command(after_help = collective::EXAMPLES, override_usage = collective::USAGE)]
+    Collective(CollectiveArguments),
     /// Make a report: one HTML page to look at and to hand on
     ///
     /// Writes certificates and radii, of one model or of several side by side, into one HTML file that needs no network:

@@ -3,6 +3,7 @@
 mod bench;
 mod certify;
 mod check;
+mod collective;
 mod data;
 mod demo;
 mod explain;
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<Outcome> {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Radius(arguments) => radius::run(&arguments),
+        Command::Collective(arguments) => collective::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Plot(command) => plot::run(&command),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

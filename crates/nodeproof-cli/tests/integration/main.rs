@@ -6,6 +6,7 @@ mod bad_input;
 mod bundled;
 mod certify;
 mod check;
+mod collective;
 mod common;
 mod data;
 mod demo;

@@ -387,7 +387,7 @@ impl Header {
     }
 
     /// Checks that there may be such a flip.
-    fn check_flip(&self, flip: &Flip) -> Result<(), String> {
+    pub(super) fn check_flip(&self, flip: &Flip) -> Result<(), String> {
         self.check_node(flip.node)?;
         if !self.graph.kind.is_values() && flip.to != 0.0 && flip.to != 1.0 {
             return Err(format!("there is no value {}", flip.to));

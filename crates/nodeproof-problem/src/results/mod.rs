@@ -3,6 +3,7 @@
 //! `docs/formats.md` describes every field.
 
 mod certificates;
+mod collective;
 mod differences;
 mod earlier;
 mod error;
@@ -29,6 +30,7 @@ use crate::ids::NodeId;
 use crate::radius::Radius;
 
 pub use certificates::Certificates;
+pub use collective::Collectives;
 pub(crate) use differences::differences;
 pub use earlier::{AskedOtherwise, EarlierCertificates, Mismatch, SinceFields};
 pub use error::ResultsError;
@@ -86,6 +88,8 @@ pub enum Results {
     Certificates(Certificates),
     /// Radii.
     Radii(Radii),
+    /// Collective certificates.
+    Collectives(Collectives),
     /// The log of a training.
     Training(TrainingLog),
 }
@@ -108,7 +112,7 @@ impl Results {
     }
 
     fn read_lines(mut reader: LineReader) -> Result<Self, ResultsError> {
-        let formats = [Certificate::FORMAT, Radius::FORMAT, TrainingLog::FORMAT, Trial::FORMAT];
+        let formats = [Certificate::FORMAT, Radius::FORMAT, Collectives::FORMAT, TrainingLog::FORMAT, Trial::FORMAT];
         let header = reader.header(&formats)?;
         let header = header.ok_or_else(|| ResultsError::NotResults { path: reader.path().to_owned() })?;
         let format = header["format"].as_str().unwrap_or_default().to_owned();
@@ -117,6 +121,9 @@ impl Results {
         }
         if format == TrainingLog::FORMAT {
             return TrainingLog::read_lines(&mut reader, header).map(Self::Training);
+        }
+        if format == Collectives::FORMAT {
+            return Collectives::read_lines(&mut reader, header).map(Self::Collectives);
         }
         let header = Header::read(header).map_err(|problem| reader.damaged(problem))?;
         if format == Certificate::FORMAT {
@@ -133,6 +140,7 @@ impl Results {
         match self {
             Self::Certificates(_) => "certificates",
             Self::Radii(_) => "radii",
+            Self::Collectives(_) => "collective certificates",
             Self::Training(_) => "steps of a training",
         }
     }

@@ -1,0 +1,225 @@
+//! What sets of flips can do to all predictions together, on file.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::certificates::duration;
+use super::lines::{LineReader, LineWriter};
+use super::{Header, Results, ResultsError, wrong_kind};
+use crate::collective::{Collective, Shares};
+use crate::flip::Flip;
+use crate::ids::NodeId;
+
+/// Collective certificates of one model, one for each global budget.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Collectives {
+    /// What they are about; the budget has the largest global budget, and nodes are those whose predictions count.
+    pub header: Header,
+    /// The global budgets.
+    pub budgets: Vec<u32>,
+    /// One for each of them.
+    pub records: Vec<Collective>,
+}
+
+impl Collectives {
+    /// The `format` in the header of files of these.
+    pub(super) const FORMAT: &'static str = "nodeproof-collective";
+
+    /// Collective certificates about `header` for these global budgets, none yet.
+    pub fn new(header: Header, budgets: Vec<u32>) -> Self {
+        Self { header, budgets, records: Vec::new() }
+    }
+
+    /// Reads the file at `path`, which must have collective certificates.
+    ///
+    /// # Errors
+    /// As [`Results::read`], and if it has something else.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
+        let path = path.as_ref();
+        match Results::read(path)? {
+            Results::Collectives(collectives) => Ok(collectives),
+            other => {
+                let remedy = "`nodeproof collective --out` writes them";
+                Err(wrong_kind(path, &other, "collective certificates", remedy))
+            }
+        }
+    }
+
+    /// Writes them, as `nodeproof collective --out` does.
+    ///
+    /// # Errors
+    /// If `out` cannot be written to.
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        let mut lines = LineWriter::begin(out, &self.header_line())?;
+        self.records.iter().try_for_each(|record| lines.record(&Self::line(record)))?;
+        lines.flush()
+    }
+
+    /// The first line of the file.
+    pub fn header_line(&self) -> impl Serialize + '_ {
+        #[derive(Serialize)]
+        struct Line<'a, H: Serialize> {
+            #[serde(flatten)]
+            header: H,
+            budgets: &'a [u32],
+        }
+        Line { header: self.header.line(Self::FORMAT), budgets: &self.budgets }
+    }
+
+    /// A record as it is on file.
+    pub fn line(record: &Collective) -> impl Serialize + use<> {
+        CollectiveLine::new(record)
+    }
+
+    pub(super) fn read_lines(reader: &mut LineReader, mut header: Value) -> Result<Self, ResultsError> {
+        let budgets = header["budgets"].take();
+        let budgets: Vec<u32> = serde_json::from_value(budgets).map_err(|error| reader.damaged(error))?;
+        let header = Header::read(header).map_err(|problem| reader.damaged(problem))?;
+        let mut records: Vec<Collective> = Vec::new();
+        while let Some(line) = reader.record::<CollectiveLine>()? {
+            let record = line.of(&header).map_err(|problem| reader.damaged(problem))?;
+            if budgets.get(records.len()) != Some(&record.global) {
+                let problem = format!("it is about a budget of {}, which does not come next", record.global);
+                return Err(reader.damaged(problem));
+            }
+            records.push(record);
+        }
+        if records.len() < budgets.len() {
+            let (path, found, nodes) = (reader.path().to_owned(), records.len(), budgets.len());
+            return Err(ResultsError::Unfinished { path, found, nodes });
+        }
+        if !reader.line().is_empty() {
+            return Err(reader.damaged("the file has all of its budgets, and goes on"));
+        }
+        Ok(Self { header, budgets, records })
+    }
+}
+
+/// A record as it is on file, in the order of its fields.
+#[derive(Debug, Serialize, Deserialize)]
+struct CollectiveLine {
+    global: u32,
+    targets: usize,
+    alone: usize,
+    by_radii: usize,
+    at_most: usize,
+    at_least: usize,
+    flips: Vec<Flip>,
+    changed: Vec<NodeId>,
+    shares: Vec<SharesLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SharesLine {
+    node: NodeId,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    count: f64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    gains: Vec<(f64, f64)>,
+}
+
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
+}
+
+impl CollectiveLine {
+    fn new(record: &Collective) -> Self {
+        let shares = |of: &Shares| SharesLine { node: of.node, count: of.count, gains: of.gains.clone() };
+        Self {
+            global: record.global,
+            targets: record.targets,
+            alone: record.alone,
+            by_radii: record.by_radii,
+            at_most: record.at_most,
+            at_least: record.at_least(),
+            flips: record.flips.clone(),
+            changed: record.changed.clone(),
+            shares: record.shares.iter().map(shares).collect(),
+            seconds: record.time.map(|time| time.as_secs_f64()),
+        }
+    }
+
+    /// The record, checked against the header and in itself.
+    fn of(self, header: &Header) -> Result<Collective, String> {
+        let nodes = self.changed.iter().chain(self.shares.iter().map(|of| &of.node));
+        nodes.copied().try_for_each(|node| header.check_node(node))?;
+        self.flips.iter().try_for_each(|flip| header.check_flip(flip))?;
+        let numbers = [self.at_least, self.at_most, self.by_radii, self.alone, self.targets];
+        if !numbers.is_sorted() || self.targets > header.graph.nodes {
+            return Err("its numbers contradict each other".to_owned());
+        }
+        if self.at_least != self.changed.len() || !self.changed.is_sorted_by(|a, b| a < b) {
+            return Err("the predictions that change are not as many as it says, or not in order".to_owned());
+        }
+        if self.flips.len() > self.global as usize {
+            return Err(format!("its attack has {} flips, more than the budget", self.flips.len()));
+        }
+        let is_multiplier = |x: f64| x >= 0.0 && x.is_finite();
+        let shares = |of: SharesLine| {
+            let gains = of.gains.iter().all(|&(beyond, share)| (0.0..1.0).contains(&beyond) && is_multiplier(share));
+            if gains && is_multiplier(of.count) {
+                Ok(Shares { node: of.node, count: of.count, gains: of.gains })
+            } else {
+                Err(format!("the multipliers of node {} are none", of.node))
+            }
+        };
+        let mut record = Collective::new(self.global, self.targets);
+        (record.alone, record.by_radii, record.at_most) = (self.alone, self.by_radii, self.at_most);
+        (record.flips, record.changed) = (self.flips, self.changed);
+        record.shares = self.shares.into_iter().map(shares).collect::<Result<_, String>>()?;
+        record.time = self.seconds.map(duration).transpose()?;
+        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::AttributeId;
+    use crate::results::tests::header;
+
+    fn written() -> Collectives {
+        let mut record = Collective::new(1, 2);
+        (record.by_radii, record.at_most) = (2, 1);
+        record.flips = vec![Flip { node: NodeId(1), attribute: AttributeId(1), to: 0.0 }];
+        record.changed = vec![NodeId(0)];
+        record.shares = vec![Shares { node: NodeId(1), count: 0.25, gains: vec![(0.6, 0.75)] }];
+        Collectives { records: vec![record], ..Collectives::new(header(), vec![1]) }
+    }
+
+    fn read(bytes: &[u8]) -> Result<Results, ResultsError> {
+        Results::read_from(bytes, "test")
+    }
+
+    #[test]
+    fn what_was_written_reads_back() {
+        let (collectives, mut bytes) = (written(), Vec::new());
+        collectives.write(&mut bytes).unwrap();
+        assert_eq!(read(&bytes).unwrap(), Results::Collectives(collectives));
+        let header = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+        assert!(matches!(read(&bytes[..header]), Err(ResultsError::Unfinished { found: 0, .. })));
+    }
+
+    #[test]
+    fn what_cannot_be_true_is_refused() {
+        let problem = |change: fn(&mut Collective)| {
+            let (mut collectives, mut bytes) = (written(), Vec::new());
+            change(&mut collectives.records[0]);
+            collectives.write(&mut bytes).unwrap();
+            read(&bytes).unwrap_err().to_string()
+        };
+        assert!(problem(|of| of.at_most = 3).contains("contradict"));
+        assert!(problem(|of| of.changed = vec![NodeId(1), NodeId(0)]).contains("contradict"));
+        assert!(problem(|of| of.global = 0).contains("does not come next"));
+        assert!(problem(|of| of.flips.push(of.flips[0])).contains("more than the budget"));
+        assert!(problem(|of| of.shares[0].count = -1.0).contains("multipliers"));
+        assert!(problem(|of| of.shares[0].gains[0].0 = 1.0).contains("multipliers"));
+        assert!(problem(|of| of.changed = vec![NodeId(1000)]).contains("node 1000"));
+    }
+}
