@@ -111,12 +111,10 @@ fn known_radii(path: &Path, question: &Question) -> anyhow::Result<Radii> {
     if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
         bail!("{file} is about {what}; give radii of the same question, or leave out --radii");
     }
-    let mut settings = settings.clone();
-    settings.budget = header.budget.clone();
-    let certifier = Certifier::new(graph, model).map_err(words::certifying)?.settings(settings);
+    let certifier = question.certifier()?;
     let recheck = certifier.recheck().map_err(words::certifying)?;
     for radius in &radii.records {
-        if let Err(problem) = recheck.radius(radius) {
+        if let Err(problem) = recheck.class_of(radius) {
             bail!("{file}: the radius of node {} cannot be right: {problem}", radius.node);
         }
     }

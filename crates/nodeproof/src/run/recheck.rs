@@ -100,6 +100,14 @@ impl Recheck<'_> {
         }
     }
 
+    /// Checks the class of a radius alone, which takes no time.
+    ///
+    /// # Errors
+    /// Says what cannot be true.
+    pub fn class_of(&self, radius: &Radius) -> Result<(), String> {
+        radius.class().map_or(Ok(()), |class| self.check_class(radius.node, class))
+    }
+
     /// Whether `bound` can be a lower bound on the margin of y over k: the margin without flips is not below it. Exact arithmetic
     /// decides where doubles say no, since logits may cancel.
     fn can_be(&self, bound: Bound, node: NodeId, (y, k): (ClassId, ClassId)) -> bool {
