@@ -93,3 +93,44 @@ impl Activated for Exact {
         if self.sign().is_gt() { self.clone() } else { self.times(activation.slope()) }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Multiples of 1/8, with sums and products that doubles have, and what they are multiplied by: the last makes most of them subnormal.
+    const SOME: [f64; 10] = [0.0, -0.0, 1.0, -1.0, 3.0, -7.5, 0.375, -1024.0, 4097.0, -0.125];
+    const SCALES: [f64; 3] = [1.0, (1u128 << 100) as f64, f64::MIN_POSITIVE / 1024.0];
+
+    pub(crate) fn exact(x: f64) -> Exact {
+        Exact::whole(1.into()).times(x)
+    }
+
+    /// How a number compares with a double.
+    pub(crate) fn compared(number: &Exact, with: f64) -> Ordering {
+        number.plus(&exact(with).times(-1.0)).sign()
+    }
+
+    #[test]
+    fn exact_numbers_are_what_doubles_are_where_these_are_exact() {
+        for (x, y, scale) in SOME.iter().flat_map(|x| SOME.iter().flat_map(move |y| SCALES.map(|scale| (x, y, scale))))
+        {
+            let (of_x, of_y) = (exact(x * scale), exact(y * scale));
+            assert_eq!(Some(of_x.sign()), x.partial_cmp(&0.0), "{x}");
+            assert_eq!(Some(compared(&of_x, y * scale)), x.partial_cmp(y), "{x}, {y}, {scale:e}");
+            assert!(compared(&of_x.plus(&of_y), (x + y) * scale).is_eq(), "({x} + {y}) {scale:e}");
+            assert!(compared(&of_x.times(*y), x * y * scale).is_eq(), "{x} {y} {scale:e}");
+        }
+        assert!(compared(&exact(1.0).plus(&exact(5e-324)), 1.0).is_gt(), "no digit is lost");
+        assert!(compared(&exact(1e300).times(1e300), f64::MAX).is_gt(), "nothing overflows");
+        assert_eq!(compared(&Exact::whole(12.into()), 12.0), Ordering::Equal);
+    }
+
+    #[test]
+    fn exact_numbers_are_sent_through_activations() {
+        for (x, slope) in [(3.5, 0.25), (-3.5, 0.25), (0.0, 0.25), (-1.0, 0.0), (2.0, 0.0)] {
+            let activated = exact(x).activated(Activation::LeakyRelu(slope));
+            assert!(compared(&activated, if x > 0.0 { x } else { slope * x }).is_eq(), "{x}");
+        }
+    }
+}
