@@ -191,3 +191,219 @@ impl Steps {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nodeproof_problem::{
+        Activation, Arithmetic, AttributeKind, Budget, Direction, Layer, Limits, Matrix, Model, Values, Weight,
+    };
+
+    use super::*;
+
+    const NODES: usize = 4;
+    const ATTRIBUTES: usize = 5;
+
+    /// Numbers of both signs, no two alike.
+    fn numbers(count: usize, seed: usize) -> Vec<f64> {
+        (0..count).map(|i| ((i + 11 * seed + 1) as f64 * 0.618_034).fract() * 3.0 - 1.4).collect()
+    }
+
+    fn graphs() -> [Graph; 3] {
+        let edges = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        let ones = [(0, 0), (0, 1), (0, 2), (1, 4), (2, 0), (2, 3), (3, 1), (3, 2), (3, 3), (3, 4)];
+        let bits = Graph::new(NODES, ATTRIBUTES, &edges, &ones).unwrap();
+        let values = Values::new(Matrix::from_values(NODES, ATTRIBUTES, numbers(NODES * ATTRIBUTES, 3))).unwrap();
+        let ranges = (0..ATTRIBUTES).map(|d| (-2.0 - d as f64, 1.75)).collect();
+        let values = Graph::new(NODES, ATTRIBUTES, &edges, &[]).unwrap().with_values(values).unwrap();
+        [bits.clone(), bits.with_kind(AttributeKind::NormalisedRows), values.with_ranges(ranges).unwrap()]
+    }
+
+    /// Terms of several propagations, one of them a polynomial of a polynomial, weights above and below 1, a constant, and a layer that is
+    /// read twice.
+    fn model(kind: AttributeKind) -> Model {
+        let polynomial = |of, coefficients: &[f64]| Propagation::Polynomial {
+            of: Box::new(of),
+            coefficients: coefficients.to_vec(),
+        };
+        let inner = polynomial(Propagation::RowMean, &[0.25, 1.5]);
+        let propagations = vec![
+            Propagation::Adjacency,
+            Propagation::SymmetricGcn,
+            polynomial(inner, &[0.5, -2.5, 0.75]),
+            Propagation::Identity,
+        ];
+        let term = |source, propagation, inputs: usize, units: usize, scale: f64, seed| {
+            let weight = numbers(inputs * units, seed).into_iter().map(|w| scale * w).collect();
+            Term::new(source, propagation, Matrix::from_values(inputs, units, weight))
+        };
+        let attributes = Source::Attributes;
+        let layers = vec![
+            Layer::new(
+                vec![term(attributes, 0, ATTRIBUTES, 3, 5.0, 1), term(attributes, 2, ATTRIBUTES, 3, 0.5, 2)],
+                numbers(3, 1),
+                Activation::Relu,
+            ),
+            Layer::new(
+                vec![term(Source::Layer(0), 1, 3, 2, 1.0, 3), term(attributes, 3, ATTRIBUTES, 2, 2.0, 4)],
+                numbers(2, 2),
+                Activation::LeakyRelu(0.5),
+            ),
+            Layer::new(
+                vec![
+                    term(Source::Layer(1), 2, 2, 3, 1.0, 5),
+                    term(Source::Layer(0), 0, 3, 3, 0.25, 6),
+                    term(Source::Ones, 0, 1, 3, 7.0, 7),
+                ],
+                numbers(3, 3),
+                Activation::None,
+            ),
+        ];
+        Model::new(ATTRIBUTES, propagations, layers).unwrap().with_kind(kind)
+    }
+
+    /// `K`, `L` and `G` of a propagation in Lemma 53.
+    fn of_steps(propagation: &Propagation, graph: &Graph) -> (f64, f64, f64) {
+        let entries = |of: &Propagation| -> Vec<Vec<f64>> {
+            let matrix = of.absolute().matrix(graph).unwrap();
+            (0..NODES).map(|row| matrix.row(row).1.to_vec()).collect()
+        };
+        let most = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(0.0, f64::max);
+        let Propagation::Polynomial { of, coefficients } = propagation else {
+            return (0.0, 0.0, 1.0 + most(&mut entries(propagation).into_iter().flatten()));
+        };
+        let (k, l, g) = of_steps(of, graph);
+        let (c, rows) = (coefficients.len() as f64, entries(of));
+        let longest = most(&mut rows.iter().map(|row| row.len() as f64));
+        let sum = most(&mut rows.iter().map(|row| row.iter().sum()));
+        let grown = g * (1.0 + sum).powf(c) * (1.0 + most(&mut coefficients.iter().map(|x| x.abs())));
+        (c * (longest + 20.0 + k), c * (4.0 + l), grown)
+    }
+
+    /// What one flip of a row adds at most, beside the largest change of a weight.
+    fn of_flip(graph: &Graph, limits: &Limits, node: NodeId) -> f64 {
+        let (most, ones) = (limits.local(node).min(limits.global()), graph.row_length(node));
+        match graph.kind() {
+            _ if most == 0 => 0.0,
+            AttributeKind::NormalisedRows if limits.deletions() => 2.0 / ones.saturating_sub(most).max(1) as f64,
+            AttributeKind::NormalisedRows => 2.0 / ones as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Lemma 53 as the page has it, where every node sees all others.
+    fn lemma(graph: &Graph, model: &Model, limits: &Limits, of: Roundoff, target: NodeId) -> Vec<f64> {
+        let magnitudes: Vec<_> = model.propagations().iter().map(|of| of.absolute().matrix(graph).unwrap()).collect();
+        let width = |d: usize| graph.values().map_or(1.0, |values| values.widest(AttributeId(d as u32)));
+        // S and the error of each unit, by layer and node.
+        let mut layers: Vec<Vec<Vec<(f64, f64)>>> = Vec::new();
+        for layer in model.layers() {
+            let unit = |m: usize, k: usize| {
+                let (mut s, mut e, mut f) = (layer.bias()[k].abs(), 0.0, 0.0);
+                let (mut operations, mut stored): (f64, f64) = (0.0, 0.0);
+                for term in layer.terms() {
+                    let Weight::Dense(weight) = term.weight() else { panic!("all weights are dense") };
+                    let (columns, entries) = magnitudes[term.propagation()].row(m);
+                    let row = || columns.iter().map(|&n| n as usize).zip(entries.iter().copied());
+                    let at = |j: usize| weight.get(j, k).abs();
+                    let (w, h) = match term.source() {
+                        Source::Ones => {
+                            s += row().map(|(_, p)| p * at(0)).sum::<f64>();
+                            (1, 1.0)
+                        }
+                        Source::Layer(source) => {
+                            for ((n, p), j) in row().flat_map(|of| (0..weight.rows()).map(move |j| (of, j))) {
+                                s += p * layers[source][n][j].0 * at(j);
+                                e += p * layers[source][n][j].1 * at(j);
+                            }
+                            let largest = layers[source].iter().flatten().map(|(s, e)| s + e).fold(0.0, f64::max);
+                            (weight.rows(), largest)
+                        }
+                        Source::Attributes => {
+                            let is_normalised = graph.kind() == AttributeKind::NormalisedRows;
+                            for (n, p) in row() {
+                                let node = NodeId(n as u32);
+                                let divisor = if is_normalised { graph.row_length(node).max(1) as f64 } else { 1.0 };
+                                s += graph
+                                    .entries_of(node)
+                                    .map(|(d, x)| p * x.abs() * at(d.index()) / divisor)
+                                    .sum::<f64>();
+                            }
+                            let flips =
+                                row().map(|(n, p)| p * of_flip(graph, limits, NodeId(n as u32))).fold(0.0, f64::max);
+                            let widest = (0..ATTRIBUTES).map(|d| at(d) * width(d)).fold(0.0, f64::max);
+                            s += limits.global() as f64 * flips * widest;
+                            let length = |n: usize| {
+                                let node = NodeId(n as u32);
+                                graph.row_length(node) + limits.local(node).min(limits.global())
+                            };
+                            let longest = row().map(|(n, _)| length(n)).max().unwrap();
+                            let size =
+                                |d: usize| graph.values().map_or(1.0, |values| values.largest(AttributeId(d as u32)));
+                            let largest = (0..ATTRIBUTES).map(size).fold(1.0, f64::max);
+                            (if is_normalised { 2 * longest } else { longest }, largest)
+                        }
+                    };
+                    let (k, l, g) = of_steps(&model.propagations()[term.propagation()], graph);
+                    let (r, w) = (columns.len() as f64, w as f64);
+                    operations = operations.max(r + w + k);
+                    stored = stored.max(l);
+                    let largest = weight.values().iter().fold(0.0, |most: f64, w| most.max(w.abs()));
+                    f += 8.0 * (r + 1.0 + k) * (w + 1.0) * g * (1.0 + largest) * (1.0 + h);
+                }
+                let terms = layer.terms().len() as f64;
+                let x = (terms + 20.0 + operations) * of.operation + (terms + 6.0 + stored) * of.stored;
+                let gamma = if x < 0.5 && f < of.largest { x / (1.0 - x) } else { f64::INFINITY };
+                (s, (1.0 + gamma) * e + gamma * s + of.smallest * f)
+            };
+            let units = layer.bias().len();
+            layers.push((0..NODES).map(|m| (0..units).map(|k| unit(m, k)).collect()).collect());
+        }
+        layers.pop().unwrap().swap_remove(target.index()).into_iter().map(|(_, error)| error).collect()
+    }
+
+    #[test]
+    fn errors_are_those_of_the_lemma() {
+        let usual = Arithmetic::F32.roundoff().unwrap();
+        let roundoff = |operation, stored, smallest, largest| {
+            let mut of = usual;
+            (of.operation, of.stored, of.smallest, of.largest) = (operation, stored, smallest, largest);
+            of
+        };
+        // Each part of the lemma by itself, then some that are too much, but for the first.
+        let roundoffs = [
+            usual,
+            roundoff(1e-4, 0.0, 0.0, f64::MAX),
+            roundoff(0.0, 1e-4, 0.0, f64::MAX),
+            roundoff(0.0, 0.0, 1.0, f64::MAX),
+            roundoff(8e-4, 8e-4, 1e-9, f64::MAX),
+            roundoff(0.03, 0.0, 0.0, f64::MAX),
+            roundoff(0.0, 0.0, 1.0, 1e5),
+        ];
+        let mut infinite = 0;
+        for graph in graphs() {
+            let model = model(graph.kind());
+            let budgets = [
+                Budget::new(0, 0.into()),
+                Budget::new(1, 1.into()).protect_nodes([NodeId(3)]),
+                Budget::new(3, 2.into()).direction(Direction::AddOnly),
+                Budget::new(9, 4.into()),
+            ];
+            for (budget, roundoff) in budgets.iter().flat_map(|budget| roundoffs.iter().map(move |of| (budget, *of))) {
+                let limits = || budget.limits(&graph).unwrap();
+                let network = Network::new(&graph, &model, limits()).unwrap();
+                let rounding = Rounding::new(roundoff, &network).unwrap();
+                for node in graph.node_ids() {
+                    let region = Region::new(&network, &Rows::of(&network.matrices), node);
+                    let errors = logit_errors(&Base::clean(&network, &region, network.limits.global()), &rounding);
+                    for (error, expected) in errors.iter().zip(lemma(&graph, &model, &limits(), roundoff, node)) {
+                        let is_none = !error.is_finite() && !expected.is_finite();
+                        let is_same = is_none || *error == expected || (error / expected - 1.0).abs() < 1e-9;
+                        assert!(is_same, "{:?} {budget:?} {roundoff:?}: {error:e}, {expected:e}", graph.kind());
+                        infinite += usize::from(is_none);
+                    }
+                }
+            }
+        }
+        assert!((200..600).contains(&infinite), "{infinite}");
+    }
+}
