@@ -26,6 +26,8 @@ mod network;
 mod number;
 mod rows;
 mod selection;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 

@@ -1,0 +1,494 @@
+//! What the checker computes, held against all admissible sets of tiny problems, and networks evaluated in plain loops.
+
+use nodeproof_problem::{
+    Activation, AttributeId, AttributeKind, Budget, Direction, EdgeBudget, Found, GraphOptions, Layer, LocalBudget,
+    Matrix, Propagation, Source, Term, UnitSlope, Values, Weight,
+};
+
+use super::*;
+use crate::bound::Linearised;
+use crate::rows::Row;
+
+/// Far more than doubles are off in networks of this size.
+const ROUNDING: f64 = 1e-9;
+
+/// Numbers that look drawn (SplitMix64).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    /// From -1 to 1, now and then 0.
+    fn number(&mut self) -> f64 {
+        if self.one_in(8) { 0.0 } else { (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0 }
+    }
+
+    fn numbers(&mut self, count: usize) -> Vec<f64> {
+        (0..count).map(|_| self.number()).collect()
+    }
+
+    fn of<T: Clone>(&mut self, some: &[T]) -> T {
+        some[self.below(some.len())].clone()
+    }
+}
+
+/// A tiny problem: every admissible set can be gone through.
+#[derive(Debug)]
+struct Tiny {
+    graph: Graph,
+    model: Model,
+    budget: Budget,
+}
+
+impl Tiny {
+    fn drawn(draw: &mut Draw, kind: AttributeKind) -> Self {
+        let nodes = 2 + draw.below(3) as u32;
+        let attributes = if kind == AttributeKind::RealValues { 2 } else { 2 + draw.below(4) as u32 };
+        let edges: Vec<_> = (0..nodes).flat_map(|m| (0..m).map(move |n| (m, n))).filter(|_| !draw.one_in(3)).collect();
+        let ones: Vec<_> =
+            (0..nodes).flat_map(|n| (0..attributes).map(move |d| (n, d))).filter(|_| draw.one_in(2)).collect();
+        let graph = Graph::new(nodes as usize, attributes as usize, &edges, &ones).unwrap();
+        let graph = if kind == AttributeKind::RealValues {
+            let values =
+                Matrix::from_values(nodes as usize, attributes as usize, draw.numbers((nodes * attributes) as usize));
+            let values = Values::new(values).unwrap();
+            let ranges = (0..attributes).map(|_| (draw.number().min(0.0), draw.number().max(0.0))).collect();
+            graph.with_values(values.with_ranges(ranges).unwrap()).unwrap()
+        } else {
+            graph.with_kind(kind)
+        };
+        let model = model(draw, attributes as usize).with_kind(kind);
+        let budget = Budget::new(1 + draw.below(3) as u32, LocalBudget::Count(1 + draw.below(3) as u32));
+        let budget =
+            budget.direction(draw.of(&[Direction::Both, Direction::Both, Direction::AddOnly, Direction::DeleteOnly]));
+        let protected = draw.one_in(3).then(|| AttributeId(draw.below(attributes as usize) as u32));
+        Self { graph, model, budget: budget.protect_attributes(protected) }
+    }
+
+    fn limits(&self) -> Limits {
+        self.budget.limits(&self.graph).unwrap()
+    }
+
+    /// All admissible sets: of real values those that put entries to ends of their ranges.
+    fn sets(&self) -> Vec<Vec<Flip>> {
+        let (graph, limits) = (&self.graph, self.limits());
+        let places =
+            graph.node_ids().flat_map(|n| (0..graph.attribute_count() as u32).map(move |d| (n, AttributeId(d))));
+        let flips = places.flat_map(|(node, attribute)| {
+            let ends = match graph.values() {
+                Some(values) => {
+                    limits.range(values, node, attribute).map(|(low, high)| vec![low, high]).unwrap_or_default()
+                }
+                None => vec![1.0 - graph.value(node, attribute)],
+            };
+            ends.into_iter().map(move |to| Flip { node, attribute, to })
+        });
+        let mut sets = vec![Vec::new()];
+        for flip in flips {
+            let larger: Vec<Vec<Flip>> = sets.iter().map(|set| [&set[..], &[flip]].concat()).collect();
+            sets.extend(larger.into_iter().filter(|set| limits.admits(graph, set)));
+        }
+        sets
+    }
+
+    /// The logits of a node with flips made.
+    fn logits(&self, flips: &[Flip], node: NodeId) -> Vec<f64> {
+        let (graph, nodes) = (&self.graph, self.graph.nodes());
+        let row = |n: usize| {
+            let mut row = vec![0.0; graph.attribute_count()];
+            graph.entries_of(NodeId(n as u32)).for_each(|(d, x)| row[d.index()] = x);
+            flips.iter().filter(|flip| flip.node.index() == n).for_each(|flip| row[flip.attribute.index()] = flip.to);
+            let divisor =
+                if graph.kind() == AttributeKind::NormalisedRows { row.iter().sum::<f64>().max(1.0) } else { 1.0 };
+            row.into_iter().map(|x| x / divisor).collect::<Vec<f64>>()
+        };
+        let attributes: Vec<Vec<f64>> = (0..nodes).map(row).collect();
+        let propagations: Vec<_> = self.model.propagations().iter().map(|of| of.matrix(graph).unwrap()).collect();
+        let mut layers: Vec<Vec<Vec<f64>>> = Vec::new();
+        for layer in self.model.layers() {
+            let unit = |m: usize, k: usize| {
+                let mut z = layer.bias()[k];
+                for term in layer.terms() {
+                    let (columns, entries) = propagations[term.propagation()].row(m);
+                    for (&n, p) in columns.iter().zip(entries) {
+                        let read = match term.source() {
+                            Source::Ones => &vec![1.0],
+                            Source::Attributes => &attributes[n as usize],
+                            Source::Layer(source) => &layers[source][n as usize],
+                        };
+                        z += p * match term.weight() {
+                            Weight::Dense(w) => read.iter().enumerate().map(|(j, h)| h * w.get(j, k)).sum::<f64>(),
+                            Weight::Scalar(factor) => factor * read[k],
+                        };
+                    }
+                }
+                if z > 0.0 { z } else { layer.activation().slope() * z }
+            };
+            layers.push((0..nodes).map(|m| (0..layer.bias().len()).map(|k| unit(m, k)).collect()).collect());
+        }
+        layers.pop().unwrap().swap_remove(node.index())
+    }
+
+    fn margin(&self, flips: &[Flip], node: NodeId, (y, k): (ClassId, ClassId)) -> f64 {
+        let logits = self.logits(flips, node);
+        logits[y.index()] - logits[k.index()]
+    }
+}
+
+/// Up to two hidden layers, whose terms read the attributes, constants, and all layers below.
+fn model(draw: &mut Draw, attributes: usize) -> Model {
+    let polynomial =
+        Propagation::Polynomial { of: Box::new(Propagation::RowMean), coefficients: vec![0.5, -1.0, 0.75] };
+    let propagations = vec![Propagation::SymmetricGcn, Propagation::Adjacency, Propagation::Identity, polynomial];
+    let mut widths: Vec<usize> = (0..draw.below(3)).map(|_| 1 + draw.below(3)).collect();
+    widths.push(2 + draw.below(2));
+    let mut layers = Vec::new();
+    for (i, &units) in widths.iter().enumerate() {
+        let below = if i == 0 { Source::Attributes } else { Source::Layer(i - 1) };
+        let mut sources = vec![below];
+        let others = [Source::Attributes, Source::Ones, Source::Layer(0)];
+        sources.extend(others.into_iter().filter(|&other| (i > 0 || other != Source::Layer(0)) && draw.one_in(4)));
+        let terms = sources.into_iter().map(|source| {
+            let inputs = match source {
+                Source::Attributes => attributes,
+                Source::Ones => 1,
+                Source::Layer(source) => widths[source],
+            };
+            let propagation = draw.below(propagations.len());
+            if inputs == units && draw.one_in(4) {
+                return Term::new(source, propagation, Weight::Scalar(draw.number()));
+            }
+            Term::new(source, propagation, Matrix::from_values(inputs, units, draw.numbers(inputs * units)))
+        });
+        let terms = terms.collect();
+        let activation = draw.of(&[Activation::Relu, Activation::Relu, Activation::LeakyRelu(0.25)]);
+        let activation = if i + 1 == widths.len() { Activation::None } else { activation };
+        layers.push(Layer::new(terms, draw.numbers(units), activation));
+    }
+    Model::new(attributes, propagations, layers).unwrap()
+}
+
+const KINDS: [AttributeKind; 3] = [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues];
+
+/// Calls `judge` with problems of all kinds, the network of each, and the region of one of its nodes.
+fn with_problems(count: usize, mut judge: impl FnMut(&mut Draw, &Tiny, &Network, &Region)) {
+    for (seed, kind) in (0..count).flat_map(|seed| KINDS.map(|kind| (seed, kind))) {
+        let mut draw = Draw(seed as u64);
+        let tiny = Tiny::drawn(&mut draw, kind);
+        let network = Network::new(&tiny.graph, &tiny.model, tiny.limits()).unwrap();
+        let node = NodeId(draw.below(tiny.graph.nodes()) as u32);
+        let region = Region::new(&network, &Rows::of(&network.matrices), node);
+        judge(&mut draw, &tiny, &network, &region);
+    }
+}
+
+/// Two classes.
+fn pair(draw: &mut Draw, model: &Model) -> (ClassId, ClassId) {
+    let y = draw.below(model.classes());
+    let k = (y + 1 + draw.below(model.classes() - 1)) % model.classes();
+    (ClassId(y as u32), ClassId(k as u32))
+}
+
+/// Slopes of lines below some of the activations.
+fn slopes(draw: &mut Draw, network: &Network, region: &Region) -> Vec<UnitSlope> {
+    let mut slopes = Vec::new();
+    for (i, layer) in network.layers().iter().enumerate().take(network.layers().len() - 1) {
+        for (&node, unit) in region.nodes[i].iter().flat_map(|node| (0..layer.units()).map(move |unit| (node, unit))) {
+            if draw.one_in(4) {
+                let below = layer.activation().slope();
+                let slope = below + (1.0 - below) * draw.number().abs();
+                slopes.push(UnitSlope { layer: i as u32, node, unit: unit as u32, slope });
+            }
+        }
+    }
+    slopes
+}
+
+#[test]
+fn exact_logits_and_those_in_intervals_are_those_of_the_network() {
+    with_problems(150, |draw, tiny, network, region| {
+        let sets = tiny.sets();
+        for flips in (0..4).map(|_| draw.of(&sets)) {
+            let sums: Vec<_> = region.rows.iter().map(|&node| network.sum(node, &flips)).collect();
+            let z = region.forward(network, &sums, &Interval::of(1.0));
+            let (exact, one) = region.exact_logits(network, &flips);
+            for ((expected, interval), exact) in
+                tiny.logits(&flips, region.target()).iter().zip(&z[z.len() - 1][0]).zip(&exact)
+            {
+                assert!(interval.hi - interval.lo < ROUNDING && (interval.lo - expected).abs() < ROUNDING, "{tiny:?}");
+                let below = exact.plus(&one.times(-interval.lo)).sign();
+                let above = exact.plus(&one.times(-interval.hi)).sign();
+                assert!(below.is_ge() && above.is_le(), "{tiny:?}, {flips:?}");
+            }
+        }
+    });
+}
+
+/// Lemma 39: margins, additive in the flips of bits and values; Lemma 46 for the flips of one row that is divided.
+#[test]
+fn flips_gain_no_more_than_their_bounds() {
+    with_problems(150, |draw, tiny, network, region| {
+        let pair = pair(draw, &tiny.model);
+        let base = Base::clean(network, region, network.limits.global());
+        let linear = Linearised::new(&base, pair, &slopes(draw, network, region)).unwrap();
+        let of_rows = |set: &[Flip]| set.iter().all(|flip| region.rows.binary_search(&flip.node).is_ok());
+        let sets: Vec<_> = tiny.sets().into_iter().filter(|set| of_rows(set)).collect();
+        let least = |set: &[Flip]| tiny.margin(set, region.target(), pair) + ROUNDING;
+        let row_of = |flip: &Flip| region.rows.binary_search(&flip.node).unwrap();
+        if tiny.graph.kind() != AttributeKind::NormalisedRows {
+            let change = |flip: &Flip| {
+                let by = flip.to - tiny.graph.value(flip.node, flip.attribute);
+                network
+                    .weight
+                    .row(flip.attribute.index())
+                    .iter()
+                    .map(|&w| Interval::of(w).times(by))
+                    .collect::<Vec<_>>()
+            };
+            let queries = linear.queries();
+            for set in &sets {
+                let gains = set.iter().map(|flip| linear.gain(row_of(flip), &change(flip), 1.0));
+                assert!(linear.constant - gains.sum::<f64>() <= least(set), "{tiny:?}, {set:?}");
+                for flip in set {
+                    let gain = linear.gain(row_of(flip), &change(flip), 1.0);
+                    let bound = queries[row_of(flip)].bound(&change(flip));
+                    assert!(gain <= bound + ROUNDING, "{gain} > {bound}: {tiny:?}");
+                }
+            }
+            return;
+        }
+        let queries = linear.queries();
+        for place in 0..region.rows.len() {
+            let mut row = Row::new(&base, place);
+            let of_row: Vec<_> = sets.iter().filter(|set| set.iter().all(|flip| row_of(flip) == place)).collect();
+            for level in [0.5, 0.05, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6] {
+                let gains = row.gains(&linear, &queries[place], level);
+                for set in &of_row {
+                    let gain = gains.as_ref().map_or(level * set.len() as f64, |gains| gains[set.len()]);
+                    assert!(linear.constant - gain <= least(set), "{gain}, {level}: {tiny:?}, {set:?}");
+                }
+                if level < 0.01 && gains.is_some() {
+                    (1..=network.limits.global().min(network.limits.local(region.rows[place]))).for_each(|k| {
+                        row.look_closer(k);
+                    });
+                }
+            }
+        }
+    });
+}
+
+/// The bound of all sets of a base point is below their margins, whatever bound is wanted, and where it is alone there are no others.
+#[test]
+fn bounds_are_below_the_margins_of_all_sets() {
+    let (mut reached, mut alone) = (0, 0);
+    with_problems(200, |draw, tiny, network, region| {
+        let pair = pair(draw, &tiny.model);
+        let sets = tiny.sets();
+        let clean = Base::clean(network, region, network.limits.global());
+        let mut bases = vec![(clean.clone(), Vec::new(), Vec::new())];
+        let mut without = Vec::new();
+        let mut rest = clean;
+        for flip in (0..3).filter_map(|_| draw.of(&sets).first().copied()) {
+            let Some(with) = rest.with(flip) else { continue };
+            bases.push((with, vec![flip], without.clone()));
+            rest.without.insert((flip.node, flip.attribute));
+            without.push(flip);
+            bases.push((rest.clone(), Vec::new(), without.clone()));
+        }
+        for (base, with, without) in &bases {
+            let is_same = |a: &Flip, b: &Flip| (a.node, a.attribute) == (b.node, b.attribute);
+            let has = |set: &Vec<Flip>, flip: &Flip| set.iter().any(|other| is_same(other, flip));
+            let is_in =
+                |set: &&Vec<Flip>| with.iter().all(|flip| has(set, flip)) && !without.iter().any(|flip| has(set, flip));
+            let margins = sets.iter().filter(is_in).map(|set| tiny.margin(set, region.target(), pair));
+            let margins: Vec<f64> = margins.collect();
+            let least = margins.iter().copied().fold(f64::INFINITY, f64::min);
+            let slopes = slopes(draw, network, region);
+            let linear = Linearised::new(base, pair, &slopes).unwrap();
+            for wanted in [least - 1.0, least - 0.01, least * 0.9, least + 1e-6, least + 1.0, 0.0] {
+                let bound = selection::lower_bound(base, &linear, wanted);
+                assert!(
+                    bound <= least + ROUNDING,
+                    "{bound} for {wanted}, not {least}: {with:?}, {without:?}, {tiny:?}"
+                );
+                reached += usize::from(bound > wanted);
+            }
+            if selection::is_alone(base) && base.freed().is_empty() {
+                let most = margins.into_iter().fold(f64::NEG_INFINITY, f64::max);
+                assert!(most - least < ROUNDING, "{with:?}, {without:?}, {tiny:?}");
+                alone += 1;
+            }
+        }
+    });
+    assert!(reached > 2_500 && alone > 50, "{reached}, {alone}");
+}
+
+/// A larger graph, of which a node may not see all, and a budget of deletions.
+fn drawn_with_deletions(draw: &mut Draw) -> Tiny {
+    let (nodes, attributes) = (7, 2);
+    let count = 4 + draw.below(6);
+    let edges: Vec<_> = (0..count).map(|_| (draw.below(7) as u32, draw.below(7) as u32)).collect();
+    let ones: Vec<_> = (0..nodes).flat_map(|n| [(n, 0), (n, 1)]).filter(|_| draw.one_in(2)).collect();
+    let options = GraphOptions::new().keep_self_loops(draw.one_in(3));
+    let graph = Graph::with_options(nodes as usize, attributes, &edges, &ones, options).unwrap();
+    let linear = Propagation::Polynomial { of: Box::new(Propagation::SymmetricGcn), coefficients: vec![0.5, -1.0] };
+    let propagations = vec![Propagation::SymmetricGcn, Propagation::RowMean, Propagation::Adjacency, linear];
+    let model = model(draw, attributes);
+    let propagations = (0..model.propagations().len()).map(|_| draw.of(&propagations)).collect();
+    let mut budget = EdgeBudget::new(1 + draw.below(3) as u32).keep_one(draw.one_in(3));
+    if draw.one_in(2) {
+        budget = budget.at_node(1 + draw.below(2) as u32);
+    }
+    if draw.one_in(3) {
+        let edge = graph.adjacency().iter().find_map(|(a, b)| Edge::between(NodeId(a), NodeId(b)));
+        budget = budget.protect(edge);
+    }
+    let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(budget);
+    Tiny { graph, model: model.with_propagations(propagations).unwrap(), budget }
+}
+
+/// Lemma 68: of all admissible sets one is gone through that leaves the target as it is left, and what is computed of it is that of the
+/// graph without these edges.
+#[test]
+fn sets_of_deletions_stand_for_all_others() {
+    let mut fewer = 0;
+    for seed in 0..300 {
+        let mut draw = Draw(seed);
+        let tiny = drawn_with_deletions(&mut draw);
+        let network = Network::new(&tiny.graph, &tiny.model, tiny.limits()).unwrap();
+        let node = NodeId(draw.below(tiny.graph.nodes()) as u32);
+        let region = Region::new(&network, &Rows::of(&network.matrices), node);
+        let base = Base::clean(&network, &region, 0);
+        let limits = network.limits.edges().unwrap();
+        let linked = Linked::new(&base, limits);
+        let edges = tiny.graph.adjacency().iter().filter(|(a, b)| a < b);
+        let mut all: Vec<Vec<Edge>> = vec![Vec::new()];
+        let mut edges: Vec<Edge> = edges.filter_map(|(a, b)| Edge::between(NodeId(a), NodeId(b))).collect();
+        edges.sort_unstable();
+        for edge in edges {
+            let larger: Vec<_> = all.iter().map(|set| [&set[..], &[edge]].concat()).collect();
+            all.extend(larger.into_iter().filter(|set| limits.admits(&tiny.graph, set)));
+        }
+        let logits = |set: &Vec<Edge>| {
+            let left = Tiny {
+                graph: tiny.graph.without_edges(set).unwrap(),
+                model: tiny.model.clone(),
+                budget: tiny.budget.clone(),
+            };
+            left.logits(&[], node)
+        };
+        for most in 0..=limits.global() {
+            let (sets, are_all) = linked.sets(most);
+            assert!(are_all && sets[0].is_empty());
+            let mut tried = Vec::new();
+            for set in &sets {
+                let mut sorted = set.clone();
+                sorted.sort_unstable();
+                let is_new =
+                    all.contains(&sorted) && set.len() <= most && !tried.iter().any(|(other, _)| other == &set);
+                assert!(is_new, "{set:?}, {tiny:?}");
+                let rows = linked.without(set).unwrap();
+                let expected = logits(set);
+                let left = Region::new(&network, &rows, node);
+                let of_region = Base::clean(&network, &left, 0).z.pop().unwrap();
+                for intervals in [&linked.logits(&rows), &of_region[0]] {
+                    assert_eq!(intervals.len(), expected.len());
+                    let is_close =
+                        |(x, expected): (&Interval, &f64)| x.hi - x.lo < ROUNDING && (x.lo - expected).abs() < ROUNDING;
+                    assert!(intervals.iter().zip(&expected).all(is_close), "{set:?}, {tiny:?}");
+                }
+                tried.push((set, expected));
+            }
+            let of_size: Vec<_> = all.iter().filter(|set| set.len() <= most).collect();
+            for set in &of_size {
+                let left = logits(set);
+                let is_same =
+                    |(_, other): &(_, Vec<f64>)| left.iter().zip(other).all(|(a, b)| (a - b).abs() < ROUNDING);
+                assert!(tried.iter().any(is_same), "nothing stands for {set:?} at {node:?}: {tiny:?}");
+            }
+            fewer += of_size.len() - sets.len();
+        }
+    }
+    assert!(fewer > 1_500, "{fewer}");
+}
+
+/// A node with four ones of 0.25 each against 0.625: two fewer are too few.
+fn four_ones(global: u32) -> Tiny {
+    let graph = Graph::new(1, 4, &[], &[(0, 0), (0, 1), (0, 2), (0, 3)]).unwrap();
+    let layer = (Matrix::from_values(4, 2, [0.25, 0.0].repeat(4)), vec![0.0, 0.625]);
+    let model = Model::gcn(vec![layer], Propagation::Identity).unwrap();
+    Tiny { graph, model, budget: Budget::new(global, LocalBudget::Count(4)) }
+}
+
+fn removals(count: u32) -> Vec<Flip> {
+    (0..count).map(|d| Flip { node: NodeId(0), attribute: AttributeId(d), to: 0.0 }).collect()
+}
+
+fn checker(of: &Tiny) -> Checker<'_> {
+    Checker::new(&of.graph, &of.model, of.limits(), TargetClass::Predicted).unwrap()
+}
+
+/// What the checker says to a robust verdict with this bound.
+fn judged(checker: &Checker, said: Bound) -> Result<(), NotAccepted> {
+    let margins = vec![None, Some(said)];
+    checker.certificate(&Certificate::new(NodeId(0), ClassId(0), ClassId(0), Evidence::Robust, margins))
+}
+
+#[test]
+fn robust_verdicts_say_what_is_asked_for() {
+    let (k, tiny) = (ClassId(1), four_ones(1));
+    let rejected = |rejection: Rejection| Err(NotAccepted::from(rejection));
+    assert_eq!(judged(&checker(&tiny), Bound::Positive), Ok(()));
+    assert_eq!(judged(&checker(&tiny), Bound::AtLeast(0.124)), Ok(()));
+    // The margin is right, but not what a robust verdict needs.
+    assert_eq!(judged(&checker(&tiny), Bound::AtLeast(0.0)), rejected(Rejection::Unproven(k)));
+    assert_eq!(judged(&checker(&tiny), Bound::Unknown), rejected(Rejection::Unproven(k)));
+    assert_eq!(judged(&checker(&tiny), Bound::AtLeast(0.126)), rejected(Rejection::Unproven(k)));
+    assert_eq!(judged(&checker(&tiny), Bound::AtLeast(0.376)), rejected(Rejection::Overclaimed(k)));
+    assert_eq!(judged(&checker(&four_ones(2)), Bound::Positive), rejected(Rejection::Unproven(k)));
+    let asking = |margin| checker(&tiny).asking(margin, Arithmetic::Exact).unwrap();
+    assert_eq!(judged(&asking(0.12), Bound::AtLeast(0.12)), Ok(()));
+    assert_eq!(
+        judged(&asking(0.12), Bound::Positive),
+        rejected(Rejection::Unproven(k)),
+        "0 is less than what is asked for"
+    );
+    assert_eq!(judged(&asking(0.125), Bound::AtLeast(0.125)), rejected(Rejection::Unproven(k)), "it is not more");
+}
+
+#[test]
+fn radii_fit_their_witnesses() {
+    let tiny = four_ones(3);
+    let judged = |up_to: Option<u32>, from: Option<u32>, exact: bool, flips: Option<u32>, margin: f64| {
+        let mut found = Found::of_class(Some(ClassId(0)));
+        (found.nonrobust_from, found.exact) = (from, exact);
+        found.witness = flips.map(|count| Witness::new(removals(count), ClassId(1), margin));
+        checker(&tiny).radius(&Radius::new(NodeId(0), &tiny.graph, up_to, Some(found)))
+    };
+    let wrong = Err(NotAccepted::from(Rejection::Radius));
+    assert_eq!(judged(Some(1), Some(2), true, Some(2), -0.125), Ok(()));
+    assert_eq!(judged(Some(1), Some(3), false, Some(3), -0.375), Ok(()), "2 is left open");
+    assert_eq!(judged(Some(1), None, false, None, 0.0), Ok(()));
+    assert_eq!(judged(Some(1), Some(2), true, Some(3), -0.375), wrong, "more flips than it says");
+    assert_eq!(judged(Some(1), Some(3), false, Some(2), -0.125), wrong, "fewer flips than it says");
+    assert_eq!(judged(Some(1), Some(2), true, None, 0.0), wrong, "no witness");
+    assert_eq!(judged(Some(1), None, false, Some(2), -0.125), wrong, "a witness of nothing");
+    assert_eq!(judged(Some(1), Some(2), false, Some(2), -0.125), wrong, "nothing is left open");
+    assert_eq!(judged(Some(1), Some(3), true, Some(3), -0.375), wrong, "2 is left open");
+    assert_eq!(judged(Some(4), None, true, None, 0.0), wrong, "more than the budget");
+    assert_eq!(judged(Some(2), Some(3), true, Some(3), -0.375), Err(Rejection::Unproven(ClassId(1)).into()));
+    assert_eq!(judged(Some(1), Some(2), true, Some(2), -0.126), Err(Rejection::Witness(ClassId(1)).into()));
+}
