@@ -14,8 +14,9 @@ use crate::certificate::{Bound, Certificate, Evidence, Witness, smallest};
 use crate::dense::Matrix;
 use crate::edge::Edge;
 use crate::exact::compare_margin;
+use crate::flip::Flip;
 use crate::graph::{Graph, GraphOptions};
-use crate::ids::{ClassId, NodeId};
+use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::model::{Model, Propagation};
 use crate::network::{Network, largest};
 use crate::radius::{Found, Radius};
@@ -191,6 +192,12 @@ fn tampered(certificates: &Certificates, absent: Edge, choice: usize) -> Vec<(&'
             add("budget of a node", &|of| of_budget(of, &|edges| edges.at_node(0)));
             add("protected edge", &|of| of_budget(of, &|edges| edges.protect([edge])));
             add("protected node", &|of| of.header.budget = of.header.budget.clone().protect_nodes([edge.ends()[1]]));
+            add("budget of flips alone", &|of| of.header.budget = Budget::new(0, LocalBudget::Count(0)));
+            add("flip", &|of| {
+                let flip = Flip { node: record.node, attribute: AttributeId(0), to: 1.0 };
+                let other = Witness::new(vec![flip], witness.class, witness.margin).with_edges(witness.edges.clone());
+                of.records[place].evidence = Evidence::Witness(other);
+            });
         }
     }
     all
@@ -207,9 +214,20 @@ fn no_tampered_file_is_accepted() {
         let Some(absent) = { pairs }.find(|edge| !edge.is_of(&of.graph)) else { return Ok(()) };
         let settings = CertifySettings::new(of.budget.clone());
         let mut certificates = Certificates::new(Header::new(&of.graph, &of.model, &settings, nodes.len()));
-        let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(of.budget.clone());
-        certificates.records = certifier.engine(Engine::Complete).threads(1).certify(&nodes).unwrap();
+        let certify = |budget: &Budget| {
+            let certifier = Certifier::new(&of.graph, &of.model).unwrap().budget(budget.clone());
+            certifier.engine(Engine::Complete).threads(1).certify(&nodes).unwrap()
+        };
+        certificates.records = certify(&of.budget);
         prop_assert_eq!(judge(&certificates, &of.graph, &of.model), Ok(()));
+        let raised = of.budget.clone().with_varied(of.budget.varied() + 1);
+        let is_lost = |(of, under_more): (&Certificate, &Certificate)| of.is_robust() && under_more.witness().is_some();
+        if certificates.records.iter().zip(&certify(&raised)).any(is_lost) {
+            let mut other = certificates.clone();
+            other.header.budget = raised;
+            prop_assert!(judge(&other, &of.graph, &of.model).is_err(), "more deletions get through: {other:?}");
+            count("raised budget");
+        }
         for (kind, other) in tampered(&certificates, absent, choice) {
             prop_assert!(judge(&other, &of.graph, &of.model).is_err(), "{kind} gets through: {other:?}");
             count(kind);
@@ -217,6 +235,18 @@ fn no_tampered_file_is_accepted() {
         let mut bytes = Vec::new();
         certificates.write(&mut bytes).unwrap();
         prop_assert!(judge_bytes(&bytes[..choice % bytes.len()], &of.graph, &of.model).is_err(), "cut off");
+        count("truncation");
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        let place = choice % nodes.len();
+        lines.swap(1 + place, 1 + (place + 1) % nodes.len());
+        prop_assert!(judge_bytes(&lines.concat(), &of.graph, &of.model).is_err(), "another order");
+        count("order");
+        let mut model = of.model.clone();
+        if let Some(weight) = model.tensors_mut().flatten().nth(choice % 2) {
+            *weight = weight.next_up() + 1e-300;
+        }
+        prop_assert!(judge(&certificates, &of.graph, &model).is_err(), "another model");
+        count("model");
         if let Some((a, b)) = of.graph.adjacency().iter().find(|(a, b)| a != b) {
             let edge = Edge::between(NodeId(a), NodeId(b)).unwrap();
             let left = of.graph.without_edges(&[edge]).unwrap();
@@ -228,7 +258,8 @@ fn no_tampered_file_is_accepted() {
     TestRunner::new(crate::seed::config(200))
         .run(&(tiny(0..=2), 0..1_000_000usize), run)
         .unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(counts.len() == 11 && counts.values().all(|&count| count >= 50), "{counts:?}");
+    let is_enough = |(&kind, &count): (&&str, &usize)| count >= if kind == "raised budget" { 15 } else { 100 };
+    assert!(counts.len() == 17 && counts.iter().all(is_enough), "{counts:?}");
 }
 
 /// A node that is joined to so many others, and a network that sees all of it.
