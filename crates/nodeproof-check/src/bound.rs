@@ -184,3 +184,48 @@ impl Query {
         (up(added + error), up(taken + error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lemma 51: sums that are added up in doubles are off by less than what is added to them, and that is what the lemma says.
+    #[test]
+    fn sums_are_off_by_less_than_is_added() {
+        for n in 1..6 {
+            let number = |i: usize| ((i + n) as f64 * 0.618).fract() - 0.5;
+            let gradient: Vec<Interval> = (0..n).map(|i| -Interval::of(number(i))).collect();
+            let query = Query::new(&vec![Interval::ZERO; n], &gradient);
+            let weights: Vec<f64> = (0..n).map(|i| 3.0 * number(i + 7)).collect();
+            let length = length(weights.iter().copied());
+            let exact: f64 = (0..n).map(|i| number(i) * weights[i]).sum();
+            let (added, taken) = query.bounds(&weights, length);
+            let error = 2.0 * (n as f64 + 8.0) * f64::EPSILON * query.length * length;
+            let rounding = 8.0 * f64::EPSILON * query.length * length;
+            for (bound, sum) in [(added, exact), (taken, -exact)] {
+                assert!(
+                    bound - sum >= error - rounding && bound - sum <= error + rounding,
+                    "{n}: {:e}, {error:e}",
+                    bound - sum
+                );
+            }
+        }
+        let tiny = Query::new(&[Interval::ZERO], &[Interval::of(1e-300)]);
+        let (added, taken) = tiny.bounds(&[1e-100], 1e-100);
+        assert!(added >= f64::MIN_POSITIVE && taken >= f64::MIN_POSITIVE, "products that underflow");
+    }
+
+    /// Where ends of coefficients differ, sums take the larger of what they make.
+    #[test]
+    fn sums_are_those_of_the_right_ends() {
+        let query = Query::new(&[Interval { lo: -1.0, hi: 2.0 }, Interval { lo: -3.0, hi: 5.0 }], &[Interval::ZERO; 2]);
+        let near = |x: (f64, f64), y: (f64, f64)| (x.0 - y.0).abs() < 1e-12 && (x.1 - y.1).abs() < 1e-12;
+        assert!(near(query.bounds(&[10.0, 1.0], 11.0), (25.0, 13.0)));
+        assert!(near(query.bounds(&[-10.0, 1.0], 11.0), (15.0, 23.0)));
+        assert!(near(query.bounds(&[-10.0, -1.0], 11.0), (13.0, 25.0)));
+        for weights in [[10.0, 1.0], [-10.0, 1.0], [10.0, -1.0]] {
+            let change = weights.map(Interval::of);
+            assert!((query.bound(&change) - query.bounds(&weights, 11.0).0).abs() < 1e-12);
+        }
+    }
+}

@@ -13,12 +13,20 @@ use crate::rows::Row;
 const ROUNDING: f64 = 1e-9;
 
 /// Numbers that look drawn (SplitMix64).
-struct Draw(u64);
+struct Draw {
+    seed: u64,
+    /// Whether numbers are halves, so that sums cancel.
+    are_halves: bool,
+}
 
 impl Draw {
+    fn new(seed: u64) -> Self {
+        Self { seed, are_halves: seed % 4 == 0 }
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.seed ^ self.seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         x ^ x >> 31
     }
@@ -33,6 +41,9 @@ impl Draw {
 
     /// From -1 to 1, now and then 0.
     fn number(&mut self) -> f64 {
+        if self.are_halves {
+            return self.below(5) as f64 / 2.0 - 1.0;
+        }
         if self.one_in(8) { 0.0 } else { (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0 }
     }
 
@@ -186,7 +197,7 @@ const KINDS: [AttributeKind; 3] = [AttributeKind::Bits, AttributeKind::Normalise
 /// Calls `judge` with problems of all kinds, the network of each, and the region of one of its nodes.
 fn with_problems(count: usize, mut judge: impl FnMut(&mut Draw, &Tiny, &Network, &Region)) {
     for (seed, kind) in (0..count).flat_map(|seed| KINDS.map(|kind| (seed, kind))) {
-        let mut draw = Draw(seed as u64);
+        let mut draw = Draw::new(seed as u64);
         let tiny = Tiny::drawn(&mut draw, kind);
         let network = Network::new(&tiny.graph, &tiny.model, tiny.limits()).unwrap();
         let node = NodeId(draw.below(tiny.graph.nodes()) as u32);
@@ -366,7 +377,7 @@ fn drawn_with_deletions(draw: &mut Draw) -> Tiny {
 fn sets_of_deletions_stand_for_all_others() {
     let mut fewer = 0;
     for seed in 0..300 {
-        let mut draw = Draw(seed);
+        let mut draw = Draw::new(seed);
         let tiny = drawn_with_deletions(&mut draw);
         let network = Network::new(&tiny.graph, &tiny.model, tiny.limits()).unwrap();
         let node = NodeId(draw.below(tiny.graph.nodes()) as u32);
@@ -390,6 +401,7 @@ fn sets_of_deletions_stand_for_all_others() {
             };
             left.logits(&[], node)
         };
+        check_robust(&tiny, node, &all.iter().map(logits).collect::<Vec<_>>());
         for most in 0..=limits.global() {
             let (sets, are_all) = linked.sets(most);
             assert!(are_all && sets[0].is_empty());
@@ -425,6 +437,26 @@ fn sets_of_deletions_stand_for_all_others() {
     assert!(fewer > 1_500, "{fewer}");
 }
 
+/// Robust verdicts are accepted just if they are right, given the logits that all sets of deletions leave.
+fn check_robust(tiny: &Tiny, node: NodeId, logits: &[Vec<f64>]) {
+    let y = (0..tiny.model.classes()).fold(0, |y, k| if logits[0][k] > logits[0][y] { k } else { y });
+    let others = || (0..tiny.model.classes()).filter(|&k| k != y);
+    let least = logits.iter().flat_map(|of| others().map(|k| of[y] - of[k])).fold(f64::INFINITY, f64::min);
+    if least.abs() < 1e-6 {
+        return;
+    }
+    for (asked, said) in [(0.0, 0.0), (0.0, 0.9), (0.0, 1.1), (0.5, 0.5), (0.9, 0.95), (0.9, 1.05), (1.1, 1.1)] {
+        let (asked, said) = (asked * least.abs(), said * least.abs());
+        let bound = if said == 0.0 { Bound::Positive } else { Bound::AtLeast(said) };
+        let margins = (0..tiny.model.classes()).map(|k| (k != y).then_some(bound)).collect();
+        let class = ClassId(y as u32);
+        let certificate = Certificate::new(node, class, class, Evidence::Robust, margins);
+        let checker = checker(tiny).asking(asked, Arithmetic::Exact).unwrap();
+        let judged = checker.certificate(&certificate);
+        assert_eq!(judged.is_ok(), least > asked && least >= said, "{judged:?}, {asked}, {said}, {least}: {tiny:?}");
+    }
+}
+
 /// A node with four ones of 0.25 each against 0.625: two fewer are too few.
 fn four_ones(global: u32) -> Tiny {
     let graph = Graph::new(1, 4, &[], &[(0, 0), (0, 1), (0, 2), (0, 3)]).unwrap();
@@ -441,6 +473,10 @@ fn checker(of: &Tiny) -> Checker<'_> {
     Checker::new(&of.graph, &of.model, of.limits(), TargetClass::Predicted).unwrap()
 }
 
+fn rejected(rejection: Rejection) -> Result<(), NotAccepted> {
+    Err(rejection.into())
+}
+
 /// What the checker says to a robust verdict with this bound.
 fn judged(checker: &Checker, said: Bound) -> Result<(), NotAccepted> {
     let margins = vec![None, Some(said)];
@@ -450,7 +486,6 @@ fn judged(checker: &Checker, said: Bound) -> Result<(), NotAccepted> {
 #[test]
 fn robust_verdicts_say_what_is_asked_for() {
     let (k, tiny) = (ClassId(1), four_ones(1));
-    let rejected = |rejection: Rejection| Err(NotAccepted::from(rejection));
     assert_eq!(judged(&checker(&tiny), Bound::Positive), Ok(()));
     assert_eq!(judged(&checker(&tiny), Bound::AtLeast(0.124)), Ok(()));
     // The margin is right, but not what a robust verdict needs.
@@ -489,6 +524,101 @@ fn radii_fit_their_witnesses() {
     assert_eq!(judged(Some(1), Some(2), false, Some(2), -0.125), wrong, "nothing is left open");
     assert_eq!(judged(Some(1), Some(3), true, Some(3), -0.375), wrong, "2 is left open");
     assert_eq!(judged(Some(4), None, true, None, 0.0), wrong, "more than the budget");
+    let scanned = |up_to| checker(&tiny).radius(&Radius::new(NodeId(0), &tiny.graph, Some(up_to), None));
+    assert_eq!((scanned(0), scanned(1)), (Ok(()), Ok(())));
+    assert_eq!(scanned(2), rejected(Rejection::Unproven(ClassId(1))));
     assert_eq!(judged(Some(2), Some(3), true, Some(3), -0.375), Err(Rejection::Unproven(ClassId(1)).into()));
     assert_eq!(judged(Some(1), Some(2), true, Some(2), -0.126), Err(Rejection::Witness(ClassId(1)).into()));
+}
+
+#[test]
+fn what_there_is_not_is_rejected() {
+    let tiny = four_ones(2);
+    let robust = |node, class, predicted| {
+        Certificate::new(
+            NodeId(node),
+            ClassId(class),
+            ClassId(predicted),
+            Evidence::Robust,
+            vec![None, Some(Bound::Positive)],
+        )
+    };
+    let judged = |certificate: &Certificate| checker(&tiny).certificate(certificate);
+    assert_eq!(judged(&robust(1, 0, 0)), rejected(Rejection::Unknown));
+    assert_eq!(judged(&robust(0, 2, 0)), rejected(Rejection::Unknown));
+    assert_eq!(judged(&robust(0, 0, 2)), rejected(Rejection::Unknown));
+    assert_eq!(judged(&robust(0, 1, 0)), rejected(Rejection::Class(ClassId(1))));
+    assert_eq!(judged(&robust(0, 1, 1)), rejected(Rejection::Class(ClassId(1))));
+    let mut labelled = robust(0, 0, 0);
+    labelled.label = Some(ClassId(0));
+    assert_eq!(judged(&labelled), rejected(Rejection::Label));
+    for (class, expected) in [(0, Rejection::Proof), (1, Rejection::Margin(ClassId(1))), (2, Rejection::Proof)] {
+        let mut proven = robust(0, 0, 0);
+        proven.proofs = Some(Proofs::from([(ClassId(class), Proof::default())]));
+        assert_eq!(judged(&proven), rejected(expected));
+    }
+    let mut missing = robust(0, 0, 0);
+    missing.margins = vec![None, None];
+    assert_eq!(judged(&missing), rejected(Rejection::Missing(ClassId(1))));
+    let of_witness = |witness: Witness| {
+        let margins = vec![None, Some(Bound::Unknown)];
+        judged(&Certificate::new(NodeId(0), ClassId(0), ClassId(0), Evidence::Witness(witness), margins))
+    };
+    let edge = Edge::between(NodeId(0), NodeId(1)).unwrap();
+    assert_eq!(of_witness(Witness::new(removals(2), ClassId(1), -0.125)), Ok(()));
+    assert_eq!(of_witness(Witness::new(removals(2), ClassId(1), 0.0)), Ok(()));
+    assert_eq!(of_witness(Witness::new(removals(1), ClassId(1), 0.0)), rejected(Rejection::Witness(ClassId(1))));
+    assert_eq!(of_witness(Witness::new(removals(1), ClassId(1), 0.125)), rejected(Rejection::Witness(ClassId(1))));
+    assert_eq!(of_witness(Witness::new(removals(2), ClassId(0), 0.0)), rejected(Rejection::Unknown));
+    assert_eq!(of_witness(Witness::new(removals(2), ClassId(2), 0.0)), rejected(Rejection::Unknown));
+    assert_eq!(of_witness(Witness::new(removals(3), ClassId(1), -0.375)), rejected(Rejection::Budget));
+    let with_edge = Witness::new(removals(2), ClassId(1), -0.125).with_edges(vec![edge]);
+    assert_eq!(of_witness(with_edge), rejected(Rejection::Budget), "no edge may be deleted");
+    assert_eq!(checker(&tiny).logit_errors(NodeId(1)), Err(Rejection::Unknown));
+    assert_eq!(checker(&tiny).logit_errors(NodeId(0)), Ok(None));
+}
+
+/// Neither intervals without width nor exact numbers make a tie robust.
+#[test]
+fn ties_are_not_robust() {
+    for bias in [0.0, 1.0] {
+        let graph = Graph::new(1, 1, &[], &[(0, 0)]).unwrap();
+        let model = Model::gcn(vec![(Matrix::zeros(1, 2), vec![bias; 2])], Propagation::Identity).unwrap();
+        for global in [0, 1] {
+            let tiny =
+                Tiny { graph: graph.clone(), model: model.clone(), budget: Budget::new(global, LocalBudget::Count(1)) };
+            assert_eq!(judged(&checker(&tiny), Bound::Positive), rejected(Rejection::Unproven(ClassId(1))));
+        }
+    }
+}
+
+/// What both logits may be off by is added to what is asked for.
+#[test]
+fn errors_of_both_logits_are_asked_for() {
+    let tiny = four_ones(0);
+    let checker = |margin| checker(&tiny).asking(margin, Arithmetic::Bf16).unwrap();
+    let errors = checker(0.0).logit_errors(NodeId(0)).unwrap().unwrap();
+    assert!(errors.len() == 2 && errors.iter().all(|&error| error > 0.01), "{errors:?}");
+    let asked = |part: f64| 0.375 - part * (errors[0] + errors[1]);
+    assert_eq!(judged(&checker(asked(1.01)), Bound::AtLeast(asked(1.01))), Ok(()));
+    assert_eq!(judged(&checker(asked(0.99)), Bound::AtLeast(asked(0.99))), rejected(Rejection::Unproven(ClassId(1))));
+}
+
+#[test]
+fn slopes_are_of_units_and_below_their_activations() {
+    let graph = Graph::new(2, 1, &[], &[(0, 0)]).unwrap();
+    let layer = |inputs, units| (Matrix::zeros(inputs, units), vec![1.0; units]);
+    let model = Model::gcn(vec![layer(1, 3), layer(3, 2)], Propagation::Identity).unwrap();
+    let network = Network::new(&graph, &model, Budget::new(0, 0.into()).limits(&graph).unwrap()).unwrap();
+    let region = Region::new(&network, &Rows::of(&network.matrices), NodeId(0));
+    let base = Base::clean(&network, &region, 0);
+    let is_taken = |layer, node, unit, slope| {
+        let slopes = [UnitSlope { layer, node: NodeId(node), unit, slope }];
+        Linearised::new(&base, (ClassId(0), ClassId(1)), &slopes).is_some()
+    };
+    assert!(is_taken(0, 0, 2, 1.0) && is_taken(0, 0, 0, 0.0));
+    assert!(!is_taken(0, 0, 3, 0.5), "there are three units");
+    assert!(!is_taken(0, 1, 0, 0.5), "the target does not see node 1");
+    assert!(!is_taken(2, 0, 0, 0.5), "there are two layers");
+    assert!(!is_taken(0, 0, 0, 1.01) && !is_taken(0, 0, 0, -0.01) && !is_taken(0, 0, 0, f64::NAN));
 }
