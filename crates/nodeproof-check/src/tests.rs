@@ -21,7 +21,7 @@ struct Draw {
 
 impl Draw {
     fn new(seed: u64) -> Self {
-        Self { seed, are_halves: seed % 4 == 0 }
+        Self { seed, are_halves: seed.is_multiple_of(4) }
     }
 
     fn next(&mut self) -> u64 {
@@ -76,12 +76,14 @@ impl Tiny {
             let values =
                 Matrix::from_values(nodes as usize, attributes as usize, draw.numbers((nodes * attributes) as usize));
             let values = Values::new(values).unwrap();
-            let ranges = (0..attributes).map(|_| (draw.number().min(0.0), draw.number().max(0.0))).collect();
+            let far = draw.of(&[1.0, 4.0]);
+            let ranges =
+                (0..attributes).map(|_| (far * draw.number().min(0.0), far * draw.number().max(0.0))).collect();
             graph.with_values(values.with_ranges(ranges).unwrap()).unwrap()
         } else {
             graph.with_kind(kind)
         };
-        let model = model(draw, attributes as usize).with_kind(kind);
+        let model = scaled(draw, attributes as usize).with_kind(kind);
         let budget = Budget::new(1 + draw.below(3) as u32, LocalBudget::Count(1 + draw.below(3) as u32));
         let budget =
             budget.direction(draw.of(&[Direction::Both, Direction::Both, Direction::AddOnly, Direction::DeleteOnly]));
@@ -192,6 +194,14 @@ fn model(draw: &mut Draw, attributes: usize) -> Model {
     Model::new(attributes, propagations, layers).unwrap()
 }
 
+/// The same, now and then with larger numbers.
+fn scaled(draw: &mut Draw, attributes: usize) -> Model {
+    let mut model = model(draw, attributes);
+    let scale = draw.of(&[1.0, 1.0, 5.0]);
+    model.tensors_mut().flatten().for_each(|number| *number *= scale);
+    model
+}
+
 const KINDS: [AttributeKind; 3] = [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues];
 
 /// Calls `judge` with problems of all kinds, the network of each, and the region of one of its nodes.
@@ -281,24 +291,53 @@ fn flips_gain_no_more_than_their_bounds() {
             }
             return;
         }
-        let queries = linear.queries();
-        for place in 0..region.rows.len() {
-            let mut row = Row::new(&base, place);
-            let of_row: Vec<_> = sets.iter().filter(|set| set.iter().all(|flip| row_of(flip) == place)).collect();
-            for level in [0.5, 0.05, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6] {
-                let gains = row.gains(&linear, &queries[place], level);
-                for set in &of_row {
-                    let gain = gains.as_ref().map_or(level * set.len() as f64, |gains| gains[set.len()]);
-                    assert!(linear.constant - gain <= least(set), "{gain}, {level}: {tiny:?}, {set:?}");
-                }
-                if level < 0.01 && gains.is_some() {
-                    (1..=network.limits.global().min(network.limits.local(region.rows[place]))).for_each(|k| {
-                        row.look_closer(k);
-                    });
-                }
+        check_rows(tiny, &base, &linear, pair);
+    });
+}
+
+/// Lemma 46, of each row by itself, however closely it is looked at.
+fn check_rows(tiny: &Tiny, base: &Base, linear: &Linearised, pair: (ClassId, ClassId)) {
+    let (region, limits, sets) = (base.region, &base.network.limits, tiny.sets());
+    for (place, query) in linear.queries().iter().enumerate() {
+        let (mut row, node) = (Row::new(base, place), region.rows[place]);
+        let of_row = sets.iter().filter(|set| set.iter().all(|flip| flip.node == node));
+        let gained = of_row.map(|set| (set, linear.constant - tiny.margin(set, region.target(), pair) - ROUNDING));
+        let gained: Vec<_> = gained.collect();
+        for level in [5.0, 2.0, 1.0, 0.5, 0.2, 0.05, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6] {
+            let gains = row.gains(linear, query, level);
+            for (set, gained) in &gained {
+                let most = gains.as_ref().map_or(level * set.len() as f64, |gains| gains[set.len()]);
+                assert!(*gained <= most, "{gained} > {most}, {level}: {set:?}, {tiny:?}");
+            }
+            if level < 0.1 && gains.is_some() {
+                (1..=limits.global().min(limits.local(node))).for_each(|flips| {
+                    row.look_closer(flips);
+                });
             }
         }
-    });
+    }
+}
+
+/// One node with many ones, some of which are there to stay.
+#[test]
+fn flips_of_long_rows_gain_no_more_than_their_bounds() {
+    for seed in 0..500 {
+        let mut draw = Draw::new(seed);
+        let attributes = 4 + draw.below(4);
+        let ones: Vec<_> = (0..attributes as u32).filter(|_| !draw.one_in(3)).map(|d| (0, d)).collect();
+        let graph = Graph::new(1, attributes, &[], &ones).unwrap().with_kind(AttributeKind::NormalisedRows);
+        let model = scaled(&mut draw, attributes).with_kind(graph.kind());
+        let flips = 1 + draw.below(6) as u32;
+        let protected = (0..draw.below(3)).map(|_| AttributeId(draw.below(attributes) as u32)).collect::<Vec<_>>();
+        let budget = Budget::new(flips, LocalBudget::Count(flips)).protect_attributes(protected);
+        let tiny = Tiny { graph, model, budget };
+        let network = Network::new(&tiny.graph, &tiny.model, tiny.limits()).unwrap();
+        let region = Region::new(&network, &Rows::of(&network.matrices), NodeId(0));
+        let base = Base::clean(&network, &region, network.limits.global());
+        let pair = pair(&mut draw, &tiny.model);
+        let linear = Linearised::new(&base, pair, &slopes(&mut draw, &network, &region)).unwrap();
+        check_rows(&tiny, &base, &linear, pair);
+    }
 }
 
 /// The bound of all sets of a base point is below their margins, whatever bound is wanted, and where it is alone there are no others.
@@ -435,6 +474,43 @@ fn sets_of_deletions_stand_for_all_others() {
         }
     }
     assert!(fewer > 1_500, "{fewer}");
+}
+
+/// Node 0 reads 1 and 2 and their degrees. Nodes 3 and 4, which it does not see, may lose one edge each, so that 1–3 and 2–3 go not
+/// together, and 1–3 does not stand for 1–4.
+#[test]
+fn edges_whose_other_ends_are_limited_do_not_stand_for_each_other() {
+    let edges = [(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (4, 5)];
+    for loops in [&[][..], &[(3, 3), (4, 4)]] {
+        let options = GraphOptions::new().keep_self_loops(true);
+        let graph = Graph::with_options(6, 1, &[&edges, loops].concat(), &[(1, 0), (2, 0)], options).unwrap();
+        let layer = (Matrix::from_values(1, 2, vec![-1.0, 0.0]), vec![0.72, 0.0]);
+        let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
+        let budget = Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(2).at_node(1));
+        let tiny = Tiny { graph, model, budget };
+        let edge = |a, b| Edge::between(NodeId(a), NodeId(b)).unwrap();
+        let without = Rejection::Unlinked(ClassId(1), vec![edge(1, 4), edge(2, 3)]);
+        assert_eq!(judged(&checker(&tiny), Bound::Positive), rejected(without), "{loops:?}");
+    }
+}
+
+/// With flips beside deletions, what is not shown is not laid to the deletions.
+#[test]
+fn flips_beside_deletions_are_unproven() {
+    let graph = Graph::new(2, 1, &[(0, 1)], &[(0, 0), (1, 0)]).unwrap();
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![0.0, 0.25]);
+    let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
+    let judged_with = |flips: u32| {
+        let budget = Budget::new(flips, LocalBudget::Count(2)).delete_edges(EdgeBudget::new(1));
+        let tiny = Tiny { graph: graph.clone(), model: model.clone(), budget };
+        judged(&checker(&tiny), Bound::AtLeast(0.3))
+    };
+    assert_eq!(judged_with(0), Ok(()));
+    assert_eq!(judged_with(1), rejected(Rejection::Unproven(ClassId(1))));
+    let layer = (Matrix::from_values(1, 2, vec![1.0, 0.0]), vec![0.0, 1.0]);
+    let model = Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap();
+    let tied = Tiny { graph, model, budget: Budget::new(0, 0.into()).delete_edges(EdgeBudget::new(1)) };
+    assert_eq!(judged(&checker(&tied), Bound::Positive), rejected(Rejection::Unproven(ClassId(1))), "with all edges");
 }
 
 /// Robust verdicts are accepted just if they are right, given the logits that all sets of deletions leave.
