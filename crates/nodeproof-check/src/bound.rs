@@ -210,8 +210,8 @@ mod tests {
                 );
             }
         }
-        let tiny = Query::new(&[Interval::ZERO], &[Interval::of(1e-300)]);
-        let (added, taken) = tiny.bounds(&[1e-100], 1e-100);
+        let tiny = Query::new(&[Interval::ZERO], &[Interval::of(1e-200)]);
+        let (added, taken) = tiny.bounds(&[1e-200], length([1e-200].into_iter()));
         assert!(added >= f64::MIN_POSITIVE && taken >= f64::MIN_POSITIVE, "products that underflow");
     }
 
@@ -226,6 +226,29 @@ mod tests {
         for weights in [[10.0, 1.0], [-10.0, 1.0], [10.0, -1.0]] {
             let change = weights.map(Interval::of);
             assert!((query.bound(&change) - query.bounds(&weights, 11.0).0).abs() < 1e-12);
+        }
+    }
+
+    /// The table of Lemma 38.
+    #[test]
+    fn moves_are_bent_as_the_table_has_it() {
+        let unit = |on, is_sure, threshold| Unit { on, is_sure, threshold };
+        let bent = |of: Unit, lo: f64, hi: f64, below: f64| {
+            let by = of.bent(Interval { lo, hi }, below);
+            (by.lo, by.hi)
+        };
+        let near = |x: (f64, f64), y: (f64, f64)| (x.0 - y.0).abs() < 1e-12 && (x.1 - y.1).abs() < 1e-12;
+        for below in [0.0, 0.25] {
+            let off = unit(false, true, 1.0);
+            assert!(near(bent(off, -2.0, 1.0, below), (-2.0 * below, below)), "no further than the threshold");
+            assert!(near(bent(off, -2.0, 3.0, below), (-2.0 * below, 3.0 * below + (1.0 - below) * 2.0)));
+            let on = unit(true, true, 1.0);
+            assert!(near(bent(on, -2.0, -1.0, below), (-2.0, -1.0)), "no further than the threshold");
+            assert!(near(bent(on, -5.0, -3.0, below), (-5.0, -3.0 + (1.0 - below) * 2.0)));
+            let unsure = unit(false, false, 0.0);
+            assert!(near(bent(unsure, -2.0, 3.0, below), (-2.0, 3.0)));
+            assert!(near(bent(unsure, 2.0, 3.0, below), (2.0 * below, 3.0)));
+            assert!(near(bent(unsure, -3.0, -2.0, below), (-3.0, -2.0 * below)));
         }
     }
 }

@@ -640,6 +640,13 @@ fn what_there_is_not_is_rejected() {
         let margins = vec![None, Some(Bound::Unknown)];
         judged(&Certificate::new(NodeId(0), ClassId(0), ClassId(0), Evidence::Witness(witness), margins))
     };
+    let overclaimed = |said: f64| {
+        let evidence = Evidence::Witness(Witness::new(removals(2), ClassId(1), -0.125));
+        let margins = vec![None, Some(Bound::AtLeast(said))];
+        judged(&Certificate::new(NodeId(0), ClassId(0), ClassId(0), evidence, margins))
+    };
+    assert_eq!(overclaimed(-0.125), Ok(()));
+    assert_eq!(overclaimed(-0.124), rejected(Rejection::Overclaimed(ClassId(1))), "the witness has less");
     let edge = Edge::between(NodeId(0), NodeId(1)).unwrap();
     assert_eq!(of_witness(Witness::new(removals(2), ClassId(1), -0.125)), Ok(()));
     assert_eq!(of_witness(Witness::new(removals(2), ClassId(1), 0.0)), Ok(()));
