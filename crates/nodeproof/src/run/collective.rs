@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::certifier::Ready;
 use super::schedule::each_target;
 use super::worker::{Effort, Parts, Worker};
-use super::{Certifier, CertifyError};
+use super::{Certifier, CertifyError, Finish};
 use crate::budget::Limits;
 use crate::collective::{Balance, Cuts, Fallible, Score, Seen, Table, Tampered, attack, balance, best_single};
 use crate::engines::first_order::Listed;
@@ -34,7 +34,7 @@ pub enum Stage {
     Attacking,
 }
 
-/// Flips are listed that may take at least this part of an equal share of a margin, and so many of a row.
+/// Flips are listed that may take at least this part of an equal share of a margin, and no more than so many of a row.
 const LISTED: (f64, usize) = (0.25, 48);
 /// With a budget of 1 all flips are listed that may take this part of a margin.
 const ALONE: f64 = 0.9;
@@ -54,58 +54,53 @@ impl Certifier<'_> {
     ) -> Result<Option<Collective>, CertifyError> {
         let started = Instant::now();
         self.check_no_edges("collective certificates", &[])?;
-        let graph = self.network.graph();
+        if self.settings.asks_for_more() {
+            return Err(CertifyError::TogetherBeyond);
+        }
+        let (graph, global) = (self.network.graph(), self.settings.budget.global());
         let limits = self.settings.budget.limits(graph)?;
-        let global = self.settings.budget.global();
-        let withstands = |radius: &Radius| radius.robust_up_to.is_some_and(|up_to| up_to >= global);
-        let mut open: Vec<&Radius> = radii.iter().filter(|radius| !withstands(radius)).collect();
-        open.sort_by_key(|radius| radius.node);
-        open.dedup_by_key(|radius| radius.node);
-        let mut found = Collective::new(global, radii.len());
-        found.alone = open.len();
-        let nodes: Vec<NodeId> = open.iter().map(|radius| radius.node).collect();
-        let Ready { prepared, pool, started: _ } = self.ready(&nodes)?;
+        let open = Open::new(radii, global);
+        let mut found = Collective::new(global, open.targets);
+        found.alone = open.radii.len();
+        let nodes: Vec<NodeId> = open.radii.iter().map(|radius| radius.node).collect();
+        let Ready { prepared, pool, .. } = self.ready(&nodes)?;
         let tell = |done, total| observer(Stage::Preparing, done, total);
         let Some(shard) = prepared.shard(&limits, &nodes, &pool, tell) else { return Ok(None) };
         let effort = Effort::new(&self.settings, self.classes.as_deref(), started);
         let stopped = AtomicBool::new(false);
         let make = || Worker::new(&shard, effort, &stopped);
-        let fallible: Vec<NodeId> = open.iter().filter(|of| of.robust_up_to.is_some()).map(|of| of.node).collect();
-        let listed = match global {
-            0 | 1 => Listed { floor: ALONE, most: usize::MAX },
-            _ => Listed { floor: LISTED.0 / f64::from(global), most: LISTED.1 },
-        };
-        let mut parts: Vec<Parts> = Vec::new();
-        let work = |worker: &mut Worker, node: NodeId| worker.parts(node, listed);
-        let _ = each_target(&fallible, &pool, &stopped, make, work, |of| {
+
+        let (mut parts, fallible) = (Vec::new(), open.fallible());
+        let work = |worker: &mut Worker, node: NodeId| worker.parts(node, listed(global));
+        let finish = each_target(&fallible, &pool, &stopped, make, work, |of| {
             parts.extend(of);
             observer(Stage::Taking, parts.len(), fallible.len())
         });
-        if parts.len() < fallible.len() {
+        if finish == Finish::Cancelled {
             return Ok(None);
         }
         let (classes, table) = table(parts, &open, (graph, &limits));
-        let fallen = open.len() - fallible.len();
+
         let mut tell = |done, total| observer(Stage::Bounding, done, total);
         let Some(by_counts) = balance(&table, Cuts::Counts, &mut tell) else { return Ok(None) };
         let Some(by_all) = balance(&table, Cuts::All, &mut tell) else { return Ok(None) };
-        found.by_radii = fallen + by_counts.at_most;
-        found.at_most = fallen + by_all.at_most.min(by_counts.at_most);
+        let best = if by_all.at_most <= by_counts.at_most { &by_all } else { &by_counts };
+        let fallen = open.radii.len() - fallible.len();
+        (found.by_radii, found.at_most) = (fallen + by_counts.at_most, fallen + best.at_most);
+
         let mut worker = make();
         let single = self.single(&table, &limits, &mut worker, &mut tell);
-        if let Some(single) = single.filter(|of| fallen + of.0 <= found.at_most) {
-            (found.at_most, found.flips) = (fallen + single.0, single.1.into_iter().collect());
+        if let Some((changes, flip)) = single.filter(|&(changes, _)| changes <= best.at_most) {
+            (found.at_most, found.flips) = (fallen + changes, flip.into_iter().collect());
         } else {
-            let best = if by_all.at_most <= by_counts.at_most { &by_all } else { &by_counts };
             found.shares.clone_from(&best.shares);
             let tried = candidates(&table, &[&by_all, &by_counts], &open, (graph, &limits));
-            let attacked =
-                self.attacked(&classes, &limits, &tried, |done, total| observer(Stage::Attacking, done, total));
-            let Some(flips) = attacked else { return Ok(None) };
+            let tell = |done, total| observer(Stage::Attacking, done, total);
+            let Some(flips) = self.attacked(&classes, &limits, &tried, tell) else { return Ok(None) };
             found.flips = flips;
         }
         found.flips.sort_unstable();
-        found.changed = self.changed(&nodes, &found.flips, &mut worker)?;
+        found.changed = self.changed(&nodes, &found.flips, &mut worker);
         found.time = Some(started.elapsed());
         Ok(Some(found))
     }
@@ -146,20 +141,50 @@ impl Certifier<'_> {
     }
 
     /// The nodes whose predictions change under flips, by a pass over the graph that has them.
-    fn changed(&self, nodes: &[NodeId], flips: &[Flip], worker: &mut Worker) -> Result<Vec<NodeId>, CertifyError> {
-        let graph = self.network.graph();
-        let tampered = graph.with_flips(flips);
+    fn changed(&self, nodes: &[NodeId], flips: &[Flip], worker: &mut Worker) -> Vec<NodeId> {
+        let tampered = self.network.graph().with_flips(flips);
         let tampered = tampered.unwrap_or_else(|error| unreachable!("flips of this graph: {error}"));
         let logits = Network::with_matrices(&tampered, self.network.model(), self.network.matrices()).logits_of(nodes);
         let falls = |(row, node): (usize, &NodeId)| worker.falls(*node, flips, logits.row(row)).then_some(*node);
-        Ok(nodes.iter().enumerate().filter_map(falls).collect())
+        nodes.iter().enumerate().filter_map(falls).collect()
+    }
+}
+
+/// Which flips are listed under a global budget: with 1, all that may take most of a margin.
+fn listed(global: u32) -> Listed {
+    match global {
+        0 | 1 => Listed { floor: ALONE, most: usize::MAX },
+        _ => Listed { floor: LISTED.0 / f64::from(global), most: LISTED.1 },
+    }
+}
+
+/// The nodes that are not proven robust on their own, in ascending order.
+struct Open<'r> {
+    radii: Vec<&'r Radius>,
+    /// All nodes whose predictions count.
+    targets: usize,
+}
+
+impl<'r> Open<'r> {
+    fn new(radii: &'r [Radius], global: u32) -> Self {
+        let mut radii: Vec<&Radius> = radii.iter().collect();
+        radii.sort_by_key(|radius| (radius.node, radius.robust_up_to));
+        radii.dedup_by_key(|radius| radius.node);
+        let targets = radii.len();
+        radii.retain(|radius| radius.robust_up_to.is_none_or(|up_to| up_to < global));
+        Self { radii, targets }
+    }
+
+    /// Those that are proven robust without flips.
+    fn fallible(&self) -> Vec<NodeId> {
+        self.radii.iter().filter(|radius| radius.robust_up_to.is_some()).map(|radius| radius.node).collect()
     }
 }
 
 /// The classes of targets that may fall, and what flips take of them.
-fn table(parts: Vec<Parts>, open: &[&Radius], (graph, limits): (&Graph, &Limits)) -> (Vec<(NodeId, ClassId)>, Table) {
+fn table(parts: Vec<Parts>, open: &Open, (graph, limits): (&Graph, &Limits)) -> (Vec<(NodeId, ClassId)>, Table) {
     let classes = parts.iter().map(|of| (of.node, of.class)).collect();
-    let withstood = open.iter().filter_map(|of| of.robust_up_to);
+    let withstood = open.radii.iter().filter_map(|of| of.robust_up_to);
     let seen = parts.into_iter().zip(withstood).map(|(of, withstands)| Seen {
         target: Fallible { node: of.node, withstands, has_parts: of.rows.is_some() },
         nodes: of.sees,
@@ -182,11 +207,11 @@ fn flip_of(graph: &Graph, limits: &Limits, node: NodeId, d: u32) -> Option<Flip>
 }
 
 /// Flips that an attack may need: those that take much, those that multipliers make dear, and those of known witnesses.
-fn candidates(table: &Table, balances: &[&Balance], open: &[&Radius], (graph, limits): (&Graph, &Limits)) -> Vec<Flip> {
+fn candidates(table: &Table, balances: &[&Balance], open: &Open, (graph, limits): (&Graph, &Limits)) -> Vec<Flip> {
     let priced = table.promising(TRIED).into_iter().chain(balances.iter().flat_map(|of| of.dearest(TRIED)));
     let flips = priced.filter_map(|flip| flip_of(graph, limits, table.node_of(flip), flip.1));
     let mut all: BTreeSet<Flip> = flips.collect();
-    let witnesses = open.iter().filter_map(|radius| radius.witness());
+    let witnesses = open.radii.iter().filter_map(|radius| radius.witness());
     let short = witnesses.filter(|witness| witness.flips.len() <= limits.global());
     all.extend(short.flat_map(|witness| witness.flips.iter().copied()).filter(|&flip| limits.allows(graph, flip)));
     all.into_iter().collect()

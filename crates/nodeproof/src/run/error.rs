@@ -21,6 +21,11 @@ pub enum CertifyError {
     /// Deletions of edges that cannot be decided.
     #[error(transparent)]
     Edges(#[from] EdgesError),
+    /// More than positive margins of all predictions together.
+    #[error(
+        "how many predictions change together is known of positive margins in exact arithmetic alone; leave out margin and arithmetic"
+    )]
+    TogetherBeyond,
     /// Slopes of the wrong shape or outside [0, 1].
     #[error("the given slopes do not fit: {problem}")]
     Slopes {

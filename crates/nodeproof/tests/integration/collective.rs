@@ -1,7 +1,10 @@
 //! How many predictions one set of flips changes: every admissible set of tiny problems, counted in exact arithmetic.
 use std::ops::ControlFlow;
 
-use nodeproof::{AttributeKind, Certifier, ClassId, Collective, Engine, Flip, Model, NodeId, Radius};
+use nodeproof::{
+    Arithmetic, AttributeKind, Budget, Certifier, ClassId, Collective, EdgeBudget, Engine, Flip, Graph, LocalBudget,
+    Matrix, Model, NodeId, Propagation, Radius, Stage,
+};
 use proptest::prelude::*;
 
 use crate::brute_force::{CLOSE, LONG, SETS};
@@ -100,5 +103,44 @@ proptest! {
         let found = |threads| collective(&problem, u32::MAX, threads).0;
         let (one, three) = (found(1), found(3));
         prop_assert_eq!((one.at_most, one.flips, one.shares), (three.at_most, three.flips, three.shares));
+    }
+}
+
+/// A graph of two linked nodes with two attributes, and a network that reads them.
+fn pair() -> (Graph, Model) {
+    let graph = Graph::new(2, 2, &[(0, 1)], &[(0, 0), (1, 0)]).unwrap();
+    let layer = (Matrix::from_values(2, 2, vec![2.0, 0.0, 0.0, 1.0]), vec![0.0, 0.0]);
+    (graph, Model::gcn(vec![layer], Propagation::SymmetricGcn).unwrap())
+}
+
+#[test]
+fn what_is_not_covered_is_refused() {
+    let (graph, model) = pair();
+    let certifier = |budget| Certifier::new(&graph, &model).unwrap().budget(budget);
+    let asked = |certifier: Certifier| {
+        certifier.collective(&[], |_, _, _| ControlFlow::Continue(())).map(drop).map_err(|error| error.to_string())
+    };
+    let flips = || Budget::new(2, LocalBudget::Count(2));
+    asked(certifier(flips())).unwrap();
+    assert!(asked(certifier(flips()).margin(0.5)).unwrap_err().contains("positive margins"));
+    assert!(asked(certifier(flips()).arithmetic(Arithmetic::F32)).unwrap_err().contains("positive margins"));
+    let edges = certifier(Budget::new(0, LocalBudget::Count(0)).delete_edges(EdgeBudget::new(1)));
+    assert!(asked(edges).unwrap_err().contains("collective certificates"));
+}
+
+#[test]
+fn a_node_counts_once_by_the_least_that_it_is_said_to_withstand_and_observers_may_break_off() {
+    let (graph, model) = pair();
+    let certifier = Certifier::new(&graph, &model).unwrap().budget(Budget::new(2, LocalBudget::Count(2)));
+    let radius = |node, up_to| Radius::new(NodeId(node), &graph, up_to, None);
+    let radii = [radius(0, Some(2)), radius(1, Some(1)), radius(0, Some(1)), radius(0, Some(2))];
+    let found = certifier.collective(&radii, |_, _, _| ControlFlow::Continue(())).unwrap().unwrap();
+    assert_eq!((found.targets, found.alone, found.at_most), (2, 2, 2));
+    assert_eq!(found.changed, [NodeId(0), NodeId(1)], "both read both nodes");
+    for breaks_off_at in [Stage::Taking, Stage::Bounding, Stage::Attacking] {
+        let observer = |stage, _, _| {
+            if stage == breaks_off_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        assert_eq!(certifier.collective(&radii, observer).unwrap(), None, "{breaks_off_at:?}");
     }
 }
