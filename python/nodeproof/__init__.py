@@ -45,6 +45,7 @@ from .page import Report, report
 from .pyg import Verification, from_pyg, to_pyg
 from .results import Certificate, Certificates, Radii, Radius
 from .split import Split
+from .together import Collective, collective
 from .training import Training, train
 from .witness import Flip, Witness
 
@@ -53,6 +54,7 @@ __all__ = [
     "Certificate",
     "Certificates",
     "CertificatesByBudget",
+    "Collective",
     "Explanation",
     "Figure",
     "FileError",
@@ -83,6 +85,7 @@ __all__ = [
     "Witness",
     "__version__",
     "certify",
+    "collective",
     "distributed",
     "explain",
     "from_pyg",

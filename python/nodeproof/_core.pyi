@@ -372,6 +372,9 @@ def radius(
     timings: bool,
     progress: _Observer,
 ) -> Radii: ...
+def collective(
+    graph: Graph, model: Model, radii: Radii, budgets: Sequence[int], threads: int, progress: _Observer
+) -> list[tuple[int, list[int], _Flips, list[int]]]: ...
 def certify_shards(
     graph: Graph,
     model: Model,

@@ -6,6 +6,7 @@ mod budget;
 mod certificates;
 mod certify;
 mod check;
+mod collective;
 mod earlier;
 mod errors;
 mod figure;
@@ -44,6 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify_budgets, module)?)?;
     module.add_function(wrap_pyfunction!(certify::radius, module)?)?;
+    module.add_function(wrap_pyfunction!(collective::collective, module)?)?;
     module.add_function(wrap_pyfunction!(shards::certify_shards, module)?)?;
     module.add_function(wrap_pyfunction!(shards::radius_shards, module)?)?;
     module.add_function(wrap_pyfunction!(story::explain, module)?)?;

@@ -1,0 +1,126 @@
+"""What one attacker does to all predictions together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._checks import instance, several, whole
+from ._progress import Progress, observer
+from .budget import Count
+from .graph import Graph
+from .model import Model
+from .results import Radii
+from .witness import Flip, Witness
+
+
+@dataclass(frozen=True, eq=False)
+class Collective:
+    """How many predictions one set of flips changes at most, and an attack that changes some.
+
+    A prediction is changed if its class is level with another or below, with flips or without.
+    """
+
+    global_budget: int
+    #: Predictions that count.
+    predictions: int
+    #: At most so many change.
+    at_most: int
+    #: The same, as far as radii and what nodes see tell.
+    by_radii: int
+    #: Predictions that are not proven to hold if all flips are for them.
+    alone: int
+    #: The attack.
+    flips: tuple[Flip, ...]
+    #: The nodes whose predictions it changes, ascending.
+    changed: npt.NDArray[np.int64]
+    _graph: Graph = field(repr=False)
+
+    @property
+    def at_least(self) -> int:
+        """So many change under the attack."""
+        return len(self.changed)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the attack changes as many as any can."""
+        return self.at_least == self.at_most
+
+    @overload
+    def apply(self, to: Graph) -> Graph: ...
+    @overload
+    def apply(self, to: Any) -> Any: ...
+    def apply(self, to: Any) -> Any:
+        """A `Graph`, or a `Data` object of PyTorch Geometric, under the attack; as `Witness.apply`."""
+        return Witness(self.flips, -1, 0.0, (), self._graph).apply(to)
+
+    def in_words(self) -> list[str]:
+        """The flips of the attack, one a line."""
+        return [flip.in_words(self._graph) for flip in self.flips]
+
+    def __repr__(self) -> str:
+        found = "an attack changes as many" if self.exact else f"an attack changes {self.at_least}"
+        return f"Collective(global_budget={self.global_budget}: at most {self.at_most} of {self.predictions} change, {found})"
+
+
+@overload
+def collective(
+    graph: Graph, model: Model, radii: Radii, global_budget: Count, *, threads: int = 0, progress: Progress = None
+) -> Collective: ...
+@overload
+def collective(
+    graph: Graph,
+    model: Model,
+    radii: Radii,
+    global_budget: Iterable[Count],
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+) -> list[Collective]: ...
+def collective(
+    graph: Graph,
+    model: Model,
+    radii: Radii,
+    global_budget: Count | Iterable[Count],
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+) -> Collective | list[Collective]:
+    """Bounds how many predictions one set of flips changes, made anywhere in the graph: `nodeproof collective`.
+
+    The predictions that count, and all limits of flips but their number, are those of `radii`, which are best known up to the
+    largest budget. Of several global budgets there is an answer for each, in ascending order.
+
+    >>> import nodeproof
+    >>> graph = nodeproof.Graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 0], [1, 0], [1, 0]])
+    >>> model = nodeproof.Model([[[2.0, 0.0], [0.0, 1.0]]])
+    >>> radii = nodeproof.radius(graph, model, local_budget=2)
+    >>> nodeproof.collective(graph, model, radii, [1, 2])
+    [Collective(global_budget=1: at most 1 of 3 change, an attack changes as many), \
+Collective(global_budget=2: at most 2 of 3 change, an attack changes as many)]
+    """
+    instance("graph", graph, Graph, "Graph.read('graph.npz')")
+    instance("model", model, Model, "Model.read('model.safetensors')")
+    instance("radii", radii, Radii, "nodeproof.radius(graph, model)")
+    model._check_made_for(graph)
+    one = isinstance(global_budget, int | np.integer)
+    budgets = sorted(several("global_budget", [global_budget] if one else global_budget))
+    with observer(progress, "collective") as tell:
+        found = _core.collective(graph._core, model._core, radii._core, budgets, whole("threads", threads), tell)
+    answers = [_answer(graph, *of) for of in found]
+    return answers[0] if one else answers
+
+
+def _answer(
+    graph: Graph, budget: int, counts: list[int], flips: list[tuple[int, int, float]], changed: list[int]
+) -> Collective:
+    predictions, at_most, by_radii, alone = counts
+    nodes = np.array(changed, dtype=np.int64)
+    nodes.flags.writeable = False
+    made = tuple(Flip(node, attribute, int(to) if to in (0, 1) else to) for node, attribute, to in flips)
+    return Collective(budget, predictions, at_most, by_radii, alone, made, nodes, graph)
