@@ -109,7 +109,12 @@ impl Finder<'_> {
     }
 
     /// Puts in what makes the changes of this kind at such places.
-    fn insert(&mut self, is_here: impl Fn(&Change, &Range<usize>) -> bool, at: usize, text: impl Fn(usize, &Change) -> String) {
+    fn insert(
+        &mut self,
+        is_here: impl Fn(&Change, &Range<usize>) -> bool,
+        at: usize,
+        text: impl Fn(usize, &Change) -> String,
+    ) {
         let (here, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.changes).into_iter().partition(|(_, range, change)| is_here(change, range));
         self.changes = others;
@@ -180,8 +185,9 @@ impl<'a> Visit<'a> for Finder<'_> {
         for (place, arm) in of.arms.iter().enumerate() {
             let (start, pattern) = (self.source.bytes(arm).start, self.source.bytes(&arm.pat));
             // What no arm behind it takes cannot be left to these.
-            let is_here =
-                |change: &Change, range: &Range<usize>| change.genre == "MatchArm" && range.start == start && place < last;
+            let is_here = |change: &Change, range: &Range<usize>| {
+                change.genre == "MatchArm" && range.start == start && place < last
+            };
             let Some((_, guard)) = &arm.guard else {
                 self.insert(is_here, pattern.end, |number, _| format!(" if !{}", made(number)));
                 continue;
