@@ -216,7 +216,7 @@ mod tests {
         };
         assert!(problem(|of| of.at_most = 3).contains("contradict"));
         assert!(problem(|of| of.changed = vec![NodeId(1), NodeId(0)]).contains("contradict"));
-        assert!(problem(|of| of.global = 0).contains("does not come next"));
+        assert!(problem(|of| of.global = 2).contains("does not come next"));
         assert!(problem(|of| of.flips.push(of.flips[0])).contains("more than the budget"));
         assert!(problem(|of| of.shares[0].count = -1.0).contains("multipliers"));
         assert!(problem(|of| of.shares[0].gains[0].0 = 1.0).contains("multipliers"));
