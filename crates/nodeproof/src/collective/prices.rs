@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::table::{Entry, Fallible, Row, Table};
 use crate::ids::NodeId;
+use crate::slice::DOWN;
 use nodeproof_problem::Shares;
 
 /// Of a part of the margin that is taken only what is beyond η counts; these are the Q η that there is a cut for.
@@ -67,9 +68,6 @@ pub(super) struct Prices<'t> {
     found: Vec<(f64, Priced)>,
 }
 
-/// Set in attributes of real values that are lowered.
-const DOWN_BIT: u32 = crate::slice::DOWN;
-
 impl<'t> Prices<'t> {
     pub(super) fn new(table: &'t Table) -> Self {
         let more = vec![0.0; 2 * table.attributes];
@@ -124,7 +122,7 @@ impl<'t> Prices<'t> {
     /// Adds the dearest flips of a row.
     fn add_row(&mut self, place: u32, row: &Row, active: &[Active]) {
         let (table, attributes) = (self.table, self.table.attributes);
-        let slot = |d: u32| (d & !DOWN_BIT) as usize + if d >= DOWN_BIT { attributes } else { 0 };
+        let slot = |d: u32| (d & !DOWN) as usize + if d >= DOWN { attributes } else { 0 };
         let mut any = 0.0;
         for entry in table.entries(row) {
             let of = &active[entry.target as usize];

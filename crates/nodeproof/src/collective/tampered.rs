@@ -157,28 +157,29 @@ impl<'n> Tampered<'n> {
                         let activation = network.layers()[source].activation();
                         for (n, change) in below[source].rows() {
                             let z = layers[source].row(n as usize).iter().zip(change);
-                            let moved: Vec<f64> =
-                                z.map(|(z, change)| activation.of(z + change) - activation.of(*z)).collect();
-                            if moved.iter().all(|&x| x == 0.0) {
-                                continue;
-                            }
-                            match term.weight() {
-                                Weight::Scalar(factor) => {
-                                    let scaled: Vec<f64> = moved.iter().map(|x| factor * x).collect();
-                                    send(readers, n, &scaled, here);
-                                }
-                                Weight::Dense(weight) => {
-                                    let mut product = vec![0.0; weight.columns()];
-                                    for (input, &x) in moved.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                                        add_scaled(&mut product, x, weight.row(input));
-                                    }
-                                    send(readers, n, &product, here);
-                                }
+                            let moved = z.map(|(z, change)| activation.of(z + change) - activation.of(*z));
+                            let moved: Vec<f64> = moved.collect();
+                            if moved.iter().any(|&x| x != 0.0) {
+                                send(readers, n, &product(&moved, term.weight()), here);
                             }
                         }
                     }
                 }
             }
+        }
+    }
+}
+
+/// `x W`.
+fn product(x: &[f64], weight: &Weight) -> Vec<f64> {
+    match weight {
+        Weight::Scalar(factor) => x.iter().map(|x| factor * x).collect(),
+        Weight::Dense(weight) => {
+            let mut sums = vec![0.0; weight.columns()];
+            for (input, &x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                add_scaled(&mut sums, x, weight.row(input));
+            }
+            sums
         }
     }
 }
