@@ -26,6 +26,7 @@ __all__ = [
     "certify_shards",
     "check_destination",
     "check_local_budget",
+    "collective",
     "did_you_mean",
     "edges_in_words",
     "explain",
