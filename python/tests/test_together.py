@@ -1,5 +1,8 @@
 """All predictions together."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -23,6 +26,14 @@ def test_answers_are_between_the_attack_and_what_radii_tell(trained: tuple[nodep
         assert len(answer.flips) <= answer.global_budget
     assert one.exact
     assert nodeproof.collective(graph, model, radii, np.int64(1)).at_most == one.at_most
+
+
+def test_the_page_shows_what_runs(trained: tuple[nodeproof.Graph, nodeproof.Model]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+    (shown,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "collective" in block]
+    names = {"nodeproof": nodeproof, "graph": trained[0], "model": trained[1]}
+    exec(shown, names)
+    assert isinstance(names["five"], nodeproof.Collective)
 
 
 def test_the_attack_changes_what_it_says(trained: tuple[nodeproof.Graph, nodeproof.Model]) -> None:
