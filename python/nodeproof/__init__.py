@@ -21,6 +21,7 @@ from ._core import __version__
 from .budget import Budget
 from .by_budget import CertificatesByBudget
 from .certification import certify, radius
+from .collectives import Collective, collective
 from .errors import (
     FileError,
     InputError,
@@ -45,7 +46,6 @@ from .page import Report, report
 from .pyg import Verification, from_pyg, to_pyg
 from .results import Certificate, Certificates, Radii, Radius
 from .split import Split
-from .together import Collective, collective
 from .training import Training, train
 from .witness import Flip, Witness
 

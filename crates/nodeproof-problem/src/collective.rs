@@ -25,8 +25,8 @@ pub struct Collective {
     pub flips: Vec<Flip>,
     /// The predictions that it changes; ascending.
     pub changed: Vec<NodeId>,
-    /// What proves `at_most`; nothing where all single flips were tried.
-    pub shares: Vec<Shares>,
+    /// What proves `at_most`, without zeros; nothing where all single flips were tried.
+    pub multipliers: Vec<CutMultipliers>,
     /// Time spent.
     pub time: Option<Duration>,
 }
@@ -42,7 +42,7 @@ impl Collective {
             at_most: targets,
             flips: Vec::new(),
             changed: Vec::new(),
-            shares: Vec::new(),
+            multipliers: Vec::new(),
             time: None,
         }
     }
@@ -60,7 +60,7 @@ impl Collective {
 
 /// The multipliers of the inequalities that a set has to meet if it changes a prediction (Lemma 73 of `docs/maths.md`).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shares {
+pub struct CutMultipliers {
     /// The node whose prediction it is.
     pub node: NodeId,
     /// Of the number of flips that the node sees.

@@ -55,7 +55,7 @@ mod seed;
 pub use attributes::AttributeKind;
 pub use budget::{Budget, BudgetError, Direction, EdgeBudget, EdgeLimits, Limits, LocalBudget, Percent};
 pub use certificate::{Bound, Certificate, Evidence, Obstacle, Verdict, Witness};
-pub use collective::{Collective, Shares};
+pub use collective::{Collective, CutMultipliers};
 pub use edge::Edge;
 pub use flip::Flip;
 pub use graph::{

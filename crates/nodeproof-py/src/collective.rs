@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use nodeproof::results::{GraphHeader, ModelHeader};
 use nodeproof::{Certifier, CertifySettings, Collective, Engine};
 use pyo3::prelude::*;
 
@@ -32,14 +31,7 @@ pub(crate) fn collective(
     let (graph, model, radii) = (Arc::clone(&graph.0), Arc::clone(&model.0), radii.0.clone());
     let answers = work::run(py, progress.as_ref(), move |watch| {
         let header = &radii.header;
-        if !header.graph.is_same_graph(&GraphHeader::new(&graph)) || header.model != ModelHeader::new(&model) {
-            return Err(Failure::input("these are radii of another graph or model; find them for this one"));
-        }
-        if header.scan {
-            return Err(Failure::input(
-                "a scan does not say which nodes are right without flips; find the radii without scan",
-            ));
-        }
+        radii.check_about(&graph, &model).map_err(Failure::input)?;
         let settings = |global: u32| {
             let mut settings = CertifySettings::new(header.budget.clone().with_varied(global));
             (settings.target_class, settings.engine, settings.threads) =

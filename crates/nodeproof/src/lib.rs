@@ -63,10 +63,10 @@ pub use edges::EdgesError;
 pub use network::Network;
 pub use nodeproof_problem::{
     Activation, Architecture, Arithmetic, AttributeId, AttributeKind, Bound, Budget, BudgetError, Certificate,
-    CertifySettings, ClassId, Cleaning, Collective, Direction, Edge, EdgeBudget, EdgeLimits, Engine, Evidence, Flip,
-    Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix, Method, Model,
-    ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent, Proof, Propagation, Radius, Schedule,
-    SettingsError, Shares, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term, TrainSettings,
+    CertifySettings, ClassId, Cleaning, Collective, CutMultipliers, Direction, Edge, EdgeBudget, EdgeLimits, Engine,
+    Evidence, Flip, Found, Graph, GraphError, GraphOptions, GraphStatistics, Layer, Limits, LocalBudget, Matrix,
+    Method, Model, ModelError, Names, NodeId, NpzError, Obstacle, Part, Pattern, Percent, Proof, Propagation, Radius,
+    Schedule, SettingsError, Source, SparseMatrix, Split, SplitError, SplitSize, TargetClass, Term, TrainSettings,
     Values, Verdict, Weight, Witness, WorstCase,
 };
 pub use nodeproof_problem::{

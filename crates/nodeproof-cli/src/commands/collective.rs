@@ -32,11 +32,10 @@ const SHOWN: usize = 12;
 pub(crate) fn run(arguments: &CollectiveArguments) -> anyhow::Result<Outcome> {
     let (question, budgets, files) = read(arguments)?;
     let quiet = arguments.print.quiet;
-    // Nothing is written before it is clear that all fits.
-    let _ = question.certifier()?;
+    let certifier = question.certifier()?;
     let clock = Clock::start();
     let radii = match &arguments.radii {
-        Some(path) => known_radii(path, &question)?,
+        Some(path) => known_radii(path, &question, &certifier)?,
         None => match radius::find(&question, false, &ResultFiles::default(), quiet)? {
             Ended::Found(found) => found.radii,
             Ended::Interrupted { .. } => return Ok(interrupted("before the radii were found")),
@@ -44,8 +43,7 @@ pub(crate) fn run(arguments: &CollectiveArguments) -> anyhow::Result<Outcome> {
     };
     let header = Header::new(&question.graph, &question.model, &question.settings, question.nodes.len());
     let mut found = Collectives::new(header, budgets);
-    let begun = Output::begin(files.out.as_ref(), |place| Unfinished::begin(place, &found.header_line()))?;
-    let mut lines = begun;
+    let mut lines = Output::begin(files.out.as_ref(), |place| Unfinished::begin(place, &found.header_line()))?;
     for global in found.budgets.clone() {
         let Some(record) = answer(&question, &radii, global, quiet)? else {
             return Ok(interrupted(&format!("before the answer for {}", counted(global as usize, "flip"))));
@@ -93,29 +91,31 @@ fn read(arguments: &CollectiveArguments) -> anyhow::Result<(Question, Vec<u32>, 
 ///
 /// # Errors
 /// If the file is not about them.
-fn known_radii(path: &Path, question: &Question) -> anyhow::Result<Radii> {
+fn known_radii(path: &Path, question: &Question, certifier: &Certifier) -> anyhow::Result<Radii> {
     inputs::check_readable(path, "--radii")?;
     let mut radii = Radii::read(path)?;
     let Question { graph, model, settings, nodes, .. } = question;
-    let (file, header) = (path.display(), &radii.header);
-    let expected = Header::new(graph, model, settings, nodes.len());
-    let budget = |header: &Header| header.budget.clone().with_varied(1);
+    let file = path.display();
+    if let Err(other) = radii.check_about(graph, model) {
+        bail!("{file}: {other}, or leave out --radii");
+    }
+    let header = &radii.header;
     let differs = [
-        (!header.graph.is_same_graph(&expected.graph), "another graph (or this one read otherwise)"),
-        (header.model != expected.model, "another model"),
-        (budget(header) != budget(&expected), "another budget (local, direction, or what is protected)"),
-        (header.target_class != expected.target_class, "another --class"),
-        (header.margin != 0.0 || !header.arithmetic.is_exact(), "more than positive margins"),
-        (header.scan, "a scan, which does not say which nodes are right without flips"),
+        (
+            header.budget.clone().with_varied(1) != settings.budget.clone().with_varied(1),
+            "budget (local, direction, protected)",
+        ),
+        (header.target_class != settings.target_class, "--class"),
+        (header.margin != 0.0, "--margin"),
+        (!header.arithmetic.is_exact(), "--arithmetic"),
     ];
     if let Some((_, what)) = differs.iter().find(|(differs, _)| *differs) {
-        bail!("{file} is about {what}; give radii of the same question, or leave out --radii");
+        bail!("{file} is about another {what}; give radii of the same question, or leave out --radii");
     }
-    let certifier = question.certifier()?;
     let recheck = certifier.recheck().map_err(words::certifying)?;
     for radius in &radii.records {
-        if let Err(problem) = recheck.class_of(radius) {
-            bail!("{file}: the radius of node {} cannot be right: {problem}", radius.node);
+        if let Err(problem) = recheck.class_of_radius(radius) {
+            bail!("{file}: the radius of node {} cannot be right: {problem}; leave out --radii", radius.node);
         }
     }
     radii.records.sort_by_key(|radius| radius.node);
@@ -154,7 +154,8 @@ fn in_progress(stage: Stage) -> &'static str {
 }
 
 fn interrupted(when: &str) -> Outcome {
-    terminal::complain(&format!("interrupted {when}; nothing can be resumed"));
+    let remedy = "keep radii with `nodeproof radius --out`, which can be resumed, and give them as --radii";
+    terminal::complain(&format!("interrupted {when}; {remedy}"));
     Outcome::Interrupted
 }
 

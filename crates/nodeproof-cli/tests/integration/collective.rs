@@ -94,8 +94,8 @@ fn radii_of_another_question_are_refused() {
         ("--local-budget 3 --max-budget 4", "another budget"),
         ("--local-budget 2 --max-budget 4 --add-only", "another budget"),
         ("--local-budget 2 --max-budget 4 --class label", "another --class"),
-        ("--local-budget 2 --max-budget 4 --margin 0.1", "more than positive margins"),
-        ("--local-budget 2 --max-budget 4 --engine fast --scan", "a scan"),
+        ("--local-budget 2 --max-budget 4 --margin 0.1", "another --margin"),
+        ("--local-budget 2 --max-budget 4 --engine fast --scan", "those of a scan"),
         ("--local-budget 2 --max-budget 4 --nodes 0-5", "no radius of some of the nodes"),
     ] {
         radius(&fixture, asked).succeeded();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::certificates::duration;
 use super::lines::{LineReader, LineWriter};
 use super::{Header, Results, ResultsError, wrong_kind};
-use crate::collective::{Collective, Shares};
+use crate::collective::{Collective, CutMultipliers};
 use crate::flip::Flip;
 use crate::ids::NodeId;
 
@@ -110,13 +110,13 @@ struct CollectiveLine {
     at_least: usize,
     flips: Vec<Flip>,
     changed: Vec<NodeId>,
-    shares: Vec<SharesLine>,
+    multipliers: Vec<MultipliersLine>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct SharesLine {
+struct MultipliersLine {
     node: NodeId,
     #[serde(default, skip_serializing_if = "is_zero")]
     count: f64,
@@ -130,7 +130,8 @@ fn is_zero(x: &f64) -> bool {
 
 impl CollectiveLine {
     fn new(record: &Collective) -> Self {
-        let shares = |of: &Shares| SharesLine { node: of.node, count: of.count, gains: of.gains.clone() };
+        let multipliers =
+            |of: &CutMultipliers| MultipliersLine { node: of.node, count: of.count, gains: of.gains.clone() };
         Self {
             global: record.global,
             targets: record.targets,
@@ -140,14 +141,14 @@ impl CollectiveLine {
             at_least: record.at_least(),
             flips: record.flips.clone(),
             changed: record.changed.clone(),
-            shares: record.shares.iter().map(shares).collect(),
+            multipliers: record.multipliers.iter().map(multipliers).collect(),
             seconds: record.time.map(|time| time.as_secs_f64()),
         }
     }
 
     /// The record, checked against the header and in itself.
     fn of(self, header: &Header) -> Result<Collective, String> {
-        let nodes = self.changed.iter().chain(self.shares.iter().map(|of| &of.node));
+        let nodes = self.changed.iter().chain(self.multipliers.iter().map(|of| &of.node));
         nodes.copied().try_for_each(|node| header.check_node(node))?;
         self.flips.iter().try_for_each(|flip| header.check_flip(flip))?;
         let numbers = [self.at_least, self.at_most, self.by_radii, self.alone, self.targets];
@@ -161,10 +162,10 @@ impl CollectiveLine {
             return Err(format!("its attack has {} flips, more than the budget", self.flips.len()));
         }
         let is_multiplier = |x: f64| x >= 0.0 && x.is_finite();
-        let shares = |of: SharesLine| {
+        let multipliers = |of: MultipliersLine| {
             let gains = of.gains.iter().all(|&(beyond, share)| (0.0..1.0).contains(&beyond) && is_multiplier(share));
             if gains && is_multiplier(of.count) {
-                Ok(Shares { node: of.node, count: of.count, gains: of.gains })
+                Ok(CutMultipliers { node: of.node, count: of.count, gains: of.gains })
             } else {
                 Err(format!("the multipliers of node {} are none", of.node))
             }
@@ -172,7 +173,7 @@ impl CollectiveLine {
         let mut record = Collective::new(self.global, self.targets);
         (record.alone, record.by_radii, record.at_most) = (self.alone, self.by_radii, self.at_most);
         (record.flips, record.changed) = (self.flips, self.changed);
-        record.shares = self.shares.into_iter().map(shares).collect::<Result<_, String>>()?;
+        record.multipliers = self.multipliers.into_iter().map(multipliers).collect::<Result<_, String>>()?;
         record.time = self.seconds.map(duration).transpose()?;
         Ok(record)
     }
@@ -189,7 +190,7 @@ mod tests {
         (record.by_radii, record.at_most) = (2, 1);
         record.flips = vec![Flip { node: NodeId(1), attribute: AttributeId(1), to: 0.0 }];
         record.changed = vec![NodeId(0)];
-        record.shares = vec![Shares { node: NodeId(1), count: 0.25, gains: vec![(0.6, 0.75)] }];
+        record.multipliers = vec![CutMultipliers { node: NodeId(1), count: 0.25, gains: vec![(0.6, 0.75)] }];
         Collectives { records: vec![record], ..Collectives::new(header(), vec![1]) }
     }
 
@@ -218,8 +219,8 @@ mod tests {
         assert!(problem(|of| of.changed = vec![NodeId(1), NodeId(0)]).contains("contradict"));
         assert!(problem(|of| of.global = 2).contains("does not come next"));
         assert!(problem(|of| of.flips.push(of.flips[0])).contains("more than the budget"));
-        assert!(problem(|of| of.shares[0].count = -1.0).contains("multipliers"));
-        assert!(problem(|of| of.shares[0].gains[0].0 = 1.0).contains("multipliers"));
+        assert!(problem(|of| of.multipliers[0].count = -1.0).contains("multipliers"));
+        assert!(problem(|of| of.multipliers[0].gains[0].0 = 1.0).contains("multipliers"));
         assert!(problem(|of| of.changed = vec![NodeId(1000)]).contains("node 1000"));
     }
 }

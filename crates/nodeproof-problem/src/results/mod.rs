@@ -1,4 +1,5 @@
-//! Certificates, radii and training logs as they are on file: JSON Lines, a header and one line a node or step.
+//! Certificates, radii, collective certificates and training logs as they are on file: JSON Lines, a header and one line a node, budget or
+//! step.
 //!
 //! `docs/formats.md` describes every field.
 
@@ -37,7 +38,7 @@ pub use error::ResultsError;
 pub use header::{BudgetFields, GraphHeader, Header, ModelHeader, ShardFields, SplitFields};
 pub use lines::{Chain, LineReader, LineWriter, PlainRecord};
 pub use merge::{MergeError, merged};
-pub use radii::Radii;
+pub use radii::{OtherRadii, Radii};
 pub use table::TableWriter;
 pub use training_log::{Phase, StepRecord, TrainingLog, TrainingLogHeader};
 pub use trial::Trial;

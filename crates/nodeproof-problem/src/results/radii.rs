@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::certificates::{WitnessFields, cell, duration};
 use super::lines::LineWriter;
 use super::proofs::ProofFields;
-use super::{Header, Record, Results, ResultsError, wrong_kind};
+use super::{GraphHeader, Header, ModelHeader, Record, Results, ResultsError, wrong_kind};
 use crate::certificate::Witness;
+use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
+use crate::model::Model;
 use crate::radius::{Found, Radius};
 
 /// Radii of one model, looked for up to one budget.
@@ -59,6 +61,19 @@ impl Radii {
         record.robust_up_to.filter(|&robust| !(self.header.scan && robust == 0))
     }
 
+    /// Checks that they are about this graph and this model, and say which nodes hold without flips.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_about(&self, graph: &Graph, model: &Model) -> Result<(), OtherRadii> {
+        match &self.header {
+            header if !header.graph.is_same_graph(&GraphHeader::new(graph)) => Err(OtherRadii::Graph),
+            header if header.model != ModelHeader::new(model) => Err(OtherRadii::Model),
+            header if header.scan => Err(OtherRadii::Scan),
+            _ => Ok(()),
+        }
+    }
+
     /// Reads the file at `path`, which must have radii.
     ///
     /// # Errors
@@ -87,6 +102,21 @@ impl Radii {
         self.records.iter().try_for_each(|record| lines.record(&record.line(&self.header)))?;
         lines.flush()
     }
+}
+
+/// Why radii do not tell what is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OtherRadii {
+    /// They are about another graph.
+    #[error("the radii are about another graph, or about this one read with other options; find those of this one")]
+    Graph,
+    /// They are about another model.
+    #[error("the radii are about another model; find those of this one")]
+    Model,
+    /// They are those of a scan.
+    #[error("the radii are those of a scan, which does not say which nodes hold without flips; find them without it")]
+    Scan,
 }
 
 /// A radius as it is on file, in the order of its fields.

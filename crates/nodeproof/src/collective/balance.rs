@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use super::prices::{ANY, Best, CUTS, Cuts, Multipliers, Priced, Prices, shares, weight};
+use super::prices::{ANY, CUTS, Cuts, Multipliers, Priced, Prices, weight, without_zeros};
 use super::table::{Fallible, Table};
-use nodeproof_problem::Shares;
+use nodeproof_problem::CutMultipliers;
 
 /// Steps at most.
 const STEPS: usize = 400;
@@ -28,7 +28,7 @@ const SMALLEST: f64 = 3e-3;
 pub(crate) struct Balance {
     /// At most so many predictions change.
     pub(crate) at_most: usize,
-    pub(crate) shares: Vec<Shares>,
+    pub(crate) multipliers: Vec<CutMultipliers>,
     /// Flips that were dear, with how often.
     dear: Vec<(f64, Priced)>,
 }
@@ -48,37 +48,44 @@ pub(crate) fn balance(
 ) -> Option<Balance> {
     let mut prices = Prices::new(table);
     let mut walk = Walk::new(table, cuts);
-    let (mut best, mut best_multipliers) = (prices.best(&walk.multipliers), walk.multipliers.clone());
-    let mut improve = |found: Best, multipliers: &Multipliers, best_multipliers: &mut Multipliers| {
-        if found.bound < best.bound {
-            best_multipliers.clone_from(multipliers);
-            best.bound = found.bound;
-        }
-        (found.flips, best.bound)
-    };
+    let mut best = Known { bound: f64::INFINITY, multipliers: Multipliers::new() };
+    best.improve(prices.best(&walk.multipliers).bound, &walk.multipliers);
     for step in 0..STEPS {
         if observer(step, STEPS).is_break() {
             return None;
         }
         walk.weigh(step);
-        let (flips, bound) = improve(prices.best(&walk.multipliers), &walk.multipliers, &mut best_multipliers);
+        let found = prices.best(&walk.multipliers);
+        best.improve(found.bound, &walk.multipliers);
         if step % EVERY == EVERY - 1 {
             let mean = walk.mean();
-            let (_, bound) = improve(prices.best(&mean), &mean, &mut best_multipliers);
-            // No multipliers get below what the attacker reaches by spreading flips.
-            if walk.reached() >= bound.floor() {
-                break;
-            }
+            best.improve(prices.best(&mean).bound, &mean);
         }
-        if walk.reached() >= bound.floor() {
+        // No multipliers get below what the attacker reaches by spreading flips.
+        if walk.reached() >= best.bound.floor() {
             break;
         }
-        walk.go(&flips, step);
+        walk.go(&found.flips, step);
     }
     let at_most = (best.bound.floor() as usize).min(table.targets.len());
     let mut dear: Vec<(f64, Priced)> = walk.spread.into_iter().map(|(flip, part)| (part, flip)).collect();
     dear.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    Some(Balance { at_most, shares: shares(table, &best_multipliers), dear })
+    Some(Balance { at_most, multipliers: without_zeros(table, &best.multipliers), dear })
+}
+
+/// The smallest bound so far, and its multipliers.
+struct Known {
+    bound: f64,
+    multipliers: Multipliers,
+}
+
+impl Known {
+    fn improve(&mut self, bound: f64, multipliers: &Multipliers) {
+        if bound < self.bound {
+            self.bound = bound;
+            self.multipliers.clone_from(multipliers);
+        }
+    }
 }
 
 /// Where Frank–Wolfe is.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::table::{Entry, Fallible, Row, Table};
 use crate::ids::NodeId;
 use crate::slice::DOWN;
-use nodeproof_problem::Shares;
+use nodeproof_problem::CutMultipliers;
 
 /// Of a part of the margin that is taken only what is beyond η counts; these are the Q η that there is a cut for.
 pub(super) const BEYOND: [f64; 7] = [0.0, 0.2, 0.4, 0.6, 0.75, 0.9, 0.97];
@@ -16,14 +16,11 @@ pub(super) const CUTS: usize = 1 + BEYOND.len();
 /// Multipliers of the cuts of all targets.
 pub(super) type Multipliers = Vec<[f64; CUTS]>;
 
-/// A flip: the place of its row, and its attribute, or [`ANY`].
+/// A flip that has a price: the place of its row, and its attribute, or [`ANY`].
 pub(crate) type Priced = (u32, u32);
 
 /// A flip that no target lists.
 pub(super) const ANY: u32 = u32::MAX;
-
-/// Far more than rounding takes from a sum of prices.
-const RAISE: f64 = 1.0 + 1e-9;
 
 /// Which cuts are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +86,7 @@ impl<'t> Prices<'t> {
         self.found.clear();
         let mut cheapest = 0.0;
         for (dearest, place) in rows {
-            // Not a flip of the other rows is dearer than those that were found.
+            // No flip of the other rows is dearer than those that were found, but for what rounding takes from the sum below as well.
             if dearest <= cheapest {
                 break;
             }
@@ -116,7 +113,7 @@ impl<'t> Prices<'t> {
             let (place, of) = (entry.target as usize, &active[entry.target as usize]);
             of.count * weight(0, 0.0, self.table.targets[place].withstands, self.table.global) + of.price(entry.most)
         };
-        self.table.entries(row).iter().map(of_entry).sum::<f64>() * RAISE
+        self.table.entries(row).iter().map(of_entry).sum()
     }
 
     /// Adds the dearest flips of a row.
@@ -187,13 +184,13 @@ fn by_price(a: &(f64, Priced), b: &(f64, Priced)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
-/// What multipliers prove a bound, target by target, without those that are 0.
-pub(super) fn shares(table: &Table, multipliers: &Multipliers) -> Vec<Shares> {
+/// The multipliers that are not 0, target by target.
+pub(super) fn without_zeros(table: &Table, multipliers: &Multipliers) -> Vec<CutMultipliers> {
     let of = |(target, of): (&Fallible, &[f64; CUTS])| {
         let gains = BEYOND.iter().zip(&of[1..]).filter(|(_, share)| **share > 0.0);
-        let shares =
-            Shares { node: target.node, count: of[0], gains: gains.map(|(&at, &share)| (at, share)).collect() };
-        (of[0] > 0.0 || !shares.gains.is_empty()).then_some(shares)
+        let gains: Vec<(f64, f64)> = gains.map(|(&beyond, &share)| (beyond, share)).collect();
+        let is_some = of[0] > 0.0 || !gains.is_empty();
+        is_some.then_some(CutMultipliers { node: target.node, count: of[0], gains })
     };
     table.targets.iter().zip(multipliers).filter_map(of).collect()
 }

@@ -24,8 +24,7 @@ pub(crate) fn best_single(
     mut falls: impl FnMut(&Flip, &[NodeId]) -> usize,
     mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Option<Single> {
-    let surely = table.targets.iter().filter(|target| !target.has_parts).count();
-    if surely > 0 {
+    if table.targets.iter().any(|target| !target.has_parts) {
         return None;
     }
     let mut all: Vec<(Priced, Vec<NodeId>)> = Vec::new();

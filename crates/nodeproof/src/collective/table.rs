@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) cap: f32,
     /// At most this, of all.
     pub(super) most: f32,
-    flips: Range<u32>,
+    flips: Range<usize>,
 }
 
 /// A node that may be flipped at and that a target sees.
@@ -43,7 +43,7 @@ pub(super) struct Row {
     pub(super) node: NodeId,
     /// Most flips there.
     pub(super) most: usize,
-    entries: Range<u32>,
+    entries: Range<usize>,
 }
 
 /// What flips take of all targets, as parts of their margins.
@@ -61,14 +61,14 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(seen: Vec<Seen>, limits: &Limits, nodes: usize, attributes: usize) -> Self {
-        let mut counts = vec![0u32; nodes + 1];
+        let mut counts = vec![0usize; nodes + 1];
         seen.iter().flat_map(|of| &of.nodes).for_each(|&n| counts[n as usize + 1] += 1);
         (0..nodes).for_each(|n| counts[n + 1] += counts[n]);
-        let mut places = vec![(0u32, 0u32); counts[nodes] as usize];
+        let mut places = vec![(0u32, 0u32); counts[nodes]];
         let mut next = counts.clone();
         for (target, of) in seen.iter().enumerate() {
             for (row, &n) in of.nodes.iter().enumerate() {
-                places[next[n as usize] as usize] = (target as u32, row as u32);
+                places[next[n as usize]] = (target as u32, row as u32);
                 next[n as usize] += 1;
             }
         }
@@ -79,11 +79,11 @@ impl Table {
         }
         let entry = |&(target, row): &(u32, u32)| {
             let parts = seen[target as usize].rows.as_ref().map(|rows| &rows[row as usize]);
-            let start = flips.len() as u32;
+            let start = flips.len();
             flips.extend(parts.iter().flat_map(|parts| &parts.flips).map(|&(d, part)| (d, above(part))));
             let cap = parts.map_or(0.0, |parts| above(parts.cap));
-            let most = flips[start as usize..].iter().map(|&(_, part)| part).fold(cap, f32::max);
-            Entry { target, cap, most, flips: start..flips.len() as u32 }
+            let most = flips[start..].iter().map(|&(_, part)| part).fold(cap, f32::max);
+            Entry { target, cap, most, flips: start..flips.len() }
         };
         let entries = places.iter().map(entry).collect();
         let targets = seen.iter().map(|of| of.target).collect();
@@ -92,12 +92,12 @@ impl Table {
 
     /// What is known of the flips of a row, target by target.
     pub(super) fn entries(&self, row: &Row) -> &[Entry] {
-        &self.entries[row.entries.start as usize..row.entries.end as usize]
+        &self.entries[row.entries.clone()]
     }
 
     /// The flips that are listed: attributes and parts.
     pub(super) fn listed(&self, entry: &Entry) -> &[(u32, f32)] {
-        &self.flips[entry.flips.start as usize..entry.flips.end as usize]
+        &self.flips[entry.flips.clone()]
     }
 
     /// What a flip takes of the target of an entry.

@@ -55,7 +55,7 @@ impl Certifier<'_> {
         let started = Instant::now();
         self.check_no_edges("collective certificates", &[])?;
         if self.settings.asks_for_more() {
-            return Err(CertifyError::TogetherBeyond);
+            return Err(CertifyError::CollectiveAsksForMore);
         }
         let (graph, global) = (self.network.graph(), self.settings.budget.global());
         let limits = self.settings.budget.limits(graph)?;
@@ -93,7 +93,7 @@ impl Certifier<'_> {
         if let Some((changes, flip)) = single.filter(|&(changes, _)| changes <= best.at_most) {
             (found.at_most, found.flips) = (fallen + changes, flip.into_iter().collect());
         } else {
-            found.shares.clone_from(&best.shares);
+            found.multipliers.clone_from(&best.multipliers);
             let tried = candidates(&table, &[&by_all, &by_counts], &open, (graph, &limits));
             let tell = |done, total| observer(Stage::Attacking, done, total);
             let Some(flips) = self.attacked(&classes, &limits, &tried, tell) else { return Ok(None) };

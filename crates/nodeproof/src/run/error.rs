@@ -25,7 +25,7 @@ pub enum CertifyError {
     #[error(
         "how many predictions change together is known of positive margins in exact arithmetic alone; leave out margin and arithmetic"
     )]
-    TogetherBeyond,
+    CollectiveAsksForMore,
     /// Slopes of the wrong shape or outside [0, 1].
     #[error("the given slopes do not fit: {problem}")]
     Slopes {

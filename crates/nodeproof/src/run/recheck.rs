@@ -100,11 +100,11 @@ impl Recheck<'_> {
         }
     }
 
-    /// Checks the class of a radius alone, which takes no time.
+    /// Checks of a radius only which class it is about.
     ///
     /// # Errors
     /// Says what cannot be true.
-    pub fn class_of(&self, radius: &Radius) -> Result<(), String> {
+    pub fn class_of_radius(&self, radius: &Radius) -> Result<(), String> {
         radius.class().map_or(Ok(()), |class| self.check_class(radius.node, class))
     }
 

@@ -102,7 +102,7 @@ proptest! {
     fn threads_make_no_difference(problem in tiny()) {
         let found = |threads| collective(&problem, u32::MAX, threads).0;
         let (one, three) = (found(1), found(3));
-        prop_assert_eq!((one.at_most, one.flips, one.shares), (three.at_most, three.flips, three.shares));
+        prop_assert_eq!((one.at_most, one.flips, one.multipliers), (three.at_most, three.flips, three.multipliers));
     }
 }
 

@@ -53,7 +53,7 @@ def test_radii_of_something_else_are_refused(trained: tuple[nodeproof.Graph, nod
     graph, model = trained
     radii = nodeproof.radius(graph, model, nodes=range(5), max_budget=2)
     other = nodeproof.Model([[[1.0, 0.0]] * graph.attributes.shape[1]])
-    with pytest.raises(InputError, match="another graph or model"):
+    with pytest.raises(InputError, match="another model"):
         nodeproof.collective(graph, other, radii, 1)
     scan = nodeproof.radius(graph, model, nodes=range(5), max_budget=2, engine="fast", scan=True)
     with pytest.raises(InputError, match="scan"):
