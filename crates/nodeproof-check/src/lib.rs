@@ -16,10 +16,12 @@
 //! | `selection`, `rows` | what all of them gain at most |
 //! | `arithmetic` | what an arithmetic that rounds may take off margins |
 //! | `deletions` | the network without some edges, and all sets of them that one node may notice |
+//! | `collective` | how many predictions one set changes at most |
 
 mod arithmetic;
 mod base;
 mod bound;
+mod collective;
 mod deletions;
 mod interval;
 mod network;
@@ -40,6 +42,7 @@ use nodeproof_problem::{
 use crate::arithmetic::{Rounding, logit_errors};
 use crate::base::Base;
 use crate::bound::Linearised;
+pub use crate::collective::{CollectiveChecker, KnownRadii, Share, Shares};
 use crate::deletions::Linked;
 pub use crate::deletions::MOST_SETS;
 use crate::interval::{Interval, larger, up};
@@ -111,6 +114,15 @@ pub enum Rejection {
     /// Budgets that contradict each other, or the witness.
     #[error("its budgets contradict each other, or are not those of its witness")]
     Radius,
+    /// A collective certificate lists other predictions than there are.
+    #[error("it is not about as many predictions as it says, or does not list them in order")]
+    Targets,
+    /// A prediction that an attack is said to change holds.
+    #[error("its attack does not change the prediction of node {0}")]
+    Holds(NodeId),
+    /// More predictions may change.
+    #[error("what it rests on shows no less than that {0} change")]
+    AtMost(f64),
 }
 
 /// What a file of certificates is not about.
@@ -126,6 +138,12 @@ pub enum Mismatch {
     /// Edges may be deleted, and something keeps that from being checked.
     #[error("deletions of edges cannot be checked {0}")]
     Edges(&'static str),
+    /// Radii are about other budgets or classes than collective certificates.
+    #[error("the radii are about another budget or class")]
+    Radii,
+    /// Collective certificates speak of positive margins under flips alone.
+    #[error("there are no collective certificates about deletions of edges, margins or an arithmetic")]
+    Collective,
     /// The model does not fit the graph.
     #[error(transparent)]
     Fit(#[from] ModelError),

@@ -12,7 +12,7 @@ use crate::rows::Row;
 const LOOKS: usize = 32;
 const FALL: f64 = 0.75;
 /// It begins with this part of what each flip may gain for the bound to be positive.
-const FIRST: f64 = 0.98;
+pub(crate) const FIRST: f64 = 0.98;
 
 /// A lower bound of the margin over all sets of a base point, if possible one above `wanted`.
 pub(crate) fn lower_bound(base: &Base, linear: &Linearised, wanted: f64) -> f64 {
@@ -51,8 +51,13 @@ pub(crate) fn lower_bound(base: &Base, linear: &Linearised, wanted: f64) -> f64 
     best
 }
 
-/// The flips that may gain more than a level: rows, and at most what they gain.
-fn gains_above(base: &Base, linear: &Linearised, queries: &[Query], level: f64) -> Vec<(f64, usize)> {
+/// The flips that may gain more than a level: at most what they gain, rows and attributes.
+pub(crate) fn gains_above(
+    base: &Base,
+    linear: &Linearised,
+    queries: &[Query],
+    level: f64,
+) -> Vec<(f64, usize, AttributeId)> {
     let (network, mut gains) = (base.network, Vec::new());
     let widest = network.widest;
     for (row, (&node, query)) in base.region.rows.iter().zip(queries).enumerate() {
@@ -74,11 +79,17 @@ fn gains_above(base: &Base, linear: &Linearised, queries: &[Query], level: f64) 
             let bound = |change: f64| if change < 0.0 { up(taken * -change) } else { up(added * change) };
             let changes = changes(base, node, attribute, value);
             if changes.iter().any(|change| !(bound(change.hi) <= level && bound(change.lo) <= level)) {
-                gains.push((gain_of_value(base, linear, row, attribute, value), row));
+                gains.push((gain_of_value(base, linear, row, attribute, value), row, attribute));
             }
         }
     }
     gains
+}
+
+/// At most what any flip of a row gains.
+pub(crate) fn largest_of_row(base: &Base, query: &Query) -> f64 {
+    let longest = base.network.by_length.first().map_or(0.0, |d| base.network.lengths[d.index()]);
+    up(up(query.length * longest) * base.network.widest)
 }
 
 /// The same where the ones of rows are divided by their number: at most what the best way of spending flips on rows gains. Rows that it
@@ -175,12 +186,12 @@ fn scaled(weights: &[f64], change: Interval) -> Vec<Interval> {
 
 /// The largest total of as many gains as are left, with no more of a row than it has left, and flips that gain at most `level` in place of
 /// those that are missing; and whether there are none of these.
-fn largest_total(base: &Base, mut gains: Vec<(f64, usize)>, level: f64) -> (f64, bool) {
+pub(crate) fn largest_total(base: &Base, mut gains: Vec<(f64, usize, AttributeId)>, level: f64) -> (f64, bool) {
     let key = |gain: f64| if gain.is_nan() { f64::INFINITY } else { gain };
     gains.sort_by(|a, b| key(b.0).total_cmp(&key(a.0)));
     let mut capacities = base.capacities.clone();
     let (mut total, mut count) = (0.0, 0);
-    for (gain, row) in gains {
+    for (gain, row, _) in gains {
         if gain <= level || count == base.left {
             break;
         }

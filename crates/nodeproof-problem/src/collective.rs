@@ -63,6 +63,8 @@ impl Collective {
 pub struct CutMultipliers {
     /// The node whose prediction it is.
     pub node: NodeId,
+    /// So many flips are known not to change it.
+    pub withstands: u32,
     /// Of the number of flips that the node sees.
     pub count: f64,
     /// Of what flips take of its margin beyond a part: Q times that part, and the multiplier.

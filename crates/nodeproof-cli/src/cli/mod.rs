@@ -110,6 +110,8 @@ pub(crate) enum Command {
     /// Deletions of edges need no proof: all sets that a node may notice are tried, up to 20,000 of them. Where there are
     /// more, only single deletions are, and unless one speaks against it the node counts as not checked.
     ///
+    /// Of collective certificates, the bound is added up anew from the multipliers that they have, and the attack is tried.
+    ///
     /// The exit code is 1 if something is rejected, and 0 if nothing is, whether or not some nodes were not checked; --json lists both.
     #[command(after_help = check::EXAMPLES, override_usage = check::USAGE)]
     Check(CheckArguments),

@@ -1,9 +1,11 @@
-//! `nodeproof check`: certificates and radii, seen for oneself.
+//! `nodeproof check`: certificates, radii and collective certificates, seen for oneself.
+
+mod collective;
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use nodeproof::results::{Header, Record, Results};
+use nodeproof::results::{Header, Radii, Record, Results};
 use nodeproof::{Certificate, Graph, Model, NodeId, Radius};
 use nodeproof_check::{Checker, MOST_SETS, Mismatch, NotAccepted, Rejection};
 use nodeproof_report::text::{counted, grouped};
@@ -36,7 +38,24 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
     let results = Results::read(file)?;
     let clock = Clock::start();
     let of = Of { graph: &graph, model: &model, threads: threads.count(), quiet: print.quiet };
-    let Some((header, checked)) = of.check(&terminal::shown(file), &results)? else { return Ok(Outcome::Interrupted) };
+    let name = terminal::shown(file);
+    if let Results::Collectives(found) = &results {
+        let path = arguments.radii.as_deref();
+        let radii = path.map(|path| anyhow::Ok((terminal::shown(path), read_radii(path)?))).transpose()?;
+        let radii = radii.as_ref().map(|(name, radii)| (&name[..], radii));
+        let Some(checked) = of.check_collectives(&name, found, radii)? else { return Ok(Outcome::Interrupted) };
+        let time = clock.time();
+        if print.json {
+            terminal::print(&(serde_json::to_string_pretty(&checked.json(time))? + "\n"))?;
+        } else if !print.quiet {
+            terminal::print(&checked.in_words(time))?;
+        }
+        return Ok(if checked.rejected().is_empty() { Outcome::Done } else { Outcome::GateFailed });
+    }
+    if arguments.radii.is_some() {
+        bail!("--radii goes with collective certificates; {name} has {}", results.kind());
+    }
+    let Some((header, checked)) = of.check(&name, &results)? else { return Ok(Outcome::Interrupted) };
     let time = clock.time();
     if print.json {
         terminal::print(&(serde_json::to_string_pretty(&checked.json(time))? + "\n"))?;
@@ -44,6 +63,11 @@ pub(crate) fn run(arguments: &CheckArguments) -> anyhow::Result<Outcome> {
         terminal::print(&checked.in_words(header, time))?;
     }
     Ok(if checked.rejected.is_empty() { Outcome::Done } else { Outcome::GateFailed })
+}
+
+fn read_radii(path: &Path) -> anyhow::Result<Radii> {
+    inputs::check_readable(path, "--radii")?;
+    Ok(Radii::read(path)?)
 }
 
 /// Checks the file that was written; how many records are not checked.
@@ -160,7 +184,9 @@ impl Of<'_> {
                 let checked = self.judge(&of.records, kinds, kind, |record| checker.radius(record))?;
                 Ok(checked.map(|checked| (&of.header, checked)))
             }
-            other => bail!("{name} has {}; certificates and radii can be checked", other.kind()),
+            other => {
+                bail!("{name} has {}; certificates, radii and collective certificates can be checked", other.kind())
+            }
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &CollectiveArguments) -> anyhow::Result<Outcome> {
         },
     };
     let header = Header::new(&question.graph, &question.model, &question.settings, question.nodes.len());
-    let mut found = Collectives::new(header, budgets);
+    let mut found = Collectives::new(header, question.nodes.clone(), budgets);
     let mut lines = Output::begin(files.out.as_ref(), |place| Unfinished::begin(place, &found.header_line()))?;
     for global in found.budgets.clone() {
         let Some(record) = answer(&question, &radii, global, quiet)? else {

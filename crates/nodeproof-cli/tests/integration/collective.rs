@@ -76,6 +76,50 @@ fn radii_on_file_give_the_same_answer() {
 }
 
 #[test]
+fn bounds_are_checked_and_less_is_rejected() {
+    let fixture = Fixture::new();
+    radius(&fixture, "--local-budget 2 --max-budget 4 --proof").succeeded();
+    collective(&fixture, "--global-budget 1,2,4 --radii radii.jsonl --nodes 0-19 --out out.jsonl").succeeded();
+    let check =
+        |more: &str| fixture.run(&format!("check out.jsonl --graph papers.npz --model papers.safetensors {more}"));
+    let run = check("--radii radii.jsonl").succeeded();
+    assert!(run.stdout.contains("global budget of 1, 2, 4"), "{}", run.stdout);
+    let shown: Value = json(&check("--radii radii.jsonl --json").succeeded().stdout);
+    assert_eq!((&shown["accepted"], &shown["rejected"]), (&json("[1,2,4]"), &json("[]")));
+
+    let mut found = nodeproof::results::Collectives::read(fixture.path("out.jsonl")).unwrap();
+    assert_eq!(found.nodes.len(), 20);
+    let record = &mut found.records[2];
+    record.at_most = record.at_least() - 1;
+    (record.flips, record.changed) = Default::default();
+    let mut bytes = Vec::new();
+    found.write(&mut bytes).unwrap();
+    std::fs::write(fixture.path("out.jsonl"), bytes).unwrap();
+    let run = check("--radii radii.jsonl");
+    assert!(run.code == 1 && run.stdout.contains("at most"), "{} {}", run.code, run.stdout);
+    let shown: Value = json(&check("--json").stdout);
+    assert_eq!(shown["rejected"][0]["global_budget"], 4, "{shown}");
+    assert!(check("").stdout.contains("--radii"), "the remedy is named");
+}
+
+#[test]
+fn checks_of_something_else_are_refused() {
+    let fixture = Fixture::new();
+    radius(&fixture, "--local-budget 2 --max-budget 2 --proof").succeeded();
+    collective(&fixture, "--global-budget 2 --radii radii.jsonl --out out.jsonl").succeeded();
+    let check = |file: &str, more: &str| {
+        fixture.run(&format!("check {file} --graph papers.npz --model papers.safetensors {more}"))
+    };
+    let refused = |run: Run, words: &str| assert!(run.code == 2 && run.stderr.contains(words), "{}", run.stderr);
+    refused(check("radii.jsonl", "--radii radii.jsonl"), "--radii goes with collective certificates");
+    refused(check("out.jsonl", "--radii out.jsonl"), "radii");
+    refused(check("out.jsonl", "--radii no.jsonl"), "--radii");
+    radius(&fixture, "--local-budget 3 --max-budget 2").succeeded();
+    refused(check("out.jsonl", "--radii radii.jsonl"), "another budget");
+    refused(fixture.run("check out.jsonl --graph bundled --model papers.safetensors"), "");
+}
+
+#[test]
 fn some_predictions_and_protected_nodes_are_fewer() {
     let fixture = Fixture::new();
     collective(&fixture, "--global-budget 2 --nodes 0-11 --out half.jsonl").succeeded();

@@ -17,8 +17,10 @@ use crate::ids::NodeId;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Collectives {
-    /// What they are about; the budget has the largest global budget, and nodes are those whose predictions count.
+    /// What they are about; the budget has the largest global budget.
     pub header: Header,
+    /// The nodes whose predictions count, ascending.
+    pub nodes: Vec<NodeId>,
     /// The global budgets.
     pub budgets: Vec<u32>,
     /// One for each of them.
@@ -29,9 +31,16 @@ impl Collectives {
     /// The `format` in the header of files of these.
     pub(super) const FORMAT: &'static str = "nodeproof-collective";
 
-    /// Collective certificates about `header` for these global budgets, none yet.
-    pub fn new(header: Header, budgets: Vec<u32>) -> Self {
-        Self { header, budgets, records: Vec::new() }
+    /// Collective certificates about `header` and the predictions of these nodes, in any order, for these global budgets; none yet.
+    pub fn new(header: Header, mut nodes: Vec<NodeId>, budgets: Vec<u32>) -> Self {
+        nodes.sort_unstable();
+        nodes.dedup();
+        Self { header: Header { nodes: nodes.len(), ..header }, nodes, budgets, records: Vec::new() }
+    }
+
+    /// Whether the predictions of all nodes of the graph count.
+    pub fn has_all_nodes(&self) -> bool {
+        self.nodes.len() == self.header.graph.nodes
     }
 
     /// Reads the file at `path`, which must have collective certificates.
@@ -65,9 +74,12 @@ impl Collectives {
         struct Line<'a, H: Serialize> {
             #[serde(flatten)]
             header: H,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            predictions: Option<&'a [NodeId]>,
             budgets: &'a [u32],
         }
-        Line { header: self.header.line(Self::FORMAT), budgets: &self.budgets }
+        let predictions = (!self.has_all_nodes()).then_some(&self.nodes[..]);
+        Line { header: self.header.line(Self::FORMAT), predictions, budgets: &self.budgets }
     }
 
     /// A record as it is on file.
@@ -76,12 +88,14 @@ impl Collectives {
     }
 
     pub(super) fn read_lines(reader: &mut LineReader, mut header: Value) -> Result<Self, ResultsError> {
-        let budgets = header["budgets"].take();
+        let (budgets, nodes) = (header["budgets"].take(), header["predictions"].take());
         let budgets: Vec<u32> = serde_json::from_value(budgets).map_err(|error| reader.damaged(error))?;
+        let nodes: Option<Vec<NodeId>> = serde_json::from_value(nodes).map_err(|error| reader.damaged(error))?;
         let header = Header::read(header).map_err(|problem| reader.damaged(problem))?;
+        let nodes = predictions(nodes, &header).map_err(|problem| reader.damaged(problem))?;
         let mut records: Vec<Collective> = Vec::new();
         while let Some(line) = reader.record::<CollectiveLine>()? {
-            let record = line.of(&header).map_err(|problem| reader.damaged(problem))?;
+            let record = line.of(&header, &nodes).map_err(|problem| reader.damaged(problem))?;
             if budgets.get(records.len()) != Some(&record.global) {
                 let problem = format!("it is about a budget of {}, which does not come next", record.global);
                 return Err(reader.damaged(problem));
@@ -95,8 +109,18 @@ impl Collectives {
         if !reader.line().is_empty() {
             return Err(reader.damaged("the file has all of its budgets, and goes on"));
         }
-        Ok(Self { header, budgets, records })
+        Ok(Self { header, nodes, budgets, records })
     }
+}
+
+/// The nodes whose predictions count, all of them if none are listed.
+fn predictions(listed: Option<Vec<NodeId>>, header: &Header) -> Result<Vec<NodeId>, String> {
+    let nodes = listed.unwrap_or_else(|| (0..header.graph.nodes as u32).map(NodeId).collect());
+    nodes.iter().try_for_each(|&node| header.check_node(node))?;
+    if !nodes.is_sorted_by(|a, b| a < b) || nodes.len() != header.nodes {
+        return Err(format!("its header does not list {} nodes in ascending order", header.nodes));
+    }
+    Ok(nodes)
 }
 
 /// A record as it is on file, in the order of its fields.
@@ -118,6 +142,7 @@ struct CollectiveLine {
 #[derive(Debug, Serialize, Deserialize)]
 struct MultipliersLine {
     node: NodeId,
+    withstands: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
     count: f64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -130,8 +155,12 @@ fn is_zero(x: &f64) -> bool {
 
 impl CollectiveLine {
     fn new(record: &Collective) -> Self {
-        let multipliers =
-            |of: &CutMultipliers| MultipliersLine { node: of.node, count: of.count, gains: of.gains.clone() };
+        let multipliers = |of: &CutMultipliers| MultipliersLine {
+            node: of.node,
+            withstands: of.withstands,
+            count: of.count,
+            gains: of.gains.clone(),
+        };
         Self {
             global: record.global,
             targets: record.targets,
@@ -147,9 +176,11 @@ impl CollectiveLine {
     }
 
     /// The record, checked against the header and in itself.
-    fn of(self, header: &Header) -> Result<Collective, String> {
-        let nodes = self.changed.iter().chain(self.multipliers.iter().map(|of| &of.node));
-        nodes.copied().try_for_each(|node| header.check_node(node))?;
+    fn of(self, header: &Header, nodes: &[NodeId]) -> Result<Collective, String> {
+        let of_record = self.changed.iter().chain(self.multipliers.iter().map(|of| &of.node));
+        if let Some(other) = of_record.copied().find(|node| nodes.binary_search(node).is_err()) {
+            return Err(format!("node {other} is none of those whose predictions count"));
+        }
         self.flips.iter().try_for_each(|flip| header.check_flip(flip))?;
         let numbers = [self.at_least, self.at_most, self.by_radii, self.alone, self.targets];
         if !numbers.is_sorted() || self.targets > header.graph.nodes {
@@ -162,10 +193,11 @@ impl CollectiveLine {
             return Err(format!("its attack has {} flips, more than the budget", self.flips.len()));
         }
         let is_multiplier = |x: f64| x >= 0.0 && x.is_finite();
+        let mut before = None;
         let multipliers = |of: MultipliersLine| {
             let gains = of.gains.iter().all(|&(beyond, share)| (0.0..1.0).contains(&beyond) && is_multiplier(share));
-            if gains && is_multiplier(of.count) {
-                Ok(CutMultipliers { node: of.node, count: of.count, gains: of.gains })
+            if gains && is_multiplier(of.count) && before.replace(of.node) < Some(of.node) {
+                Ok(CutMultipliers { node: of.node, withstands: of.withstands, count: of.count, gains: of.gains })
             } else {
                 Err(format!("the multipliers of node {} are none", of.node))
             }
@@ -190,8 +222,9 @@ mod tests {
         (record.by_radii, record.at_most) = (2, 1);
         record.flips = vec![Flip { node: NodeId(1), attribute: AttributeId(1), to: 0.0 }];
         record.changed = vec![NodeId(0)];
-        record.multipliers = vec![CutMultipliers { node: NodeId(1), count: 0.25, gains: vec![(0.6, 0.75)] }];
-        Collectives { records: vec![record], ..Collectives::new(header(), vec![1]) }
+        record.multipliers =
+            vec![CutMultipliers { node: NodeId(1), withstands: 0, count: 0.25, gains: vec![(0.6, 0.75)] }];
+        Collectives { records: vec![record], ..Collectives::new(header(), vec![NodeId(1), NodeId(0)], vec![1]) }
     }
 
     fn read(bytes: &[u8]) -> Result<Results, ResultsError> {
@@ -221,6 +254,19 @@ mod tests {
         assert!(problem(|of| of.flips.push(of.flips[0])).contains("more than the budget"));
         assert!(problem(|of| of.multipliers[0].count = -1.0).contains("multipliers"));
         assert!(problem(|of| of.multipliers[0].gains[0].0 = 1.0).contains("multipliers"));
-        assert!(problem(|of| of.changed = vec![NodeId(1000)]).contains("node 1000"));
+        assert!(problem(|of| of.changed = vec![NodeId(1000)]).contains("node 1000 is none"));
+        assert!(problem(|of| of.multipliers.push(of.multipliers[0].clone())).contains("node 1 are none"));
+    }
+
+    #[test]
+    fn predictions_that_count_are_listed() {
+        let (of_one, mut bytes) = (Collectives::new(header(), vec![NodeId(1)], Vec::new()), Vec::new());
+        of_one.write(&mut bytes).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        assert_eq!(read(text.as_bytes()).unwrap(), Results::Collectives(of_one));
+        for other in ["[]", "[0,1]", "[1,1]", "[2]", "[0.5]"] {
+            let changed = text.replace("\"predictions\":[1]", &format!("\"predictions\":{other}"));
+            assert!(changed != text && read(changed.as_bytes()).is_err(), "{other}");
+        }
     }
 }

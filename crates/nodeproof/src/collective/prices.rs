@@ -190,7 +190,7 @@ pub(super) fn without_zeros(table: &Table, multipliers: &Multipliers) -> Vec<Cut
         let gains = BEYOND.iter().zip(&of[1..]).filter(|(_, share)| **share > 0.0);
         let gains: Vec<(f64, f64)> = gains.map(|(&beyond, &share)| (beyond, share)).collect();
         let is_some = of[0] > 0.0 || !gains.is_empty();
-        is_some.then_some(CutMultipliers { node: target.node, count: of[0], gains })
+        is_some.then_some(CutMultipliers { node: target.node, withstands: target.withstands, count: of[0], gains })
     };
     table.targets.iter().zip(multipliers).filter_map(of).collect()
 }

@@ -32,7 +32,7 @@ fn collective(problem: &Problem, known: u32, threads: usize) -> (Collective, Vec
 }
 
 /// The nodes whose class is level with another under flips, or below.
-fn changed(problem: &Problem, classes: &[ClassId], flips: &[Flip]) -> Vec<NodeId> {
+pub fn changed(problem: &Problem, classes: &[ClassId], flips: &[Flip]) -> Vec<NodeId> {
     let (scales, margins) = (problem.scales(), problem.world::<f64>().margins(flips, classes));
     let mut exactly = None;
     let mut falls = |node: usize| {
@@ -63,7 +63,7 @@ fn check(problem: Problem, known: u32) {
     }
 }
 
-fn tiny() -> impl Strategy<Value = Problem> {
+pub fn tiny() -> impl Strategy<Value = Problem> {
     prop_oneof![problems(TINY), problems(LONG), problems_of_terms(TINY, 4)]
 }
 

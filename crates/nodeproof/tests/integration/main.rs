@@ -6,6 +6,7 @@ mod arithmetic;
 mod attack;
 mod brute_force;
 mod collective;
+mod collective_checked;
 mod common;
 mod differential;
 mod golden;
