@@ -203,7 +203,8 @@ pub(crate) struct EngineArguments {
     pub(crate) limit: TimeLimitArguments,
     /// Most memory for one node, as bytes or with K, M, G or T; a node that needs more stays undecided
     ///
-    /// As many nodes are looked at at a time as there are threads. The `fast` engine needs little and has no limit.
+    /// As many nodes are looked at at a time as there are threads. The `fast` engine needs little and has no limit. `collective`
+    /// keeps what flips take of all predictions within this, too; with less its bound is larger.
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = values::memory_limit, allow_hyphen_values = true)]
     pub(crate) memory_limit: usize,
 }

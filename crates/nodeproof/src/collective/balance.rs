@@ -124,7 +124,7 @@ impl<'t> Walk<'t> {
         let time = (step + 1) as f64;
         for (place, target) in self.table.targets.iter().enumerate() {
             let (sums, of) = (&self.sums[place], &mut self.multipliers[place]);
-            let has = |cut: usize| self.cuts.has(cut, target.has_parts);
+            let has = |cut: usize| self.cuts.has(cut, target);
             let least = (0..CUTS).filter(|&cut| has(cut)).map(|cut| sums[cut]).fold(1.0, f64::min);
             let soft = |sum: f64| ((least - sum) / temperature).exp();
             let mut total = soft(1.0);
@@ -154,7 +154,7 @@ impl<'t> Walk<'t> {
     /// As many targets fall as the flips are spread.
     fn reached(&self) -> f64 {
         let of = |(target, sums): (&Fallible, &[f64; CUTS])| {
-            let has = |&cut: &usize| self.cuts.has(cut, target.has_parts);
+            let has = |&cut: &usize| self.cuts.has(cut, target);
             (0..CUTS).filter(has).map(|cut| sums[cut]).fold(1.0, f64::min)
         };
         self.table.targets.iter().zip(&self.sums).map(of).sum()
@@ -176,7 +176,7 @@ impl<'t> Walk<'t> {
             for (entry, part) in self.table.taken(flip) {
                 let place = entry.target as usize;
                 let target = self.table.targets[place];
-                for cut in (0..CUTS).filter(|&cut| self.cuts.has(cut, target.has_parts)) {
+                for cut in (0..CUTS).filter(|&cut| self.cuts.has(cut, &target)) {
                     self.sums[place][cut] += by * weight(cut, part, target.withstands, self.table.global);
                 }
             }

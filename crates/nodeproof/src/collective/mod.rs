@@ -22,5 +22,5 @@ pub(crate) use attack::{Score, attack};
 pub(crate) use balance::{Balance, balance};
 pub(crate) use prices::Cuts;
 pub(crate) use single::best_single;
-pub(crate) use table::{Fallible, Seen, Table};
+pub(crate) use table::{Filling, Seen, Table};
 pub(crate) use tampered::Tampered;

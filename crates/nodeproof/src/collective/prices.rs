@@ -33,8 +33,8 @@ pub(crate) enum Cuts {
 
 impl Cuts {
     /// Whether a target has a cut.
-    pub(super) fn has(self, cut: usize, has_parts: bool) -> bool {
-        cut == 0 || (self == Self::All && has_parts)
+    pub(super) fn has(self, cut: usize, target: &Fallible) -> bool {
+        if cut == 0 { target.has_counts } else { self == Self::All && target.has_parts }
     }
 }
 

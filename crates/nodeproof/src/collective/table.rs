@@ -12,13 +12,17 @@ pub(crate) struct Fallible {
     pub(crate) node: NodeId,
     /// The most flips that it is known to withstand.
     pub(crate) withstands: u32,
+    /// Whether it is known which nodes it sees.
+    pub(crate) has_counts: bool,
     /// Whether it is known what flips take of it.
     pub(crate) has_parts: bool,
 }
 
 /// What a target sees.
+#[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    pub(crate) target: Fallible,
+    pub(crate) node: NodeId,
+    pub(crate) withstands: u32,
     /// Nodes that may be flipped at, in any order.
     pub(crate) nodes: Vec<u32>,
     /// A row for each of them, if that is known.
@@ -28,6 +32,7 @@ pub(crate) struct Seen {
 /// What the flips of one node take of one target.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
+    node: u32,
     /// The place of the target.
     pub(super) target: u32,
     /// At most this, of flips that are not listed.
@@ -59,35 +64,92 @@ pub(crate) struct Table {
     pub(super) attributes: usize,
 }
 
-impl Table {
-    pub(crate) fn new(seen: Vec<Seen>, limits: &Limits, nodes: usize, attributes: usize) -> Self {
-        let mut counts = vec![0usize; nodes + 1];
-        seen.iter().flat_map(|of| &of.nodes).for_each(|&n| counts[n as usize + 1] += 1);
-        (0..nodes).for_each(|n| counts[n + 1] += counts[n]);
-        let mut places = vec![(0u32, 0u32); counts[nodes]];
-        let mut next = counts.clone();
-        for (target, of) in seen.iter().enumerate() {
-            for (row, &n) in of.nodes.iter().enumerate() {
-                places[next[n as usize]] = (target as u32, row as u32);
-                next[n as usize] += 1;
-            }
+/// A table to which targets are added one by one. Where memory ends, flips of later targets are listed no more, and targets that see too many nodes
+/// for that have no cuts.
+pub(crate) struct Filling {
+    table: Table,
+    /// Targets that are still to come.
+    coming: usize,
+    /// Bytes of a full table.
+    memory: usize,
+}
+
+impl Filling {
+    /// A table for so many targets and of so many bytes.
+    pub(crate) fn new(targets: usize, limits: &Limits, attributes: usize, memory: usize) -> Self {
+        let (rows, entries, flips) = Default::default();
+        let table = Table { targets: Vec::new(), rows, entries, flips, global: limits.global(), attributes };
+        Self { table, coming: targets, memory }
+    }
+
+    /// Adds a target.
+    pub(crate) fn add(&mut self, seen: Seen) {
+        let Seen { node, withstands, nodes, mut rows } = seen;
+        let (room, of_entries) = (self.room(), nodes.len() * size_of::<Entry>());
+        self.coming = self.coming.saturating_sub(1);
+        let table = &mut self.table;
+        let has_room = of_entries <= room;
+        let target = table.targets.len() as u32;
+        table.targets.push(Fallible { node, withstands, has_counts: has_room, has_parts: has_room && rows.is_some() });
+        if !has_room {
+            return;
         }
-        let (mut rows, mut flips) = (Vec::new(), Vec::new());
-        for (n, range) in counts.windows(2).enumerate().filter(|(_, range)| range[0] < range[1]) {
-            let node = NodeId(n as u32);
-            rows.push(Row { node, most: limits.local(node).min(limits.global()), entries: range[0]..range[1] });
+        if let Some(rows) = &mut rows {
+            list_fewer(rows, (room - of_entries) / size_of::<(u32, f32)>());
         }
-        let entry = |&(target, row): &(u32, u32)| {
-            let parts = seen[target as usize].rows.as_ref().map(|rows| &rows[row as usize]);
-            let start = flips.len();
-            flips.extend(parts.iter().flat_map(|parts| &parts.flips).map(|&(d, part)| (d, above(part))));
+        for (place, node) in nodes.into_iter().enumerate() {
+            let parts = rows.as_ref().map(|rows| &rows[place]);
+            let start = table.flips.len();
+            table.flips.extend(parts.iter().flat_map(|parts| &parts.flips).map(|&(d, part)| (d, above(part))));
             let cap = parts.map_or(0.0, |parts| above(parts.cap));
-            let most = flips[start..].iter().map(|&(_, part)| part).fold(cap, f32::max);
-            Entry { target, cap, most, flips: start..flips.len() }
-        };
-        let entries = places.iter().map(entry).collect();
-        let targets = seen.iter().map(|of| of.target).collect();
-        Self { targets, rows, entries, flips, global: limits.global(), attributes }
+            let most = table.flips[start..].iter().map(|&(_, part)| part).fold(cap, f32::max);
+            table.entries.push(Entry { node, target, cap, most, flips: start..table.flips.len() });
+        }
+    }
+
+    /// Bytes that the next target may take: all of the first half, and an equal share of the rest.
+    fn room(&self) -> usize {
+        let taken = self.table.bytes();
+        let left = self.memory.saturating_sub(taken);
+        (self.memory / 2).saturating_sub(taken).max(left / self.coming.max(1))
+    }
+
+    /// The table, row by row.
+    pub(crate) fn table(self, limits: &Limits) -> Table {
+        let Table { mut entries, .. } = self.table;
+        entries.sort_unstable_by_key(|entry| (entry.node, entry.target));
+        let (mut rows, mut start) = (Vec::new(), 0);
+        for of_row in entries.chunk_by(|a, b| a.node == b.node) {
+            let (node, end) = (NodeId(of_row[0].node), start + of_row.len());
+            rows.push(Row { node, most: limits.local(node).min(limits.global()), entries: start..end });
+            start = end;
+        }
+        Table { rows, entries, ..self.table }
+    }
+}
+
+/// Lists no more than so many flips, those that take most; the others take what their row's cap says then.
+fn list_fewer(rows: &mut [RowParts], most: usize) {
+    let mut parts: Vec<f64> = rows.iter().flat_map(|row| &row.flips).map(|&(_, part)| part).collect();
+    if parts.len() <= most {
+        return;
+    }
+    let (_, &mut largest, _) = parts.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
+    for row in rows {
+        let others = row.flips.extract_if(.., |(_, part)| part.total_cmp(&largest).is_le());
+        row.cap = others.map(|(_, part)| part).fold(row.cap, larger);
+    }
+}
+
+/// The larger of two numbers, NaN if one of them is.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
+impl Table {
+    /// What it takes, but for what it takes for each target and row.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.entries[..]) + size_of_val(&self.flips[..])
     }
 
     /// What is known of the flips of a row, target by target.

@@ -7,8 +7,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::prices::{ANY, BEYOND, CUTS, Multipliers, Priced, Prices, weight};
+use super::table::Fallible;
 use super::*;
-use crate::budget::{Budget, LocalBudget};
+use crate::budget::{Budget, Limits, LocalBudget};
 use crate::engines::first_order::RowParts;
 use crate::graph::Graph;
 use crate::ids::NodeId;
@@ -17,6 +18,12 @@ const ATTRIBUTES: u32 = 4;
 
 /// A table with random parts, of which some are not listed.
 fn table(random: &mut ChaCha8Rng, global: u32, local: u32) -> Table {
+    let (seen, limits) = seen(random, global, local);
+    filled(&seen, &limits, usize::MAX)
+}
+
+/// What random targets see.
+fn seen(random: &mut ChaCha8Rng, global: u32, local: u32) -> (Vec<Seen>, Limits) {
     let nodes = random.random_range(1..5u32);
     let graph = Graph::new(nodes as usize, ATTRIBUTES as usize, &[], &[]).unwrap();
     let limits = Budget::new(global, LocalBudget::Count(local)).limits(&graph).unwrap();
@@ -32,14 +39,15 @@ fn table(random: &mut ChaCha8Rng, global: u32, local: u32) -> Table {
         let rows: Vec<RowParts> = sees.iter().map(&mut row).collect();
         let has_parts = random.random_bool(0.9);
         let withstands = random.random_range(0..3);
-        Seen {
-            target: Fallible { node: NodeId(target), withstands, has_parts },
-            nodes: sees,
-            rows: has_parts.then_some(rows),
-        }
+        Seen { node: NodeId(target), withstands, nodes: sees, rows: has_parts.then_some(rows) }
     });
-    let seen: Vec<Seen> = seen.collect();
-    Table::new(seen, &limits, nodes as usize, ATTRIBUTES as usize)
+    (seen.collect(), limits)
+}
+
+fn filled(seen: &[Seen], limits: &Limits, memory: usize) -> Table {
+    let mut table = Filling::new(seen.len(), limits, ATTRIBUTES as usize, memory);
+    seen.iter().for_each(|of| table.add(of.clone()));
+    table.table(limits)
 }
 
 /// All flips: every attribute of each row, and as many others as the row may have.
@@ -56,7 +64,7 @@ fn weights(table: &Table, flip: Priced) -> Vec<[f64; CUTS]> {
     let mut all = vec![[0.0; CUTS]; table.targets.len()];
     for (entry, part) in table.taken(flip) {
         let target = table.targets[entry.target as usize];
-        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, target.has_parts)) {
+        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, &target)) {
             all[entry.target as usize][cut] = weight(cut, part, target.withstands, table.global);
         }
     }
@@ -66,7 +74,7 @@ fn weights(table: &Table, flip: Priced) -> Vec<[f64; CUTS]> {
 fn random_multipliers(random: &mut ChaCha8Rng, table: &Table) -> Multipliers {
     let of = |target: &Fallible| {
         let mut one = |cut: usize| {
-            let some = Cuts::All.has(cut, target.has_parts) && random.random_bool(0.4);
+            let some = Cuts::All.has(cut, target) && random.random_bool(0.4);
             if some { random.random_range(0.0..0.6) } else { 0.0 }
         };
         std::array::from_fn(&mut one)
@@ -115,7 +123,7 @@ fn least_bound(table: &Table) -> f64 {
     let falls: Vec<_> = table.targets.iter().map(|_| program.add_var(1.0, (0.0, 1.0))).collect();
     let weights: Vec<_> = flips.iter().map(|&flip| weights(table, flip)).collect();
     for (target, of) in table.targets.iter().enumerate() {
-        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, of.has_parts)) {
+        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, of)) {
             let sum = spread.iter().zip(&weights).map(|(&y, weights)| (y, -weights[target][cut]));
             program.add_constraint([(falls[target], 1.0)].into_iter().chain(sum), ComparisonOp::Le, 0.0);
         }
@@ -151,4 +159,37 @@ fn what_a_gain_takes_beyond_a_part_is_stretched_to_the_whole() {
         assert_eq!(weight(i + 1, (beyond / 3.0) as f32 * 0.999, 0, 3), 0.0);
     }
     assert_eq!(weight(0, 0.0, 3, 9), 0.25);
+}
+
+/// In a table that may not grow flips take no less, and targets that are left out have no cuts.
+#[test]
+fn where_memory_ends_flips_take_as_much_or_more() {
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let (mut fewer, mut left_out) = (0, 0);
+    for _ in 0..500 {
+        let (seen, limits) = seen(&mut random, 3, 2);
+        let whole = filled(&seen, &limits, usize::MAX);
+        let memory = random.random_range(0..1500);
+        let small = filled(&seen, &limits, memory);
+        let bytes = Table::bytes;
+        assert!(bytes(&small) <= memory, "{} of {memory}", bytes(&small));
+        left_out += small.targets.iter().filter(|of| !of.has_counts).count();
+        fewer += usize::from(bytes(&small) < bytes(&whole));
+        let flips_at = |table: &Table, node: NodeId| {
+            (0u32..).zip(&table.rows).find(|(_, row)| row.node == node).map(|(place, _)| place)
+        };
+        for (place, row) in (0u32..).zip(&whole.rows) {
+            for d in (0..ATTRIBUTES).chain([ANY]) {
+                let of_small = flips_at(&small, row.node).map(|place| small.taken((place, d)).collect::<Vec<_>>());
+                for (entry, part) in whole.taken((place, d)) {
+                    let (before, now) = (whole.targets[entry.target as usize], small.targets[entry.target as usize]);
+                    assert_eq!(now.has_parts, now.has_counts && before.has_parts);
+                    let same = of_small.iter().flatten().find(|(of, _)| of.target == entry.target);
+                    assert_eq!(same.is_some(), now.has_counts, "all that a target sees, or nothing");
+                    assert!(same.is_none_or(|(_, of_small)| *of_small >= part));
+                }
+            }
+        }
+    }
+    assert!(fewer > 100 && left_out > 100, "{fewer}, {left_out}");
 }

@@ -10,7 +10,7 @@ use super::schedule::each_target;
 use super::worker::{Effort, Parts, Worker};
 use super::{Certifier, CertifyError, Finish};
 use crate::budget::Limits;
-use crate::collective::{Balance, Cuts, Fallible, Score, Seen, Table, Tampered, attack, balance, best_single};
+use crate::collective::{Balance, Cuts, Filling, Score, Seen, Table, Tampered, attack, balance, best_single};
 use crate::engines::first_order::Listed;
 use crate::flip::Flip;
 use crate::graph::Graph;
@@ -70,16 +70,21 @@ impl Certifier<'_> {
         let stopped = AtomicBool::new(false);
         let make = || Worker::new(&shard, effort, &stopped);
 
-        let (mut parts, fallible) = (Vec::new(), open.fallible());
-        let work = |worker: &mut Worker, node: NodeId| worker.parts(node, listed(global));
-        let finish = each_target(&fallible, &pool, &stopped, make, work, |of| {
-            parts.extend(of);
-            observer(Stage::Taking, parts.len(), fallible.len())
+        let fallible = open.fallible();
+        let mut classes: Vec<(NodeId, ClassId)> = Vec::new();
+        let mut table = Filling::new(fallible.len(), &limits, graph.attribute_count(), self.settings.memory_limit);
+        let work = |worker: &mut Worker, (node, _)| worker.parts(node, listed(global));
+        let finish = each_target(&fallible, &pool, &stopped, make, work, |parts| {
+            if let Some(Parts { node, class, sees, rows }) = parts {
+                table.add(Seen { node, withstands: fallible[classes.len()].1, nodes: sees, rows });
+                classes.push((node, class));
+            }
+            observer(Stage::Taking, classes.len(), fallible.len())
         });
         if finish == Finish::Cancelled {
             return Ok(None);
         }
-        let (classes, table) = table(parts, &open, (graph, &limits));
+        let table = table.table(&limits);
 
         let mut tell = |done, total| observer(Stage::Bounding, done, total);
         let Some(by_counts) = balance(&table, Cuts::Counts, &mut tell) else { return Ok(None) };
@@ -175,22 +180,10 @@ impl<'r> Open<'r> {
         Self { radii, targets }
     }
 
-    /// Those that are proven robust without flips.
-    fn fallible(&self) -> Vec<NodeId> {
-        self.radii.iter().filter(|radius| radius.robust_up_to.is_some()).map(|radius| radius.node).collect()
+    /// Those that are proven robust without flips, and how many these withstand.
+    fn fallible(&self) -> Vec<(NodeId, u32)> {
+        self.radii.iter().filter_map(|radius| Some((radius.node, radius.robust_up_to?))).collect()
     }
-}
-
-/// The classes of targets that may fall, and what flips take of them.
-fn table(parts: Vec<Parts>, open: &Open, (graph, limits): (&Graph, &Limits)) -> (Vec<(NodeId, ClassId)>, Table) {
-    let classes = parts.iter().map(|of| (of.node, of.class)).collect();
-    let withstood = open.radii.iter().filter_map(|of| of.robust_up_to);
-    let seen = parts.into_iter().zip(withstood).map(|(of, withstands)| Seen {
-        target: Fallible { node: of.node, withstands, has_parts: of.rows.is_some() },
-        nodes: of.sees,
-        rows: of.rows,
-    });
-    (classes, Table::new(seen.collect(), limits, graph.nodes(), graph.attribute_count()))
 }
 
 /// The flip that an attribute of a node stands for, if there is one.
