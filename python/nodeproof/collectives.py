@@ -40,6 +40,8 @@ class Collective:
     #: The nodes whose predictions it changes, ascending.
     changed: npt.NDArray[np.int64]
     _graph: Graph = field(repr=False)
+    #: The answer as `nodeproof collective --out` writes it.
+    _file: bytes = field(repr=False)
 
     @property
     def at_least(self) -> int:
@@ -117,10 +119,10 @@ Collective(global_budget=2: at most 2 of 3 change, an attack changes as many)]
 
 
 def _answer(
-    graph: Graph, budget: int, counts: list[int], flips: list[tuple[int, int, float]], changed: list[int]
+    graph: Graph, budget: int, counts: list[int], flips: list[tuple[int, int, float]], changed: list[int], file: bytes
 ) -> Collective:
     predictions, at_most, by_radii, alone = counts
     nodes = np.array(changed, dtype=np.int64)
     nodes.flags.writeable = False
     made = tuple(Flip(node, attribute, int(to) if to in (0, 1) else to) for node, attribute, to in flips)
-    return Collective(budget, predictions, at_most, by_radii, alone, made, nodes, graph)
+    return Collective(budget, predictions, at_most, by_radii, alone, made, nodes, graph, bytes(file))

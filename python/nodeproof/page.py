@@ -9,11 +9,12 @@ from . import _core
 from ._checks import instance
 from ._files import StrPath, check_ending, path_text, replace
 from .by_budget import CertificatesByBudget
+from .collectives import Collective
 from .errors import InputError
 from .results import Certificates, Radii, _Results
 from .split import Split
 
-Results = _Results
+Results = _Results | Collective
 
 
 class Report:
@@ -45,11 +46,11 @@ def report(
     graph_name: str = "the graph",
     split: Split | None = None,
 ) -> Report:
-    """Puts certificates and radii into one HTML page that needs no network, as `nodeproof report` does.
+    """Puts certificates, radii and collective certificates into one HTML page that needs no network, as `nodeproof report` does.
 
     Args:
-        results: certificates, radii or both of one model; or for each name what there is of that model, to show several
-            side by side.
+        results: certificates, radii and collective certificates of one model, or some of these; or for each name what there is
+            of that model, to show several side by side. Collective certificates may be about several global budgets.
         out: writes the page there.
         title: its title.
         graph_name: what the graph is called.
@@ -67,24 +68,29 @@ def report(
         raise InputError("a report shows one budget of a model; give the certificates of one, such as certificates[12]")
     if split is not None:
         instance("split", split, Split, "Split.stratified(graph)")
-    models: list[tuple[str, _core.Certificates | None, _core.Radii | None]] = []
+    models: list[tuple[str, _core.Certificates | None, _core.Radii | None, list[bytes]]] = []
     graphs = []
     for name, given in named.items():
-        if isinstance(given, (Certificates, Radii)):
+        if isinstance(given, (Certificates, Radii, Collective)):
             given = [given]
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InputError(f"of {name!r} a {type(given).__name__} was given; give certificates, radii, or both")
+            raise InputError(
+                f"of {name!r} a {type(given).__name__} was given; give certificates, radii, collective certificates, or several"
+            )
         found = list(given)
         certificates = [one for one in found if isinstance(one, Certificates)]
         radii = [one for one in found if isinstance(one, Radii)]
-        if len(certificates) + len(radii) != len(found):
-            raise InputError(f"of {name!r} something is neither certificates nor radii")
+        together = [one for one in found if isinstance(one, Collective)]
+        if len(certificates) + len(radii) + len(together) != len(found):
+            raise InputError(f"of {name!r} something is neither certificates, nor radii, nor a collective certificate")
         if len(certificates) > 1 or len(radii) > 1:
             raise InputError(f"{name!r} has certificates or radii twice; give one of each, or different names")
-        models.append((str(name), certificates[0]._core if certificates else None, radii[0]._core if radii else None))
-        graphs += [one.graph for one in found]
+        files = [one._file for one in together]
+        of_nodes = certificates[0]._core if certificates else None, radii[0]._core if radii else None
+        models.append((str(name), *of_nodes, files))
+        graphs += [one._graph if isinstance(one, Collective) else one.graph for one in found]
     if not graphs:
-        raise InputError("there is nothing to report; give certificates or radii")
+        raise InputError("there is nothing to report; give certificates, radii or collective certificates")
     page = Report(_core.report(graphs[0]._core, graph_name, title, None if split is None else split._core, models))
     if out is not None:
         page.write(out)

@@ -107,6 +107,19 @@ export function plot(options: Plot.PlotOptions): Element {
   });
 }
 
+/** Whole numbers from 0 on, as close as there is room for. */
+export function ticksUpTo(end: number, width: number): number[] {
+  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => (end / step) * 44 < width) ?? end;
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, tick) => tick * step);
+}
+
+/** These numbers, ascending, if there is room for all of them; else any. */
+export function ticksAt(numbers: number[], end: number, width: number): number[] {
+  const room = (number: number, place: number) =>
+    place === 0 || ((number - (numbers[place - 1] ?? 0)) / end) * (width - 84) > 28;
+  return numbers.every(room) ? numbers : ticksUpTo(end, width);
+}
+
 /** Which colour and mark stand for which verdict. */
 export function verdictLegend(): HTMLElement {
   return h(

@@ -1,14 +1,19 @@
-/** The table as CSV, safe to open in a spreadsheet. */
+/** Tables as CSV, safe to open in a spreadsheet. */
 
 import type { Column } from "./columns";
 
-/** One line a node, in the order of the table. */
+/** The table of nodes: one line a node, in the order of the table. */
 export function csv(columns: Column[], positions: ArrayLike<number>, several: boolean): string {
   const head = columns.map(({ title, model }) =>
-    field(model && several ? `${title} (${model.letter}: ${model.model.name})` : title),
+    model && several ? `${title} (${model.letter}: ${model.model.name})` : title,
   );
-  const rows = Array.from(positions, (position) => columns.map((column) => field(column.text(position))));
-  return [head, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
+  const rows = Array.from(positions, (position) => columns.map((column) => column.text(position)));
+  return lines([head, ...rows]);
+}
+
+/** Rows of fields as lines. */
+export function lines(rows: (string | number)[][]): string {
+  return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
 /** A number as it is; text quoted where it must be, and with an apostrophe in front where a spreadsheet would compute it. */

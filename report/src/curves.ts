@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { least } from "d3-array";
 import { anyOf, counted } from "./attack";
-import { figure, modelColour, modelKey, modelLabel, plot, type Numbers } from "./charts";
+import { figure, modelColour, modelKey, modelLabel, plot, ticksUpTo, type Numbers } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
 import { percent, plural } from "./words";
@@ -15,7 +15,8 @@ interface Step {
   model: ModelFindings;
 }
 
-export function curves(findings: Findings): HTMLElement {
+export function curves(findings: Findings): HTMLElement | null {
+  if (!findings.models.some(({ ofNodes }) => ofNodes)) return null;
   const known = findings.models.filter(({ radii }) => radii);
   const missing = findings.models.filter(({ radii }) => !radii);
   return h(
@@ -119,11 +120,6 @@ function stepsOf(model: ModelFindings, end: number): Step[] {
       nonrobust: (radii.curve.nonrobust[at] ?? 0) / of,
     };
   });
-}
-
-function ticksUpTo(end: number, width: number): number[] {
-  const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => (end / step) * 44 < width) ?? end;
-  return Array.from({ length: Math.floor(end / step) + 1 }, (_, tick) => tick * step);
 }
 
 const CURVE = { x: "flips", curve: "step-after" } as const;

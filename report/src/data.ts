@@ -23,7 +23,7 @@ export interface Report {
   };
   /** Names of the attributes that occur in flips, by their number. */
   attributes: Record<string, string>;
-  /** The nodes of the report: every node with a certificate or radius (the first `subjects`), then those that witnesses change and neighbours, which are only drawn. */
+  /** The nodes of the report: every node with a certificate or radius (the first `subjects`), then those that witnesses and attacks change and neighbours, which are only drawn or named. */
   nodes: {
     subjects: number;
     id: number[];
@@ -43,7 +43,8 @@ export interface Model {
   layers: number; // 2 = one hidden layer: a node sees its neighbours' neighbours
   propagation: string;
   certificates: Certificates | null;
-  radii: Radii | null; // at least one of the two is there
+  radii: Radii | null;
+  collectives: Collectives | null; // at least one of the three is there
   /** Per subject: share of its two-hop neighbourhood (itself included) that the model puts into the same class; null if unknown. */
   purity: (number | null)[];
 }
@@ -104,4 +105,24 @@ export interface Radii {
   witness_margin: (number | null)[]; // ≤ 0, or what was asked for; 0 is a tie
   /** For Q = 0, 1, … up to the largest that was tried: number of nodes proven robust, and proven nonrobust. */
   curve: { robust: number[]; nonrobust: number[] };
+}
+
+/** What one attacker does to all predictions together. */
+export interface Collectives {
+  budget: Budget; // with the largest of the global budgets
+  target: "predicted" | "label"; // whose class is to hold; a label that is not predicted counts as changed
+  answers: Answer[]; // one for each global budget, ascending
+}
+
+export interface Answer {
+  global: number; // Q, flips in total
+  predictions: number; // that count
+  at_most: number; // so many change at most: proven
+  at_least: number; // so many change under the attack
+  by_radii: number; // so many change at most, as far as radii and what nodes see tell
+  alone: number; // so many are not proven to hold if all flips are for them
+  seconds: number | null; // that it took
+  /** The attack and the positions of the nodes whose predictions it changes; null where they were left out to keep the page small. */
+  flips: Flip[] | null;
+  changed: number[] | null;
 }

@@ -3,7 +3,7 @@
 import { ascending, mean } from "d3-array";
 import type { Attack } from "./attack";
 import { smallest } from "./bounds";
-import type { Bound, Certificates, Deletion, Flip, Model, Radii, Report } from "./data";
+import type { Bound, Certificates, Collectives, Deletion, Flip, Model, Radii, Report } from "./data";
 import { isBlank, VERDICTS, type Verdict } from "./words";
 
 export type { Deletion, Flip };
@@ -34,6 +34,7 @@ export class ModelFindings {
   readonly letter: string;
   readonly certificates: Certificates | null;
   readonly radii: Radii | null;
+  readonly collectives: Collectives | null;
   /** What the attacker does. */
   readonly attack: Attack;
   private readonly certificateRow: Int32Array;
@@ -47,6 +48,7 @@ export class ModelFindings {
     this.letter = String.fromCharCode(65 + (number % 26));
     this.certificates = model.certificates;
     this.radii = model.radii;
+    this.collectives = model.collectives;
     this.attack = (model.certificates ?? model.radii)?.budget.attack ?? "flips";
     this.certificateRow = rowsByPosition(model.certificates?.position ?? [], size);
     this.radiusRow = rowsByPosition(model.radii?.position ?? [], size);
@@ -110,6 +112,11 @@ export class ModelFindings {
   /** The witness one flip, or one deletion, beyond the radius. */
   radiusEvidence(position: number): Evidence | null {
     return evidenceOf(this.radii, this.radiusRow[position] ?? -1, "radius");
+  }
+
+  /** Whether anything is said of single nodes. */
+  get ofNodes(): boolean {
+    return this.certificates !== null || this.radii !== null;
   }
 
   /** How many nodes have each verdict. */

@@ -101,7 +101,8 @@ function lowest(rank: number): string {
   return count(rank < 1 ? rank + 1 : 2 ** (rank - 1) + 1);
 }
 
-export function groupSection(findings: Findings): HTMLElement {
+export function groupSection(findings: Findings): HTMLElement | null {
+  if (!findings.models.some(({ ofNodes }) => ofNodes)) return null;
   const withRadii = findings.models.filter(({ radii }) => radii);
   const [models, measure] = withRadii.length > 0 ? [withRadii, radiusMeasure] : [findings.models, shareMeasure];
   const figures = [byDegree(findings), byPurity].map((grouping) => groupFigure(findings, models, grouping, measure));

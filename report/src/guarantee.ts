@@ -1,7 +1,7 @@
 /** What the verdicts state and what they do not, with the numbers of this report. */
 
 import { anyOf, counted, setsOf, type Attack } from "./attack";
-import type { Certificates, Radii } from "./data";
+import type { Certificates, Collectives, Radii } from "./data";
 import { modelLetter, verdictTag } from "./charts";
 import { h, named, type Child } from "./dom";
 import type { Findings, ModelFindings } from "./findings";
@@ -33,27 +33,46 @@ function checkedInWords({ report: { checked, not_checked } }: Findings): string 
 }
 
 function verdictMeanings(findings: Findings): HTMLElement {
+  const ofNodes = findings.models.some(({ ofNodes }) => ofNodes);
   const values = findings.report.graph.kind === ", real values";
   const attacks = findings.attacks();
   return h(
     "dl",
     { class: "meanings" },
-    h("dt", {}, verdictTag("robust")),
-    h(
-      "dd",
-      {},
-      `Proven: no admissible set of ${admissible(findings)}, anywhere in the graph, changes the class of this node. `,
-      "It is not that no attack was found; there is none.",
-    ),
-    h("dt", {}, verdictTag("nonrobust")),
-    h(
-      "dd",
-      {},
-      `Shown: a witness, a set of ${setsOf(attacks)} within the budget that changes the class or brings another class level, `,
-      "is in this report. Anyone can apply it and run the model. It need not be the smallest.",
-    ),
-    h("dt", {}, verdictTag("undecided")),
-    h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
+    ofNodes && [
+      h("dt", {}, verdictTag("robust")),
+      h(
+        "dd",
+        {},
+        `Proven: no admissible set of ${admissible(findings)}, anywhere in the graph, changes the class of this node. `,
+        "It is not that no attack was found; there is none.",
+      ),
+      h("dt", {}, verdictTag("nonrobust")),
+      h(
+        "dd",
+        {},
+        `Shown: a witness, a set of ${setsOf(attacks)} within the budget that changes the class or brings another class level, `,
+        "is in this report. Anyone can apply it and run the model. It need not be the smallest.",
+      ),
+      h("dt", {}, verdictTag("undecided")),
+      h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
+    ],
+    findings.models.some(({ collectives }) => collectives) && [
+      h("dt", {}, h("strong", {}, "change at most")),
+      h(
+        "dd",
+        {},
+        "Proven: whichever flips within the budget are made, anywhere in the graph, no more predictions than this change together. ",
+        "It does not tell which ones. A prediction counts as changed if its class is level with another or below.",
+      ),
+      h("dt", {}, h("strong", {}, "attack changes")),
+      h(
+        "dd",
+        {},
+        "Shown: the flips of an attack that changes so many are in this report. Anyone can make them and run the model. ",
+        "What an attacker can do at most lies between the two numbers.",
+      ),
+    ],
     attacks.some((attack) => attack !== "deletions") && [
       h("dt", {}, h("strong", {}, "flip")),
       h(
@@ -73,15 +92,17 @@ function verdictMeanings(findings: Findings): HTMLElement {
         "the graph without it.",
       ),
     ],
-    h("dt", {}, h("strong", {}, "radius")),
-    h(
-      "dd",
-      {},
-      `The largest number of ${anyOf(attacks)} in total under which a node is robust; with “≥” where it may be larger`,
-      attacks.some((attack) => attack === "deletions")
-        ? ", and “any” where every edge that may matter to the node was tried."
-        : ".",
-    ),
+    ofNodes && [
+      h("dt", {}, h("strong", {}, "radius")),
+      h(
+        "dd",
+        {},
+        `The largest number of ${anyOf(attacks)} in total under which a node is robust; with “≥” where it may be larger`,
+        attacks.some((attack) => attack === "deletions")
+          ? ", and “any” where every edge that may matter to the node was tried."
+          : ".",
+      ),
+    ],
   );
 }
 
@@ -95,7 +116,7 @@ function admissible(findings: Findings): string {
 }
 
 function terms(findings: ModelFindings, several: boolean): HTMLElement {
-  const { model, attack, certificates, radii } = findings;
+  const { model, attack, certificates, radii, collectives } = findings;
   return h(
     "div",
     { class: "terms" },
@@ -105,6 +126,7 @@ function terms(findings: ModelFindings, several: boolean): HTMLElement {
       {},
       certificates && certificateTerms(certificates),
       radii && radiusTerms(attack, radii),
+      collectives && collectiveTerms(collectives),
       h(
         "li",
         {},
@@ -145,6 +167,17 @@ function radiusTerms(attack: Attack, { budget, engine, target, scan }: Radii): C
   ];
 }
 
+function collectiveTerms({ budget, target, answers }: Collectives): Child {
+  return h(
+    "li",
+    {},
+    `All predictions together: up to ${plural(budget.global, "flip")}${budget.limits_in_words}. `,
+    `${plural(answers[0]?.predictions ?? 0, "prediction")} count. `,
+    target === "label" && "A prediction that is not the label counts as changed from the start. ",
+    "The number rests on how many flips each prediction withstands on its own.",
+  );
+}
+
 function targetInWords(target: Certificates["target"]): string {
   return target === "label"
     ? "The certified class is the label: robust means right under every admissible set, and a misclassified node is nonrobust as it is."
@@ -154,6 +187,7 @@ function targetInWords(target: Certificates["target"]): string {
 function limits(findings: Findings): HTMLElement {
   const byLabel = findings.models.every(({ certificates }) => certificates?.target === "label");
   const { binarised } = findings.report.graph;
+  const ofNodes = findings.models.some(({ ofNodes }) => ofNodes);
   return h(
     "ul",
     {},
@@ -170,7 +204,9 @@ function limits(findings: Findings): HTMLElement {
         "li",
         {},
         h("strong", {}, "Not that the class is right. "),
-        "A robust node may be robustly misclassified; the table can show just those.",
+        ofNodes
+          ? "A robust node may be robustly misclassified; the table can show just those."
+          : "A prediction that holds may be wrong.",
       ),
     findings.attacks().map(whatStays),
     h(
@@ -179,19 +215,30 @@ function limits(findings: Findings): HTMLElement {
       h("strong", {}, "Nothing about training. "),
       "The model stays as it is; poisoned training data and retraining are not covered.",
     ),
-    h(
-      "li",
-      {},
-      h("strong", {}, "One prediction at a time. "),
-      `Each node faces an attacker who spends the whole budget on it. How many nodes one set of ${setsOf(findings.attacks())} can change is another question.`,
-    ),
+    ofNodes && oneAtATime(findings),
     h(
       "li",
       {},
       h("strong", {}, "Only this graph, this model, this budget. "),
-      "Robust carries over to smaller budgets, nonrobust to larger ones, and nothing else does.",
+      ofNodes
+        ? "Robust carries over to smaller budgets, nonrobust to larger ones, and nothing else does."
+        : "What is proven carries over to smaller budgets, what an attack does to larger ones, and nothing else does.",
     ),
     arithmetic(findings),
+  );
+}
+
+/** Whom each node faces, and where to read of all of them together. */
+function oneAtATime(findings: Findings): HTMLElement {
+  const answered = findings.models.some(({ collectives }) => collectives);
+  return h(
+    "li",
+    {},
+    h("strong", {}, answered ? "Verdicts and radii are of one prediction at a time. " : "One prediction at a time. "),
+    "Each node faces an attacker who spends the whole budget on it. ",
+    answered
+      ? ["How many predictions one attacker changes in all is ", h("a", { href: "#together" }, "another number"), "."]
+      : `How many nodes one set of ${setsOf(findings.attacks())} can change is another question.`,
   );
 }
 

@@ -12,6 +12,7 @@ import { NodeView } from "./nodeview";
 import { header, overview } from "./overview";
 import { NodeTable } from "./table";
 import { themeSwitch } from "./theme";
+import { together } from "./together";
 import { capital, short } from "./words";
 
 function start(report: Report): void {
@@ -20,21 +21,22 @@ function start(report: Report): void {
   document.title = short(report.title, 120);
   const findings = new Findings(report);
   const view = new NodeView(findings);
-  const table = new NodeTable(findings, (position) => view.open(position));
+  const table = findings.subjects > 0 ? new NodeTable(findings, (position) => view.open(position)) : null;
   const sections = [
     overview(findings),
     curves(findings),
+    together(findings),
     marginSection(findings),
     groupSection(findings),
     guarantee(findings),
-    table.element,
+    table && table.element,
   ];
   byId("main").append(...sections.filter((section) => section !== null));
   byId("header").append(h("div", { class: "bar" }, contents(findings), themeSwitch()), ...header(findings));
   byId("footer").prepend(
     h("p", {}, `Written by nodeproof ${short(report.nodeproof)}. This page is one file; it sends nothing anywhere.`),
   );
-  view.attach(table);
+  if (table) view.attach(table);
 }
 
 /** Links to the sections that this report has. */
@@ -42,6 +44,7 @@ function contents(findings: Findings): HTMLElement {
   const places: [id: string, text: string][] = [
     ["overview", "Overview"],
     ["curves", capital(anyOf(findings.attacks()))],
+    ["together", "Together"],
     ["margins", "Margins"],
     ["groups", "Groups"],
     ["guarantee", "Guarantee"],

@@ -15,13 +15,21 @@ export function header(findings: Findings): HTMLElement[] {
     h(
       "p",
       { class: "lead" },
-      `Which predictions of a graph convolutional network are proven to hold when ${threats(findings)}, and which are not: `,
-      plural(findings.subjects, "node"),
-      " of ",
+      question(findings),
       named(graph.name),
       ` (${plural(graph.nodes, "node")}, ${plural(graph.edges, "edge")}, ${plural(graph.attributes, "attribute")}${graph.kind}).`,
     ),
   ];
+}
+
+/** What the report answers, and for how many nodes. */
+function question(findings: Findings): string {
+  if (findings.subjects === 0)
+    return `How many predictions of a graph convolutional network one attacker can change when ${threats(findings)}: on `;
+  return (
+    `Which predictions of a graph convolutional network are proven to hold when ${threats(findings)}, and which are not: ` +
+    `${plural(findings.subjects, "node")} of `
+  );
 }
 
 /** What attackers do to the graph. */
@@ -55,12 +63,20 @@ function modelCard(findings: Findings, model: ModelFindings, several: boolean): 
     { class: "card" },
     h("h3", {}, several && modelLetter(model), named(model.model.name)),
     h("p", { class: "quiet" }, budgetLine(model)),
-    h("dl", { class: "figures" }, verdictFigures(model), accuracyFigure(findings, model), radiusFigure(model)),
+    h(
+      "dl",
+      { class: "figures" },
+      verdictFigures(model),
+      model.ofNodes && [accuracyFigure(findings, model), radiusFigure(model)],
+      togetherFigure(model),
+    ),
   );
 }
 
-function budgetLine({ attack, certificates, radii }: ModelFindings): string {
+function budgetLine({ attack, certificates, radii, collectives }: ModelFindings): string {
   if (certificates) return capital(`${certificates.budget.in_words}.`);
+  if (!radii && collectives)
+    return `No certificates of single nodes in this report. ${capital(collectives.budget.in_words)}.`;
   return `No certificates in this report, only radii, up to ${plural(radii?.budget.global ?? 0, counted(attack))}.`;
 }
 
@@ -92,6 +108,19 @@ function radiusFigure(model: ModelFindings): Child {
   const note =
     open > 0 ? `${what} at least: ${plural(open, "node")} may withstand more` : `${what} that a node withstands`;
   return numeral("mean radius", open > 0 ? `≥ ${decimal(Math.floor(radius * 10) / 10)}` : decimal(radius), note);
+}
+
+/** How many predictions change at most under the largest budget for all of them. */
+function togetherFigure({ collectives }: ModelFindings): Child {
+  const answer = collectives?.answers.at(-1);
+  if (!answer) return null;
+  const { global, at_most, at_least, predictions } = answer;
+  const of = `${at_most === at_least ? "" : "at most "}${count(at_most)} of ${plural(predictions, "prediction")}`;
+  return numeral(
+    "all together",
+    `${at_most === at_least ? "" : "≤ "}${percent(at_most / predictions)}`,
+    `${of} change under ${plural(global, "flip")} in all`,
+  );
 }
 
 function numeral(name: string, value: string, note: string, kind = ""): HTMLElement {

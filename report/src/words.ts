@@ -43,6 +43,13 @@ export function margin(value: number): string {
   return digits.replace("-", "−").replace("e-", "e−").replace("e+", "e");
 }
 
+/** A time with two digits at least: “0.8 s”, “14 s”, “3 min”. */
+export function duration(seconds: number): string {
+  if (seconds < 0.1) return "< 0.1 s";
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  return seconds < 180 ? `${Math.round(seconds)} s` : `${count(Math.round(seconds / 60))} min`;
+}
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

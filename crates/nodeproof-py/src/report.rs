@@ -1,16 +1,17 @@
 //! The page that shows results.
 
-use nodeproof_report::page::Page;
+use nodeproof_report::page::{ModelResults, Page};
 use pyo3::prelude::*;
 
 use crate::certificates::PyCertificates;
+use crate::collective;
 use crate::errors::Raised;
 use crate::graph::PyGraph;
 use crate::radii::PyRadii;
 use crate::split::PySplit;
 
-/// What there is of a model, and its name.
-type Named<'py> = (String, Option<PyRef<'py, PyCertificates>>, Option<PyRef<'py, PyRadii>>);
+/// What there is of a model, and its name; collective certificates as files of their own.
+type Named<'py> = (String, Option<PyRef<'py, PyCertificates>>, Option<PyRef<'py, PyRadii>>, Vec<Vec<u8>>);
 
 /// The page as HTML.
 #[pyfunction]
@@ -26,8 +27,13 @@ pub(crate) fn report(
     if let Some(title) = title {
         page = page.title(title);
     }
-    for (name, certificates, radii) in models {
-        page = page.model(&name, certificates.map(|results| results.0.clone()), radii.map(|results| results.0.clone()));
+    for (name, certificates, radii, collectives) in models {
+        let results = ModelResults {
+            certificates: certificates.map(|results| results.0.clone()),
+            radii: radii.map(|results| results.0.clone()),
+            collectives: collective::together(&collectives).raised(py)?,
+        };
+        page = page.model(&name, results);
     }
     py.detach(|| page.html()).raised(py)
 }

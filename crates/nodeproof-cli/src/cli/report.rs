@@ -15,6 +15,11 @@ Examples:
   nodeproof radius --graph g.npz --model m.safetensors --out radii.jsonl
   nodeproof report certificates.jsonl radii.jsonl --graph g.npz --open
 
+  # and what one attacker does to all predictions together
+  nodeproof collective --graph g.npz --model m.safetensors \\
+      --global-budget 1,5,20 --radii radii.jsonl --out together.jsonl
+  nodeproof report certificates.jsonl radii.jsonl together.jsonl --graph g.npz
+
   # two models side by side, under names of your own
   nodeproof report standard=ce.jsonl standard=ce-radii.jsonl \\
       robust=rh-u.jsonl --graph g.npz --split split.json --out compare.html";
@@ -22,10 +27,10 @@ Examples:
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArguments {
-    /// Certificates (`certify --out`) and radii (`radius --out`)
+    /// Certificates (`certify --out`), radii (`radius --out`) and collective certificates (`collective --out`)
     ///
-    /// Files of the same model belong together; several models are shown side by side, in this order. NAME= says what
-    /// a model is called [default: the name of its first file].
+    /// Any of the three will do. Files of the same model belong together; several models are shown side by side, in this
+    /// order. NAME= says what a model is called [default: the name of its first file].
     #[arg(required = true, value_name = "[NAME=]FILE")]
     pub(crate) files: Vec<NamedFile>,
     #[command(flatten)]
@@ -33,7 +38,7 @@ pub(crate) struct ReportArguments {
     /// Check all results against this model first; the report then says so
     ///
     /// Nothing is written, and the exit code is 1, if something is rejected. `certify --proof` and `radius --proof` write
-    /// what it takes. Give it once for each model.
+    /// what it takes. Give it once for each model. Collective certificates cannot be checked.
     #[arg(long, value_name = "MODEL", help_heading = "Running")]
     pub(crate) check: Vec<PathBuf>,
     /// The split that the models were trained with; accuracy is then that of the unlabelled nodes

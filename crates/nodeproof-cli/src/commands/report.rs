@@ -1,4 +1,4 @@
-//! `nodeproof report`: certificates and radii as a page to look at.
+//! `nodeproof report`: certificates, radii and collective certificates as a page to look at.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use nodeproof::files::Lock;
 use nodeproof::results::{Certificates, Radii, Results};
 use nodeproof::{Graph, Split};
-use nodeproof_report::page::{Page, PageError};
+use nodeproof_report::page::{ModelResults, Page, PageError};
 use nodeproof_report::text::printable;
 
 use super::check::{self, Of};
@@ -57,14 +57,21 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
 /// Checks all results against the models in these files, if there are any; how many of them are not checked.
 fn checked(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> anyhow::Result<(Outcome, usize)> {
     let mut all_not_checked = 0;
+    if let Some(model) = models.iter().find(|model| !files.is_empty() && model.results.collectives.is_some()) {
+        let name = printable(&model.name);
+        bail!(
+            "--check: collective certificates, as there are of “{name}”, cannot be checked; leave them or --check out"
+        );
+    }
     let networks: Vec<nodeproof::Model> = files.iter().map(nodeproof::Model::read).collect::<Result<_, _>>()?;
     for model in models.iter().filter(|_| !files.is_empty()) {
         let network = networks.iter().find(|network| network.fingerprint() == model.fingerprint);
         let network = network
             .with_context(|| format!("--check: the model of “{}” is missing; give its file, too", model.name))?;
         let of = Of { graph, model: network, threads: 0, quiet };
-        let certificates = model.certificates.iter().cloned().map(Results::Certificates);
-        for results in certificates.chain(model.radii.iter().cloned().map(Results::Radii)) {
+        let ModelResults { certificates, radii, .. } = &model.results;
+        let certificates = certificates.iter().cloned().map(Results::Certificates);
+        for results in certificates.chain(radii.iter().cloned().map(Results::Radii)) {
             let (outcome, not_checked) = of.accepts(&format!("“{}”", model.name), &results)?;
             if outcome != Outcome::Done {
                 return Ok((outcome, not_checked));
@@ -96,7 +103,7 @@ pub(super) fn write(graph: &Graph, split: Option<&Split>, report: Report) -> any
         page = page.title(title);
     }
     let models = report.models.into_iter();
-    let page = models.fold(page, |page, model| page.model(&model.name, model.certificates, model.radii));
+    let page = models.fold(page, |page, model| page.model(&model.name, model.results));
     let html = page.html().map_err(in_words)?;
     outputs::replace(&report.out, html.as_bytes())?;
     Ok(html.len())
@@ -106,11 +113,13 @@ pub(super) fn write(graph: &Graph, split: Option<&Split>, report: Report) -> any
 fn in_words(error: PageError) -> anyhow::Error {
     match error {
         PageError::OtherGraph { .. } => {
-            anyhow!("{error}; give --graph, --binarise, --keep-self-loops, … as they were given to certify and radius")
+            anyhow!(
+                "{error}; give --graph, --binarise, --keep-self-loops, … as they were given to certify, radius and collective"
+            )
         }
         PageError::OtherBudget { .. } => {
             anyhow!(
-                "{error}: --local-budget, --add-only, --edges-per-node, --class, … of certify and radius; NAME= names them"
+                "{error}: --local-budget, --add-only, --edges-per-node, --class, … of certify, radius and collective; NAME= names them"
             )
         }
         error => error.into(),
@@ -121,7 +130,8 @@ impl Model {
     /// A model by this name.
     pub(super) fn new(name: String, certificates: Certificates, radii: Radii) -> Self {
         let fingerprint = certificates.header.model.fingerprint.clone();
-        Self { name, named: true, fingerprint, certificates: Some(certificates), radii: Some(radii) }
+        let results = ModelResults { certificates: Some(certificates), radii: Some(radii), ..ModelResults::default() };
+        Self { name, named: true, fingerprint, results }
     }
 }
 
@@ -137,8 +147,7 @@ pub(super) struct Model {
     /// Whether it was given its name.
     named: bool,
     fingerprint: String,
-    certificates: Option<Certificates>,
-    radii: Option<Radii>,
+    results: ModelResults,
 }
 
 /// Reads the files and puts those of one model together: those of one name and, without a name, of one fingerprint.
@@ -152,8 +161,10 @@ pub(super) fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
         let fingerprint = match &results {
             Results::Certificates(certificates) => certificates.header.model.fingerprint.clone(),
             Results::Radii(radii) => radii.header.model.fingerprint.clone(),
+            Results::Collectives(found) => found.header.model.fingerprint.clone(),
             other => bail!(
-                "{} has {}; a report takes certificates (`nodeproof certify --out`) and radii (`nodeproof radius --out`)",
+                "{} has {}; a report takes certificates (`nodeproof certify --out`), radii (`nodeproof radius --out`) and \
+                 collective certificates (`nodeproof collective --out`)",
                 file.path.display(),
                 other.kind()
             ),
@@ -164,16 +175,18 @@ pub(super) fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
         });
         let at = known.unwrap_or_else(|| {
             let (name, named) = (file.shown_name(), file.name.is_some());
-            models.push(Model { name, named, fingerprint, certificates: None, radii: None });
+            models.push(Model { name, named, fingerprint, results: ModelResults::default() });
             models.len() - 1
         });
         let model = &mut models[at];
         if let Some(name) = &file.name {
             (model.name, model.named) = (name.clone(), true);
         }
+        let known = &mut model.results;
         let occupied = match &results {
-            Results::Certificates(_) => model.certificates.is_some(),
-            _ => model.radii.is_some(),
+            Results::Certificates(_) => known.certificates.is_some(),
+            Results::Radii(_) => known.radii.is_some(),
+            _ => known.collectives.is_some(),
         };
         if occupied {
             bail!(
@@ -184,8 +197,9 @@ pub(super) fn models(files: &[NamedFile]) -> anyhow::Result<Vec<Model>> {
             );
         }
         match results {
-            Results::Certificates(certificates) => model.certificates = Some(certificates),
-            Results::Radii(radii) => model.radii = Some(radii),
+            Results::Certificates(certificates) => known.certificates = Some(certificates),
+            Results::Radii(radii) => known.radii = Some(radii),
+            Results::Collectives(found) => known.collectives = Some(found),
             _ => {}
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use nodeproof_problem::results::{Certificates, Header, Radii};
+use nodeproof_problem::results::{Certificates, Collectives, Header, Radii};
 use nodeproof_problem::settings::asked_in_words;
 use nodeproof_problem::{
-    AttributeId, Bound, Certificate, ClassId, Engine, Evidence, Flip, Graph, NodeId, Radius, TargetClass, Verdict,
-    Witness,
+    AttributeId, Bound, Certificate, ClassId, Collective, Engine, Evidence, Flip, Graph, NodeId, Radius, TargetClass,
+    Verdict, Witness,
 };
 use serde::{Serialize, Serializer};
 
@@ -18,7 +18,8 @@ use crate::structure::{self, Purity};
 
 /// Characters of a name that are kept.
 const NAME: usize = 300;
-/// Flips and deletions of all witnesses of a model's radii together that are kept; with more, none are.
+/// Flips and deletions of all witnesses of a model's radii together that are kept, and flips of its attacks with the nodes that they
+/// change; with more, none are.
 const CHANGES: usize = 200_000;
 
 #[derive(Debug, Serialize)]
@@ -70,6 +71,7 @@ struct ModelData {
     propagation: String,
     certificates: Option<CertificateColumns>,
     radii: Option<RadiusColumns>,
+    collectives: Option<CollectiveData>,
     purity: Vec<Option<f64>>,
 }
 
@@ -128,6 +130,27 @@ struct WitnessColumns {
 }
 
 #[derive(Debug, Serialize)]
+struct CollectiveData {
+    budget: BudgetFacts,
+    target: TargetClass,
+    answers: Vec<Answer>,
+}
+
+/// What one attacker with a global budget does to all predictions together.
+#[derive(Debug, Serialize)]
+struct Answer {
+    global: u32,
+    predictions: usize,
+    at_most: usize,
+    at_least: usize,
+    by_radii: usize,
+    alone: usize,
+    seconds: Option<f64>,
+    flips: Option<Vec<FlipCell>>,
+    changed: Option<Vec<u32>>,
+}
+
+#[derive(Debug, Serialize)]
 struct Curve {
     robust: Vec<usize>,
     nonrobust: Vec<usize>,
@@ -168,9 +191,14 @@ impl Report {
     /// The data of `page`, whose results belong together.
     pub(super) fn new(page: &Page) -> Self {
         let graph = page.graph;
-        let flips = || witnesses(page).flat_map(|witness| &witness.flips);
+        let flips = || {
+            let attacks = attacks(page).flat_map(|record| &record.flips);
+            witnesses(page).flat_map(|witness| &witness.flips).chain(attacks)
+        };
         let unlinked = witnesses(page).flat_map(|witness| &witness.edges).flat_map(|edge| edge.ends());
-        let shown = Surroundings::new(graph, subjects(page), flips().map(|flip| flip.node).chain(unlinked));
+        let attacked = attacks(page).flat_map(|record| record.changed.iter().copied());
+        let named = flips().map(|flip| flip.node).chain(unlinked).chain(attacked);
+        let shown = Surroundings::new(graph, subjects(page), named);
         let attributes = flips().map(|flip| (flip.attribute, name(&graph.attribute_name(flip.attribute))));
         Self {
             format: "nodeproof-report",
@@ -181,27 +209,41 @@ impl Report {
             not_checked: page.checked.unwrap_or(0),
             graph: GraphFacts::new(page),
             attributes: attributes.collect(),
-            models: page.models.iter().map(|model| ModelData::new(model, graph, &shown)).collect(),
+            models: page
+                .models
+                .iter()
+                .map(|(called, results)| ModelData::new(called, results, graph, &shown))
+                .collect(),
             nodes: Nodes::new(page, shown),
         }
     }
 }
 
-/// Nodes with results.
+/// Nodes with results of their own.
 fn subjects(page: &Page) -> Vec<NodeId> {
-    let of_model = |model: &ModelResults| -> Vec<NodeId> {
-        let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
-        certified.chain(model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node))).collect()
+    let of_model = |results: &ModelResults| -> Vec<NodeId> {
+        let certified = results.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
+        certified.chain(results.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node))).collect()
     };
-    page.models.iter().flat_map(of_model).collect()
+    page.models.iter().flat_map(|(_, results)| of_model(results)).collect()
 }
 
 /// Witnesses that the report shows.
 fn witnesses<'a>(page: &'a Page) -> impl Iterator<Item = &'a Witness> {
-    page.models.iter().flat_map(|model| {
-        let certified = model.certificates.iter().flat_map(certificate_witnesses);
-        certified.chain(model.radii.iter().filter(|radii| keeps_witnesses(radii)).flat_map(radius_witnesses))
+    page.models.iter().flat_map(|(_, results)| {
+        let certified = results.certificates.iter().flat_map(certificate_witnesses);
+        certified.chain(results.radii.iter().filter(|radii| keeps_witnesses(radii)).flat_map(radius_witnesses))
     })
+}
+
+/// Collective certificates whose attacks the report shows.
+fn attacks<'a>(page: &'a Page) -> impl Iterator<Item = &'a Collective> {
+    let found = page.models.iter().filter_map(|(_, results)| results.collectives.as_ref());
+    found.filter(|found| keeps_attacks(found)).flat_map(|found| &found.records)
+}
+
+fn keeps_attacks(found: &Collectives) -> bool {
+    found.records.iter().map(|record| record.flips.len() + record.changed.len()).sum::<usize>() <= CHANGES
 }
 
 fn keeps_witnesses(radii: &Radii) -> bool {
@@ -219,7 +261,7 @@ fn name(text: &str) -> String {
 impl GraphFacts {
     fn new(page: &Page) -> Self {
         let graph = page.graph;
-        let headers = || page.models.iter().flat_map(ModelResults::headers);
+        let headers = || page.models.iter().flat_map(|(_, results)| results.headers().map(|(_, header)| header));
         let classes = headers().map(|header| header.model.classes).max().unwrap_or(0).max(graph.classes());
         Self {
             name: name(&page.graph_name),
@@ -253,19 +295,20 @@ impl Nodes {
 }
 
 impl ModelData {
-    fn new(results: &ModelResults, graph: &Graph, shown: &Surroundings) -> Self {
-        let header = results.headers().next().map(|header| header.model.clone());
+    fn new(called: &str, results: &ModelResults, graph: &Graph, shown: &Surroundings) -> Self {
+        let header = results.headers().next().map(|(_, header)| header.model.clone());
         let (fingerprint, layers, propagation) =
             header.map_or_else(Default::default, |model| (model.fingerprint, model.layers, model.propagation));
         let predicted = predictions(results, graph.nodes());
         let mut purity = Purity::new(graph, &predicted);
         Self {
-            name: name(&results.name),
+            name: name(called),
             fingerprint,
             layers,
             propagation,
             certificates: results.certificates.as_ref().map(|file| CertificateColumns::new(file, (graph, shown))),
             radii: results.radii.as_ref().map(|file| RadiusColumns::new(file, (graph, shown))),
+            collectives: results.collectives.as_ref().map(|file| CollectiveData::new(file, (graph, shown))),
             purity: shown.nodes[..shown.subjects].iter().map(|&node| purity.of(node)).collect(),
         }
     }
@@ -379,6 +422,36 @@ impl RadiusColumns {
                 (graph, shown),
             ),
             curve: Curve { robust, nonrobust },
+        }
+    }
+}
+
+impl CollectiveData {
+    fn new(file: &Collectives, place: (&Graph, &Surroundings)) -> Self {
+        let are_kept = keeps_attacks(file);
+        Self {
+            budget: BudgetFacts::new(&file.header),
+            target: file.header.target_class,
+            answers: file.records.iter().map(|record| Answer::new(record, are_kept, place)).collect(),
+        }
+    }
+}
+
+impl Answer {
+    /// Without the attack if that is not kept.
+    fn new(of: &Collective, is_kept: bool, (graph, shown): (&Graph, &Surroundings)) -> Self {
+        let flips = || of.flips.iter().map(|flip| FlipCell::new(flip, graph, shown)).collect();
+        let changed = || of.changed.iter().map(|&node| shown.position(node)).collect();
+        Self {
+            global: of.global,
+            predictions: of.targets,
+            at_most: of.at_most,
+            at_least: of.at_least(),
+            by_radii: of.by_radii,
+            alone: of.alone,
+            seconds: of.time.map(|time| time.as_secs_f64()),
+            flips: is_kept.then(flips),
+            changed: is_kept.then(changed),
         }
     }
 }

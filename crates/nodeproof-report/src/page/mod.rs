@@ -6,47 +6,70 @@
 mod data;
 mod surroundings;
 
-use nodeproof_problem::results::{Certificates, GraphHeader, Header, Radii};
-use nodeproof_problem::{Edge, Graph, NodeId, Split, Witness};
+use nodeproof_problem::results::{Certificates, Collectives, GraphHeader, Header, Radii};
+use nodeproof_problem::{Edge, Flip, Graph, NodeId, Split, Witness};
 
 /// The page, with a placeholder where the data go.
 const TEMPLATE: &str = include_str!("../../assets/report.html");
 const PLACEHOLDER: &str = "__NODEPROOF_DATA__";
 
 /// What is known of one model.
-#[derive(Debug)]
-struct ModelResults {
-    name: String,
-    certificates: Option<Certificates>,
-    radii: Option<Radii>,
+#[derive(Debug, Clone, Default)]
+pub struct ModelResults {
+    /// Verdicts of its nodes.
+    pub certificates: Option<Certificates>,
+    /// How many flips, or deletions, they withstand.
+    pub radii: Option<Radii>,
+    /// What one attacker does to all predictions together.
+    pub collectives: Option<Collectives>,
 }
 
 impl ModelResults {
-    fn headers(&self) -> impl Iterator<Item = &Header> {
-        let certificates = self.certificates.iter().map(|certificates| &certificates.header);
-        certificates.chain(self.radii.iter().map(|radii| &radii.header))
+    /// What each of the results is, and what it is about.
+    fn headers(&self) -> impl Iterator<Item = (&'static str, &Header)> {
+        let certificates = self.certificates.iter().map(|certificates| ("certificates", &certificates.header));
+        let radii = self.radii.iter().map(|radii| ("radii", &radii.header));
+        let collectives = self.collectives.iter().map(|found| ("collective certificates", &found.header));
+        certificates.chain(radii).chain(collectives)
     }
 
-    /// In what certificates and radii differ, but for the number of flips, or of deletions, in all.
-    fn difference(&self) -> Option<&'static str> {
-        let (certificates, radii) = (&self.certificates.as_ref()?.header, &self.radii.as_ref()?.header);
-        let local = |header: &Header| header.budget.clone().with_varied(0);
-        if certificates.target_class != radii.target_class {
-            Some("classes")
-        } else if local(certificates) != local(radii) {
-            Some("budgets")
-        } else if certificates.margin != radii.margin {
-            Some("margins")
-        } else if certificates.arithmetic != radii.arithmetic {
-            Some("arithmetics")
-        } else {
-            None
-        }
+    /// Which two of the results are of different models, if any.
+    fn other_model(&self) -> Option<[&'static str; 2]> {
+        let ((first, of), mut others) = (self.headers().next()?, self.headers().skip(1));
+        let (other, _) = others.find(|(_, header)| header.model.fingerprint != of.model.fingerprint)?;
+        Some([first, other])
+    }
+
+    /// Which two of the results differ in what they are about, and in what, but for the number of flips, or of deletions, in all.
+    fn difference(&self) -> Option<([&'static str; 2], &'static str)> {
+        let (first, of) = self.headers().next()?;
+        self.headers().skip(1).find_map(|(other, header)| Some(([first, other], difference(of, header)?)))
     }
 
     fn witnesses(&self) -> impl Iterator<Item = &Witness> {
         let certified = self.certificates.iter().flat_map(certificate_witnesses);
         certified.chain(self.radii.iter().flat_map(radius_witnesses))
+    }
+
+    /// The flips of all attacks on all predictions.
+    fn attacks(&self) -> impl Iterator<Item = &Flip> {
+        self.collectives.iter().flat_map(|found| found.records.iter().flat_map(|record| &record.flips))
+    }
+}
+
+/// In what two files differ, but for the number of flips, or of deletions, in all.
+fn difference(one: &Header, other: &Header) -> Option<&'static str> {
+    let local = |header: &Header| header.budget.clone().with_varied(0);
+    if one.target_class != other.target_class {
+        Some("classes")
+    } else if local(one) != local(other) {
+        Some("budgets")
+    } else if one.margin != other.margin {
+        Some("margins")
+    } else if one.arithmetic != other.arithmetic {
+        Some("arithmetics")
+    } else {
+        None
     }
 }
 
@@ -63,7 +86,7 @@ fn radius_witnesses(radii: &Radii) -> impl Iterator<Item = &Witness> {
 #[non_exhaustive]
 pub enum PageError {
     /// There is nothing to show.
-    #[error("there is nothing to show; give certificates or radii")]
+    #[error("there is nothing to show; give certificates, radii or collective certificates")]
     Nothing,
     /// The results are about another graph.
     #[error(
@@ -78,14 +101,16 @@ pub enum PageError {
         /// The one in the results.
         found: String,
     },
-    /// Certificates and radii of different budgets or classes, or that ask for other margins, under one name.
+    /// Results of different budgets or classes, or that ask for other margins, under one name.
     #[error(
-        "the certificates and the radii of “{model}” are about different {what}; make them with the same options, or give \
-         them different names"
+        "the {} and the {} of “{model}” are about different {what}; make them with the same options, or give them \
+         different names", kinds[0], kinds[1]
     )]
     OtherBudget {
         /// What the model is called.
         model: String,
+        /// Which results.
+        kinds: [&'static str; 2],
         /// In what they differ.
         what: &'static str,
     },
@@ -105,11 +130,13 @@ pub enum PageError {
         /// The node of the flip.
         node: NodeId,
     },
-    /// Certificates and radii of different models under one name.
-    #[error("the certificates and the radii of “{model}” are of different models; give them different names")]
+    /// Results of different models under one name.
+    #[error("the {} and the {} of “{model}” are of different models; give them different names", kinds[0], kinds[1])]
     OtherModel {
         /// What the model is called.
         model: String,
+        /// Which results.
+        kinds: [&'static str; 2],
     },
     /// A node comes up twice in one file.
     #[error("the results of “{model}” have node {node} twice; create them again")]
@@ -132,7 +159,7 @@ pub struct Page<'a> {
     title: String,
     split: Option<&'a Split>,
     checked: Option<usize>,
-    models: Vec<ModelResults>,
+    models: Vec<(String, ModelResults)>,
 }
 
 impl<'a> Page<'a> {
@@ -160,9 +187,9 @@ impl<'a> Page<'a> {
         self
     }
 
-    /// Adds a model, with its certificates, its radii, or both.
-    pub fn model(mut self, name: &str, certificates: Option<Certificates>, radii: Option<Radii>) -> Self {
-        self.models.push(ModelResults { name: name.to_owned(), certificates, radii });
+    /// Adds a model, with what is known of it.
+    pub fn model(mut self, name: &str, results: ModelResults) -> Self {
+        self.models.push((name.to_owned(), results));
         self
     }
 
@@ -180,36 +207,35 @@ impl<'a> Page<'a> {
 
     fn check(&self) -> Result<(), PageError> {
         let expected = GraphHeader::new(self.graph);
-        if self.models.iter().all(|model| model.headers().next().is_none()) {
+        if self.models.iter().all(|(_, results)| results.headers().next().is_none()) {
             return Err(PageError::Nothing);
         }
-        for model in &self.models {
-            let name = || model.name.clone();
-            for header in model.headers() {
+        for (name, results) in &self.models {
+            let model = || name.clone();
+            for (_, header) in results.headers() {
                 if !header.graph.is_same_graph(&expected) {
                     let (expected, found) = (expected.fingerprint, header.graph.fingerprint.clone());
-                    return Err(PageError::OtherGraph { model: name(), expected, found });
+                    return Err(PageError::OtherGraph { model: model(), expected, found });
                 }
             }
-            let mut models = model.headers().map(|header| &header.model.fingerprint);
-            if models.next().is_some_and(|first| models.any(|other| other != first)) {
-                return Err(PageError::OtherModel { model: name() });
+            if let Some(kinds) = results.other_model() {
+                return Err(PageError::OtherModel { model: model(), kinds });
             }
-            if let Some(what) = model.difference() {
-                return Err(PageError::OtherBudget { model: name(), what });
+            if let Some((kinds, what)) = results.difference() {
+                return Err(PageError::OtherBudget { model: model(), kinds, what });
             }
-            let mut flips = model.witnesses().flat_map(|witness| &witness.flips);
+            let mut flips = results.witnesses().flat_map(|witness| &witness.flips).chain(results.attacks());
             if let Some(flip) = flips.find(|flip| !flip.is_of(self.graph)) {
-                return Err(PageError::NoFlip { model: name(), node: flip.node });
+                return Err(PageError::NoFlip { model: model(), node: flip.node });
             }
-            let mut edges = model.witnesses().flat_map(|witness| &witness.edges);
+            let mut edges = results.witnesses().flat_map(|witness| &witness.edges);
             if let Some(&edge) = edges.find(|edge| !edge.is_of(self.graph)) {
-                return Err(PageError::NoEdge { model: name(), edge });
+                return Err(PageError::NoEdge { model: model(), edge });
             }
-            let certified = model.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
-            let searched = model.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node));
+            let certified = results.certificates.iter().flat_map(|file| file.records.iter().map(|record| record.node));
+            let searched = results.radii.iter().flat_map(|file| file.records.iter().map(|record| record.node));
             if let Some(node) = repeated(certified).or_else(|| repeated(searched)) {
-                return Err(PageError::Twice { model: name(), node });
+                return Err(PageError::Twice { model: model(), node });
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 use nodeproof_problem::radius::Found;
 use nodeproof_problem::{
-    Arithmetic, AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Direction, EdgeBudget, Engine,
-    Evidence, Flip, Matrix, Model, Names, Obstacle, Propagation, Radius, TargetClass, Witness,
+    Arithmetic, AttributeId, Bound, Budget, Certificate, CertifySettings, ClassId, Collective, Direction, EdgeBudget,
+    Engine, Evidence, Flip, Matrix, Model, Names, Obstacle, Propagation, Radius, TargetClass, Witness,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +66,29 @@ fn radii(graph: &Graph, bias: f64) -> Radii {
     radii
 }
 
+fn known(certificates: Option<Certificates>, radii: Option<Radii>) -> ModelResults {
+    ModelResults { certificates, radii, collectives: None }
+}
+
+/// Under one flip an attack that changes nothing, under two one that changes nodes 0 and 5.
+fn collectives(graph: &Graph, bias: f64) -> Collectives {
+    let answer = |global: u32, at_most: usize, flips: Vec<Flip>, changed: &[u32]| {
+        let mut answer = Collective::new(global, 6);
+        (answer.alone, answer.by_radii, answer.at_most) = (5, 4, at_most);
+        (answer.flips, answer.changed) = (flips, changed.iter().copied().map(NodeId).collect());
+        answer.time = Some(std::time::Duration::from_millis(1500));
+        answer
+    };
+    let flips = witness(graph, NodeId(5)).flips;
+    let mut found = Collectives::new(header(graph, 2, bias), vec![1, 2]);
+    found.records = vec![answer(1, 1, Vec::new(), &[]), answer(2, 3, flips, &[0, 5])];
+    found
+}
+
+fn together(collectives: Collectives) -> ModelResults {
+    ModelResults { collectives: Some(collectives), ..ModelResults::default() }
+}
+
 const ALL: [u32; 6] = [0, 1, 2, 3, 4, 5];
 
 /// The data of a page, and what is around them.
@@ -79,7 +102,8 @@ fn data_and_rest(html: &str) -> (Value, String) {
 fn the_data_say_what_the_results_say() {
     let graph = ring();
     let (certificates, radii) = (certificates(&graph, &ALL), radii(&graph, 1.0));
-    let html = Page::new(&graph, "ring").model("m", Some(certificates.clone()), Some(radii.clone())).html().unwrap();
+    let html =
+        Page::new(&graph, "ring").model("m", known(Some(certificates.clone()), Some(radii.clone()))).html().unwrap();
     let (data, _) = data_and_rest(&html);
     assert_eq!(data["graph"]["classes"], json!(["class 0", "class 1"]));
     assert_eq!(data["nodes"]["subjects"], 6);
@@ -109,7 +133,55 @@ fn the_data_say_what_the_results_say() {
     assert_eq!((&shown["robust_up_to"], &shown["exact"][0]), (&json!([1, 1, 1, 1, 1, 1]), &json!(true)));
     assert_eq!(shown["witness"][0], json!([[0, 0, 0], [0, 2, 1]]));
     assert!(data["models"][0]["purity"].as_array().unwrap().iter().all(Value::is_number));
-    assert_eq!(html, Page::new(&graph, "ring").model("m", Some(certificates), Some(radii)).html().unwrap());
+    assert_eq!(html, Page::new(&graph, "ring").model("m", known(Some(certificates), Some(radii))).html().unwrap());
+}
+
+#[test]
+fn attacks_on_all_predictions_are_shown_with_what_they_change() {
+    let graph = ring();
+    let results = ModelResults { collectives: Some(collectives(&graph, 1.0)), ..known(None, Some(radii(&graph, 1.0))) };
+    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", results).html().unwrap());
+    let shown = &data["models"][0]["collectives"];
+    assert_eq!((&shown["budget"]["global"], &shown["target"]), (&json!(2), &json!("predicted")));
+    assert_eq!(shown["budget"]["limits_in_words"], ", 2 at one node");
+    let answers = json!([
+        {
+            "global": 1, "predictions": 6, "at_most": 1, "at_least": 0, "by_radii": 4, "alone": 5, "seconds": 1.5,
+            "flips": [], "changed": [],
+        },
+        {
+            "global": 2, "predictions": 6, "at_most": 3, "at_least": 2, "by_radii": 4, "alone": 5, "seconds": 1.5,
+            "flips": [[5, 0, 1], [5, 2, 1]], "changed": [0, 5],
+        },
+    ]);
+    assert_eq!(shown["answers"], answers);
+    assert_eq!(data["nodes"]["subjects"], 6);
+}
+
+/// Without verdicts or radii no node is a subject, but those of the attack have names.
+#[test]
+fn collective_certificates_make_a_report_alone() {
+    let path: Vec<_> = (0..9).map(|node| (node, node + 1)).collect();
+    let graph = Graph::new(10, 3, &path, &[(0, 0)]).unwrap();
+    let (data, _) =
+        data_and_rest(&Page::new(&graph, "path").model("m", together(collectives(&graph, 1.0))).html().unwrap());
+    assert_eq!(data["nodes"]["subjects"], 0);
+    assert_eq!(data["nodes"]["id"].as_array().unwrap()[..2], [json!(5), json!(0)]);
+    let attack = &data["models"][0]["collectives"]["answers"][1];
+    assert_eq!((&attack["flips"], &attack["changed"]), (&json!([[0, 0, 1], [0, 2, 1]]), &json!([1, 0])));
+    assert_eq!(data["attributes"], json!({"0": "attribute 0", "2": "attribute 2"}));
+    assert_eq!((&data["models"][0]["radii"], &data["models"][0]["purity"]), (&Value::Null, &json!([])));
+}
+
+#[test]
+fn attacks_that_are_too_large_are_left_out() {
+    let graph = ring();
+    let mut found = collectives(&graph, 1.0);
+    found.records[0].flips = vec![Flip::of(&graph, NodeId(1), AttributeId(1)); 200_000];
+    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", together(found)).html().unwrap());
+    let answers = &data["models"][0]["collectives"]["answers"];
+    assert_eq!((&answers[1]["flips"], &answers[1]["changed"]), (&Value::Null, &Value::Null));
+    assert_eq!((&answers[1]["at_least"], &data["attributes"]), (&json!(2), &json!({})));
 }
 
 #[test]
@@ -117,7 +189,7 @@ fn radii_say_what_margins_and_which_arithmetic_they_are_of() {
     let graph = ring();
     let mut radii = radii(&graph, 1.0);
     (radii.header.margin, radii.header.arithmetic) = (0.25, Arithmetic::F32);
-    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", None, Some(radii)).html().unwrap());
+    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", known(None, Some(radii))).html().unwrap());
     let shown = &data["models"][0]["radii"];
     let limits = ", 2 at one node; margins above 0.25; in f32 arithmetic";
     assert_eq!((&shown["arithmetic"], &shown["budget"]["limits_in_words"]), (&json!("f32"), &json!(limits)));
@@ -130,7 +202,7 @@ fn a_scan_proves_nothing_without_flips() {
     radii.header.scan = true;
     radii.records.truncate(2);
     (radii.records[0].robust_up_to, radii.records[1].robust_up_to) = (Some(0), Some(3));
-    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", None, Some(radii)).html().unwrap());
+    let (data, _) = data_and_rest(&Page::new(&graph, "ring").model("m", known(None, Some(radii))).html().unwrap());
     let shown = &data["models"][0]["radii"];
     assert_eq!(shown["robust_up_to"], json!([null, 3]));
     assert_eq!((&shown["curve"]["robust"][0], &shown["curve"]["robust"][4]), (&json!(1), &json!(0)));
@@ -140,9 +212,9 @@ fn a_scan_proves_nothing_without_flips() {
 fn names_cannot_leave_the_data() {
     let graph = ring();
     let certificates = certificates(&graph, &ALL);
-    let plain = Page::new(&graph, "a").model("m", Some(certificates.clone()), None).html().unwrap();
+    let plain = Page::new(&graph, "a").model("m", known(Some(certificates.clone()), None)).html().unwrap();
     let page = Page::new(&graph, "<b>").title("</script><img src=x onerror=alert(1)>");
-    let html = page.model("<!--<script>", Some(certificates), Some(radii(&graph, 1.0))).html().unwrap();
+    let html = page.model("<!--<script>", known(Some(certificates), Some(radii(&graph, 1.0)))).html().unwrap();
     let (data, around) = data_and_rest(&html);
     assert_eq!(around, data_and_rest(&plain).1, "nothing but the data differs");
     assert_eq!(data["title"], "</script><img src=x onerror=alert(1)>");
@@ -154,7 +226,7 @@ fn names_cannot_leave_the_data() {
 #[test]
 fn a_sample_of_nodes_is_shown_with_its_surroundings() {
     let graph = ring();
-    let html = Page::new(&graph, "a").model("m", Some(certificates(&graph, &[4])), None).html().unwrap();
+    let html = Page::new(&graph, "a").model("m", known(Some(certificates(&graph, &[4])), None)).html().unwrap();
     let (data, _) = data_and_rest(&html);
     assert_eq!((&data["nodes"]["subjects"], &data["nodes"]["id"][0]), (&json!(1), &json!(4)));
     assert_eq!(data["nodes"]["id"].as_array().unwrap().len(), 5, "two hops along the ring");
@@ -185,7 +257,8 @@ fn deletions_are_shown_with_both_ends() {
         let found = record.found.as_mut().unwrap();
         found.witness = Some(Witness::new(Vec::new(), ClassId(1), -0.5).with_edges(vec![edge]));
     }
-    let html = Page::new(&graph, "ring").model("m", Some(deletions(&graph, (4, 5))), Some(searched)).html().unwrap();
+    let html =
+        Page::new(&graph, "ring").model("m", known(Some(deletions(&graph, (4, 5))), Some(searched))).html().unwrap();
     let (data, _) = data_and_rest(&html);
     let [certified, searched] = ["certificates", "radii"].map(|of| &data["models"][0][of]);
     let budget = json!({
@@ -199,7 +272,7 @@ fn deletions_are_shown_with_both_ends() {
     assert_eq!(certified["witness_edges"], json!([null, [[4, 5]], null, null, null, [[4, 5]]]));
     assert_eq!((&searched["budget"]["global"], &searched["witness_edges"][5]), (&json!(9), &json!([[0, 5]])));
     assert_eq!(searched["curve"]["robust"], json!([6, 6, 0, 0, 0, 0, 0, 0, 0, 0]));
-    let flips = Page::new(&graph, "ring").model("m", Some(certificates(&graph, &ALL)), None).html().unwrap();
+    let flips = Page::new(&graph, "ring").model("m", known(Some(certificates(&graph, &ALL)), None)).html().unwrap();
     assert_eq!(data_and_rest(&flips).0["models"][0]["certificates"]["witness_edges"], Value::Null);
 }
 
@@ -210,7 +283,8 @@ fn ends_of_deleted_edges_are_drawn() {
     let graph = Graph::new(10, 3, &path, &[(0, 0)]).unwrap();
     let mut certificates = deletions(&graph, (7, 8));
     certificates.records.truncate(2);
-    let (data, _) = data_and_rest(&Page::new(&graph, "path").model("m", Some(certificates), None).html().unwrap());
+    let (data, _) =
+        data_and_rest(&Page::new(&graph, "path").model("m", known(Some(certificates), None)).html().unwrap());
     assert_eq!(data["nodes"]["id"].as_array().unwrap()[..4], [0, 1, 7, 8].map(|node| json!(node)));
     assert_eq!(data["models"][0]["certificates"]["witness_edges"], json!([null, [[2, 3]]]));
 }
@@ -218,7 +292,8 @@ fn ends_of_deleted_edges_are_drawn() {
 #[test]
 fn what_does_not_belong_together_is_refused() {
     let graph = ring();
-    let refused = |certificates, radii| Page::new(&graph, "a").model("m", certificates, radii).html().unwrap_err();
+    let refused =
+        |certificates, radii| Page::new(&graph, "a").model("m", known(certificates, radii)).html().unwrap_err();
     let ours = || certificates(&graph, &ALL);
     assert!(matches!(Page::new(&graph, "a").html(), Err(PageError::Nothing)));
     let other = Graph::new(6, 3, &[], &[]).unwrap();
@@ -235,6 +310,11 @@ fn what_does_not_belong_together_is_refused() {
             "margins" => radii.header.margin = 0.5,
             _ => radii.header.arithmetic = Arithmetic::F32,
         }
+        let mut all = ModelResults { collectives: Some(collectives(&graph, 1.0)), ..known(Some(ours()), None) };
+        all.collectives.as_mut().unwrap().header = radii.header.clone();
+        let error = Page::new(&graph, "a").model("m", all).html().unwrap_err();
+        let words = format!("the certificates and the collective certificates of “m” are about different {what};");
+        assert!(error.to_string().starts_with(&words), "{error}");
         let error = refused(Some(ours()), Some(radii));
         assert!(matches!(error, PageError::OtherBudget { what: found, .. } if found == what), "{error}");
     }
@@ -244,6 +324,17 @@ fn what_does_not_belong_together_is_refused() {
     assert!(matches!(refused(Some(backwards), None), PageError::NoFlip { node: NodeId(1), .. }));
     let missing = refused(Some(deletions(&graph, (0, 2))), None);
     assert!(matches!(missing, PageError::NoEdge { .. }) && missing.to_string().contains("the edge 0–2"), "{missing}");
+    let refused_together = |found| Page::new(&graph, "a").model("m", found).html().unwrap_err();
+    let elsewhere = refused_together(together(collectives(&other, 1.0)));
+    assert!(matches!(elsewhere, PageError::OtherGraph { .. }), "{elsewhere}");
+    let other_model =
+        ModelResults { collectives: Some(collectives(&graph, 2.0)), ..known(None, Some(radii(&graph, 1.0))) };
+    let error = refused_together(other_model).to_string();
+    assert!(error.contains("radii and the collective certificates of “m” are of different models"), "{error}");
+    let mut nothing = collectives(&graph, 1.0);
+    nothing.records[1].flips[0].to = 1.0 - nothing.records[1].flips[0].to;
+    let error = refused_together(together(nothing));
+    assert!(matches!(error, PageError::NoFlip { node: NodeId(5), .. }), "{error}");
     let twice = certificates(&graph, &[1, 1]);
     assert!(matches!(refused(Some(twice), None), PageError::Twice { node: NodeId(1), .. }));
 }
