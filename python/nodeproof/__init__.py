@@ -21,7 +21,7 @@ from ._core import __version__
 from .budget import Budget
 from .by_budget import CertificatesByBudget
 from .certification import certify, radius
-from .collectives import Collective, collective
+from .collectives import Collective, Collectives, collective
 from .errors import (
     FileError,
     InputError,
@@ -55,6 +55,7 @@ __all__ = [
     "Certificates",
     "CertificatesByBudget",
     "Collective",
+    "Collectives",
     "Explanation",
     "Figure",
     "FileError",

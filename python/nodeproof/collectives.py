@@ -13,6 +13,7 @@ from . import _core
 from ._checks import instance, several, whole
 from ._progress import Progress, observer
 from .budget import Count
+from .figure import Figure, look
 from .graph import Graph
 from .model import Model
 from .results import Radii
@@ -70,6 +71,17 @@ class Collective:
         return f"Collective(global_budget={self.global_budget}: at most {self.at_most} of {self.predictions} change, {found})"
 
 
+class Collectives(list[Collective]):
+    """Answers under several global budgets, ascending."""
+
+    def plot(self, *, title: str | None = None, width: float = 84, height: float = 58) -> Figure:
+        """Which share of the predictions changes at most, and under an attack, against the global budget, as `nodeproof plot collective` draws it.
+
+        Dashed, beside them, is what single certificates would say, added up. Width and height are in millimetres.
+        """
+        return Figure(_core.plot_collective([answer._file for answer in self], look(title, width, height)))
+
+
 @overload
 def collective(
     graph: Graph, model: Model, radii: Radii, global_budget: Count, *, threads: int = 0, progress: Progress = None
@@ -83,7 +95,7 @@ def collective(
     *,
     threads: int = 0,
     progress: Progress = None,
-) -> list[Collective]: ...
+) -> Collectives: ...
 def collective(
     graph: Graph,
     model: Model,
@@ -92,11 +104,12 @@ def collective(
     *,
     threads: int = 0,
     progress: Progress = None,
-) -> Collective | list[Collective]:
+) -> Collective | Collectives:
     """Bounds how many predictions one set of flips changes, made anywhere in the graph: `nodeproof collective`.
 
     The predictions that count, and all limits of flips but their number, are those of `radii`, which are best known up to the
-    largest budget. Of several global budgets there is an answer for each, in ascending order.
+    largest budget. Of several global budgets there is an answer for each, in ascending order; `plot` draws them, and `nodeproof.report`
+    shows them beside certificates and radii.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 0], [1, 0], [1, 0]])
@@ -114,7 +127,7 @@ Collective(global_budget=2: at most 2 of 3 change, an attack changes as many)]
     budgets = sorted(several("global_budget", [global_budget] if one else global_budget))
     with observer(progress, "collective") as tell:
         found = _core.collective(graph._core, model._core, radii._core, budgets, whole("threads", threads), tell)
-    answers = [_answer(graph, *of) for of in found]
+    answers = Collectives(_answer(graph, *of) for of in found)
     return answers[0] if one else answers
 
 

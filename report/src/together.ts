@@ -34,12 +34,13 @@ export function together(findings: Findings): HTMLElement | null {
     "section",
     { "aria-labelledby": "together", class: "together" },
     h("h2", { id: "together" }, "All predictions together"),
-    h(
-      "p",
-      {},
-      "Verdicts and radii are of one prediction each, for which the attacker has the whole budget. ",
-      "Here one attacker has one budget for all predictions.",
-    ),
+    findings.models.some(({ ofNodes }) => ofNodes) &&
+      h(
+        "p",
+        {},
+        "Verdicts and radii are of one prediction each, for which the attacker has the whole budget. ",
+        "Here one attacker has one budget for all predictions.",
+      ),
     all.map((told) => [
       several && h("h3", {}, modelLetter(told.model), named(told.model.model.name)),
       inWords(told),
@@ -138,7 +139,10 @@ function figures({ answers }: Told, tops: { close: number; wide: number }): HTML
     }),
   ];
   const close = figure(
-    [legend([AT_MOST, AT_LEAST]), "What the best attack does lies in the grey area."],
+    [
+      legend([AT_MOST, AT_LEAST]),
+      "What the best attack does lies in the grey area. Lines only join the budgets that were asked about.",
+    ],
     (width) => chart(answers, tops.close, [AT_LEAST, AT_MOST], between, width),
     undefined,
     description(answers, "Share of predictions that one attacker changes, against the number of flips", plain),

@@ -3,13 +3,14 @@
 use nodeproof::TargetClass;
 use nodeproof::results::{Certificates, StepRecord};
 use nodeproof_report::Attack;
-use nodeproof_report::plot::figures::{self, Aims, Curves, Run};
+use nodeproof_report::plot::figures::{self, Aims, Curves, Run, Together};
 use nodeproof_report::plot::{Figure, Size};
 use nodeproof_report::structure;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::certificates::PyCertificates;
+use crate::collective;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::radii::PyRadii;
@@ -81,6 +82,15 @@ pub(crate) fn plot_purity(py: Python<'_>, graph: &PyGraph, radii: &PyRadii, look
         return Err(Failure::input(problem).raise(py));
     }
     finished(py, figures::purity(&nodes, attack(radii), radii.0.max_budget()), look)
+}
+
+/// What one attacker does to all predictions, of collective certificates as files of their own.
+#[pyfunction]
+pub(crate) fn plot_collective(py: Python<'_>, files: Vec<Vec<u8>>, look: Look) -> PyResult<PyFigure> {
+    let found = collective::together(&files).raised(py)?;
+    let found =
+        found.ok_or_else(|| Failure::input("there is nothing to show; give collective certificates")).raised(py)?;
+    finished(py, figures::collective(&Together::of(&found)), look)
 }
 
 /// Margins while training, of a log with a line of JSON a step; `aims` are the margins that labelled and unlabelled nodes are

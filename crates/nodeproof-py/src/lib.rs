@@ -55,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(train::accuracy, module)?)?;
     module.add_function(wrap_pyfunction!(report::report, module)?)?;
     module.add_function(wrap_pyfunction!(figure::plot_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::plot_collective, module)?)?;
     module.add_function(wrap_pyfunction!(figure::plot_radii, module)?)?;
     module.add_function(wrap_pyfunction!(figure::plot_degree, module)?)?;
     module.add_function(wrap_pyfunction!(figure::plot_purity, module)?)?;

@@ -45,8 +45,8 @@ pub(crate) use manual::{CompletionsArguments, ManArguments};
 pub(crate) use merge::MergeArguments;
 pub(crate) use model::{ModelCommand, ModelConvertArguments, ModelInfoArguments};
 pub(crate) use plot::{
-    FigureArguments, PlotCertificatesArguments, PlotCommand, PlotComparisonArguments, PlotDynamicsArguments,
-    PlotGapArguments, PlotStructureArguments, PlotTruthArguments, RangeArguments,
+    FigureArguments, PlotCertificatesArguments, PlotCollectiveArguments, PlotCommand, PlotComparisonArguments,
+    PlotDynamicsArguments, PlotGapArguments, PlotStructureArguments, PlotTruthArguments, RangeArguments,
 };
 pub(crate) use predict::PredictArguments;
 pub(crate) use radius::RadiusArguments;

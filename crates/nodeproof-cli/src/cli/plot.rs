@@ -51,6 +51,12 @@ Examples:
   nodeproof radius --graph g.npz --model m.safetensors --out complete.jsonl
   nodeproof plot truth fast.jsonl complete.jsonl --out truth.svg";
 
+const COLLECTIVE_EXAMPLES: &str = "\
+Examples:
+  nodeproof collective --graph g.npz --model m.safetensors \\
+      --global-budget 1,2,5,10,20 --out together.jsonl
+  nodeproof plot collective together.jsonl --out together.svg";
+
 const DYNAMICS_EXAMPLES: &str = "\
 Examples:
   nodeproof train --graph g.npz --method rh-u --global-budget 12 \\
@@ -97,6 +103,12 @@ pub(crate) enum PlotCommand {
     /// hatched. Both are radii of one model under one budget.
     #[command(after_help = TRUTH_EXAMPLES, override_usage = "nodeproof plot truth <FAST> <COMPLETE> --out <FILE> [OPTIONS]")]
     Truth(PlotTruthArguments),
+    /// Draw how many predictions one attacker changes in all
+    ///
+    /// The share of predictions that change under each global budget: at most, which is proven; by an attack; and, dashed, as
+    /// many as single certificates added up would say. What the best attack does lies in the grey area.
+    #[command(after_help = COLLECTIVE_EXAMPLES, override_usage = "nodeproof plot collective <FILE> --out <FILE> [OPTIONS]")]
+    Collective(PlotCollectiveArguments),
     /// Draw worst-case margins while training
     ///
     /// The mean worst-case margin of labelled and unlabelled nodes, step by step, with lines at the margins M1 and M2
@@ -213,6 +225,16 @@ pub(crate) struct PlotTruthArguments {
     pub(crate) complete: PathBuf,
     #[command(flatten)]
     pub(crate) range: RangeArguments,
+    #[command(flatten)]
+    pub(crate) figure: FigureArguments,
+}
+
+/// Arguments of `plot collective`.
+#[derive(Debug, Args)]
+pub(crate) struct PlotCollectiveArguments {
+    /// Collective certificates (`collective --out`)
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) figure: FigureArguments,
 }

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use anyhow::bail;
 use nodeproof::Engine;
-use nodeproof::results::Radii;
-use nodeproof_report::plot::figures::{self, Compared, Curves};
+use nodeproof::results::{Collectives, Radii};
+use nodeproof_report::plot::figures::{self, Compared, Curves, Together};
 use nodeproof_report::text::{counted, printable};
 
 use super::output::Output;
 use super::reference;
-use crate::cli::{PlotCertificatesArguments, PlotComparisonArguments, PlotTruthArguments, RangeArguments};
+use crate::cli::{
+    PlotCertificatesArguments, PlotCollectiveArguments, PlotComparisonArguments, PlotTruthArguments, RangeArguments,
+};
 use crate::outcome::Outcome;
 use crate::values::NamedFile;
 
@@ -80,6 +82,15 @@ pub(super) fn truth(arguments: &PlotTruthArguments) -> anyhow::Result<Outcome> {
         );
     }
     output.write(figures::truth(&Curves::of(&fast), &Curves::of(&complete)))
+}
+
+/// `nodeproof plot collective`.
+///
+/// # Errors
+/// If the file has something else, or the figure cannot be written.
+pub(super) fn collective(arguments: &PlotCollectiveArguments) -> anyhow::Result<Outcome> {
+    let output = Output::check(&arguments.figure, &[&arguments.file])?;
+    output.write(figures::collective(&Together::of(&Collectives::read(&arguments.file)?)))
 }
 
 /// Refuses radii of another engine, and those of a scan, which knows of no witnesses.

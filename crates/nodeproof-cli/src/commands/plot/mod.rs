@@ -23,6 +23,7 @@ pub(super) fn run(command: &PlotCommand) -> anyhow::Result<Outcome> {
         PlotCommand::Truth(arguments) => curves::truth(arguments),
         PlotCommand::Purity(arguments) => structure::purity(arguments),
         PlotCommand::Degree(arguments) => structure::degree(arguments),
+        PlotCommand::Collective(arguments) => curves::collective(arguments),
         PlotCommand::Dynamics(arguments) => dynamics::run(arguments),
         PlotCommand::Gap(arguments) => gap::run(arguments),
     }

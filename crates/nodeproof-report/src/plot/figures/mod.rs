@@ -1,4 +1,4 @@
-//! The figures of the paper, and one that the paper could not have.
+//! The figures of the paper, and two that the paper could not have.
 //!
 //! | function | figure of the paper |
 //! |---|---|
@@ -9,8 +9,10 @@
 //! | [`gap`] | 7 |
 //! | [`dynamics`] | 8 |
 //! | [`truth`] | none: what the paper's certificate leaves open, and what is the case |
+//! | [`collective`] | none: what one attacker does to all predictions together |
 
 mod certificates;
+mod collective;
 mod comparison;
 mod dynamics;
 mod gap;
@@ -19,6 +21,7 @@ mod neighbourhood;
 mod truth;
 
 pub use certificates::certificates;
+pub use collective::{Together, collective};
 pub use comparison::{Compared, comparison};
 pub use dynamics::{Aims, Run, dynamics};
 pub use gap::gap;
