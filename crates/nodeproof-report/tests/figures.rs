@@ -4,7 +4,8 @@
 
 use nodeproof_report::Attack;
 use nodeproof_report::plot::figures::{
-    Aims, Compared, Curves, Reference, Run, certificates, comparison, degree, dynamics, gap, purity, truth,
+    Aims, Compared, Curves, Reference, Run, Together, certificates, collective, comparison, degree, dynamics, gap,
+    purity, truth,
 };
 use nodeproof_report::plot::{Axis, Figure, Line, Marker, PlotError, Size, Stroke, palette};
 use roxmltree::{Document, Node};
@@ -17,6 +18,12 @@ fn hostile() -> String {
 
 fn curves() -> Curves {
     Curves { robust: vec![1.0, 0.8, 0.5, 0.1, 0.0], nonrobust: vec![0.0, 0.1, 0.3, 0.7, 1.0], attack: Attack::Flips }
+}
+
+/// What one attacker changes, with a gap from two flips on.
+fn together() -> [Together; 3] {
+    let answer = |global, at_most, at_least, alone| Together { global, at_most, at_least, alone };
+    [answer(1, 0.01, 0.01, 0.1), answer(2, 0.02, 0.015, 0.4), answer(10, 0.1, 0.05, 1.0)]
 }
 
 /// One of each figure, with every option, and with these names.
@@ -47,6 +54,7 @@ fn all(name: &str) -> Vec<(&'static str, Figure)> {
         ("comparison", comparison(&[model(None), model(Some(2))], Some(&reference))),
         ("purity", purity(&purities, Attack::Flips, 19)),
         ("degree", degree(&degrees, Attack::Flips, 100)),
+        ("collective", collective(&together())),
         ("gap", gap(&[0.0, 0.1, 2.0], &[0.0, 0.0, 0.01])),
         ("dynamics", dynamics(&[run.clone(), run], Some(Aims { labelled: 2.2, unlabelled: 0.4 }))),
     ]
@@ -60,6 +68,7 @@ fn nothing() -> Vec<(&'static str, Figure)> {
         ("comparison", comparison(&[], None)),
         ("purity", purity(&[], Attack::Flips, 0)),
         ("degree", degree(&[], Attack::Flips, 0)),
+        ("collective", collective(&[])),
         ("gap", gap(&[], &[])),
         ("dynamics", dynamics(&[], None)),
     ]
@@ -120,6 +129,35 @@ fn hostile_names_stay_text_and_short() {
         }
         assert!(text.len() < 40_000, "{name}: {} bytes", text.len());
     }
+}
+
+/// Where the curves of a figure of what one attacker changes are, from the bottom of the frame (0) to its top (1).
+fn heights(answers: &[Together]) -> (Vec<Vec<f64>>, usize) {
+    let text = collective(answers).svg();
+    let svg = Document::parse(&text).unwrap();
+    let (_, top, _, bottom) = frame(&svg);
+    let height = |y: f64| (bottom - y) / (bottom - top);
+    let of_line = |line: &Vec<(f64, f64)>| line.iter().map(|point| height(point.1)).collect();
+    (paths(&svg, "line").iter().map(of_line).collect(), paths(&svg, "break").len())
+}
+
+#[test]
+fn what_one_attacker_changes_stands_on_a_logarithmic_axis() {
+    // From 1 % to 100 %: a tenth of all predictions is half-way up.
+    let (curves, breaks) = heights(&together());
+    let expected = [[0.5, 0.801, 1.0], [0.0, 0.151, 0.5], [0.0, 0.088, 0.349]];
+    assert_eq!((curves.len(), breaks), (3, 0));
+    for (curve, expected) in curves.iter().zip(expected) {
+        assert!(
+            curve.iter().zip(expected).all(|(drawn, place)| (drawn - place).abs() < 0.002),
+            "{curve:?} {expected:?}"
+        );
+    }
+    let mut nothing_found = together();
+    nothing_found[0].at_least = 0.0;
+    let (curves, breaks) = heights(&nothing_found);
+    assert_eq!((curves[2][0], breaks > 0), (0.0, true), "none at all has a place below the break");
+    assert!(curves[1][0] > 0.05, "{curves:?}");
 }
 
 #[test]

@@ -301,16 +301,21 @@ fn draw_axes(layout: &Layout, document: &mut Document) {
     }
     document.stroke("ticks", &marks, &thin);
     if let Some(position) = layout.x_break {
-        draw_break((frame.left + position * frame.width(), frame.bottom), document);
+        let at = (frame.left + position * frame.width(), frame.bottom);
+        draw_break(|along, across| (at.0 + along, at.1 + across), document);
+    }
+    if let Some(position) = layout.y_break {
+        let at = (frame.left, frame.bottom - position * frame.height());
+        draw_break(|along, across| (at.0 + across, at.1 - along), document);
     }
 }
 
-/// Two slanted strokes over a gap: here an axis is interrupted.
-fn draw_break((x, y): Spot, document: &mut Document) {
-    let gap = path(&[(x - 1.2, y), (x + 1.2, y)]);
+/// Two slanted strokes over a gap: here an axis is interrupted. `place` says where so much along the axis and across it is.
+fn draw_break(place: impl Fn(f64, f64) -> Spot, document: &mut Document) {
+    let gap = path(&[place(-1.2, 0.0), place(1.2, 0.0)]);
     document.stroke("break", &gap, &Stroke::solid(palette::WHITE).width(1.5));
     let strokes: String =
-        [-1.2, 1.2].iter().map(|shift| path(&[(x + shift - 0.9, y + 2.2), (x + shift + 0.9, y - 2.2)])).collect();
+        [-1.2, 1.2].iter().map(|shift| path(&[place(shift - 0.9, 2.2), place(shift + 0.9, -2.2)])).collect();
     document.stroke("break", &strokes, &Stroke::solid(palette::INK).width(0.5));
 }
 

@@ -33,6 +33,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) x_ticks: Vec<Tick>,
     pub(crate) y_ticks: Vec<Tick>,
     pub(crate) x_break: Option<f64>,
+    pub(crate) y_break: Option<f64>,
     pub(crate) labels: Vec<Label>,
     pub(crate) legend: Vec<Placed>,
 }
@@ -94,8 +95,8 @@ impl<'a> Layout<'a> {
             .map_or(0.0, |(position, label)| font::width(label, SMALL_SIZE) / 2.0 - (1.0 - position) * (width - left));
         let right = (width - PAD - marker_width.max(overhang).max(0.0)).max(left + 10.0);
         let frame = Rect { left, top, right, bottom };
-        let x_break = figure.x.break_position();
-        Layout { figure, frame, x_ticks, y_ticks, x_break, labels: Vec::new(), legend: Vec::new() }
+        let (x_break, y_break) = (figure.x.break_position(), figure.y.break_position());
+        Layout { figure, frame, x_ticks, y_ticks, x_break, y_break, labels: Vec::new(), legend: Vec::new() }
     }
 
     /// Place of a value of the x axis.

@@ -36,7 +36,7 @@ impl Together {
 /// the grey area between them; and dashed what single certificates, added up, would say.
 ///
 /// Dots are the budgets that were asked about, and lines only join them. As single certificates often say a hundred times as
-/// much, the axis of shares is logarithmic, with a place for none at all.
+/// much, the axis of shares is logarithmic, with a place for none at all where that comes up.
 pub fn collective(answers: &[Together]) -> Figure {
     let last = answers.iter().map(|answer| answer.global).max().unwrap_or(0);
     let curve = |share: fn(&Together) -> f64| -> Vec<Point> {
@@ -45,7 +45,8 @@ pub fn collective(answers: &[Together]) -> Figure {
     let (most, least, alone) = (curve(|of| of.at_most), curve(|of| of.at_least), curve(|of| of.alone));
     let all = || most.iter().chain(&least).chain(&alone).map(|point| point.1).filter(|&share| share > 0.0);
     let (from, to) = (power_below(all().fold(100.0, f64::min)), power_above(all().fold(0.0, f64::max)));
-    let y = Axis::new("Predictions that change (%)", from, to).log_with_zero();
+    let y = Axis::new("Predictions that change (%)", from, to);
+    let y = if least.iter().any(|point| point.1 == 0.0) { y.log_with_zero() } else { y.log() };
     let figure = Figure::new(Axis::new("Global budget Q", 0.0, f64::from(last.max(1))).whole(), y).area(Area::new(
         least.clone(),
         most.clone(),
