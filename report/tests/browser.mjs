@@ -28,8 +28,8 @@ export function launch() {
   return chromium.launch({ executablePath: find(), args: ARGUMENTS });
 }
 
-/** Opens a page and keeps watch: `trouble` collects errors, dialogs and requests for anything but the page. */
-export async function visit(browser, address, options = {}) {
+/** Opens a page, waits until `ready` is there, and keeps watch: `trouble` collects errors, dialogs and requests for anything but the page. */
+export async function visit(browser, address, { ready = ".rows tbody tr[data-place]", ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
   const trouble = [];
@@ -45,6 +45,6 @@ export async function visit(browser, address, options = {}) {
     if (url !== own && !url.startsWith("data:") && !url.startsWith("blob:")) trouble.push(`request: ${url}`);
   });
   await page.goto(address);
-  await page.waitForSelector(".rows tbody tr[data-place]");
+  await page.waitForSelector(ready);
   return { page, context, trouble };
 }

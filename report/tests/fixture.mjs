@@ -143,7 +143,7 @@ function edgeKey(a, b) {
 function makeModel(
   random,
   { nodes, classes },
-  { name, strength, attack, budget, maxBudget, radii, certificates, undecided },
+  { name, strength, attack, budget, maxBudget, radii, certificates, collectives, undecided },
 ) {
   const positions = Array.from({ length: nodes.subjects }, (_, position) => position);
   const predicted = classes.map((number) => (random() < 0.88 ? number : Math.floor(random() * CLASSES.length)));
@@ -223,6 +223,36 @@ function makeModel(
           witness_margin: positions.map((position) => (ends[position] !== null ? -0.1 : null)),
           curve,
         },
+    collectives: !collectives
+      ? null
+      : {
+          budget: makeBudget(collectives.at(-1), "flips"),
+          target: "predicted",
+          answers: collectives.map((global) => makeAnswer(random, nodes, global)),
+        },
+  };
+}
+
+/** One flip changes as many as any can; of more, every other one a prediction more than the attack does. */
+function makeAnswer(random, nodes, global) {
+  const at_least = Math.min(nodes.subjects, 2 * global);
+  const spread = Math.floor(nodes.subjects / at_least);
+  const at_most = Math.min(nodes.subjects, at_least + Math.floor(global / 2));
+  const flips = Array.from({ length: global }, (_, number) => [
+    (number * spread) % nodes.id.length,
+    number % 200,
+    random() < 0.6 ? 1 : 0,
+  ]);
+  return {
+    global,
+    predictions: nodes.subjects,
+    at_most,
+    at_least,
+    by_radii: Math.min(nodes.subjects, at_most + 2 * global),
+    alone: Math.min(nodes.subjects, at_most + 9 * global),
+    seconds: global / 10,
+    flips,
+    changed: Array.from({ length: at_least }, (_, number) => number * spread),
   };
 }
 
@@ -234,6 +264,8 @@ const MODEL = {
   maxBudget: 40,
   radii: true,
   certificates: true,
+  /** The budgets of collective certificates. */
+  collectives: null,
   undecided: 0.03,
 };
 

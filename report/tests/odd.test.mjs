@@ -57,12 +57,15 @@ for (const viewport of [
   { width: 360, height: 740 },
 ])
   test(`hostile names are text, ${viewport.width} px wide`, async () => {
-    const report = hostileReport([{}, { attack: "deletions" }]);
+    const report = hostileReport([{ collectives: [1, 20] }, { attack: "deletions" }]);
     const visited = await open(report, `hostile-${viewport.width}`, "", { viewport });
     const { page } = visited;
     const sideways = () => page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
     assert.equal(await sideways(), false);
     assert.ok((await page.textContent("h1")).includes(HOSTILE[1]));
+    await page.locator(".attack summary").last().click();
+    assert.equal(await page.locator(".attack[open] li").count(), 60);
+    assert.equal(await sideways(), false);
     assert.equal(await page.locator("main img, header img, dialog img, main script, header script").count(), 0);
     await page.locator(".rows tbody tr[data-place]").first().click();
     for (let step = 0; step < HOSTILE.length + 1; step++) {

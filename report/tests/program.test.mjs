@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -64,6 +64,36 @@ test("a report of the program names and draws the edges that a witness deletes",
   const lines = await page.locator(".witness").first().locator("li").allTextContents();
   assert.ok(lines.length > 0 && lines.every((line) => /^unlink .+ from .+/.test(line)), lines.join());
   assert.equal(await page.locator(".neighbourhood > svg .deleted > g").count(), lines.length);
+  assert.deepEqual(trouble, []);
+  await context.close();
+});
+
+test("a report of the program shows what one attacker changes in all", options, async () => {
+  const about = ["--graph", PAPERS, "--model", MODEL, "--local-budget", "2"];
+  nodeproof("certify", ...about, "--global-budget", "2", "--out", "two.jsonl");
+  nodeproof("collective", ...about, "--global-budget", "1,2,4", "--out", "together.jsonl");
+  const [, ...answers] = readFileSync(join(folder, "together.jsonl"), "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  nodeproof("report", "two.jsonl", "together.jsonl", "--graph", PAPERS, "--out", "together.html");
+  const { page, context, trouble } = await visit(browser, pathToFileURL(join(folder, "together.html")).href);
+  const section = page.locator("section.together");
+  const rows = await section.locator(".answers tbody tr").allInnerTexts();
+  assert.equal(rows.length, 3);
+  for (const [place, { global, at_most, at_least, by_radii, alone }] of answers.entries()) {
+    const [budget, most, least, , radii, single] = rows[place].split("\t");
+    assert.deepEqual(
+      [budget, parseInt(most), least, radii, single],
+      [`${global}`, at_most, `${at_least}`, `${by_radii}`, `${alone}`],
+    );
+  }
+  const { global, at_most, flips, changed } = answers[2];
+  assert.ok((await section.innerText()).includes(`changes at most ${at_most} of 24 predictions`));
+  await section.locator("summary", { hasText: `Q = ${global}:` }).click();
+  const lists = section.locator("details[open] ul");
+  assert.equal((await lists.first().innerText()).match(/\b(add|remove)\b/g).length, flips.length);
+  assert.equal(await lists.nth(1).locator("li").count(), changed.length);
   assert.deepEqual(trouble, []);
   await context.close();
 });

@@ -433,6 +433,195 @@ pageTest(
   { fragment: `#node-${hub.nodes.id[cutOff]}` },
 );
 
+const together = makeReport({ models: [{ collectives: [1, 4, 20] }], title: "together" });
+const answers = together.models[0].collectives.answers;
+const section = (page) => page.locator("section.together");
+const unfold = (page, global) =>
+  section(page)
+    .locator("summary", { hasText: `Q = ${global}:` })
+    .last()
+    .click();
+
+pageTest("says how many predictions one attacker changes", together, async (page) => {
+  const text = await section(page).innerText();
+  for (const words of [
+    "Whoever may flip 20 attributes anywhere, 2 at one node (1% of 200 attributes), changes at most 50 of 300 predictions,",
+    "and an attack changes 40. Single certificates added up would say 230.",
+  ])
+    assert.ok(text.includes(words), `${words}\n${text}`);
+  const rows = await section(page)
+    .locator(".answers tbody tr")
+    .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  assert.deepEqual(rows, [
+    ["1", "2 (0.7%)", "2", "exact", "4", "11", "0.1 s"],
+    ["4", "10 (3.3%)", "8", "2", "18", "46", "0.4 s"],
+    ["20", "50 (16.7%)", "40", "10", "90", "230", "2.0 s"],
+  ]);
+  assert.match(
+    await page.locator(".card").innerText(),
+    /≤ 16\.7%\s+at most 50 of 300 predictions change under 20 flips in all/,
+  );
+  assert.ok((await page.locator("nav a").allTextContents()).includes("Together"));
+  const meaning = await page.locator(".guarantee").innerText();
+  assert.match(meaning, /All predictions together: up to 20 flips, 2 at one node .* 300 predictions count\./);
+  assert.match(meaning, /change at most\s+Proven: whichever flips within the budget are made/);
+  assert.match(meaning, /How many predictions one attacker changes in all is another number\./);
+});
+
+pageTest("the charts of all predictions are told to those who do not see them", together, async (page) => {
+  const charts = section(page).getByRole("img");
+  assert.match(
+    await charts.first().getAttribute("aria-label"),
+    /: with 1 flip at most 2 of 300 \(0\.7%\), an attack 2; with 4 flips .*; with 20 flips at most 50 of 300 \(16\.7%\), an attack 40\.$/,
+  );
+  assert.match(await charts.nth(1).getAttribute("aria-label"), /with 20 flips 230 added up, 50 together\.$/);
+  assert.equal(await section(page).locator(".chart svg").count(), 2);
+  // A mark for each budget on each of two lines.
+  for (const chart of [0, 1])
+    assert.equal(await charts.nth(chart).locator("g[aria-label=dot] path, g[aria-label=dot] circle").count(), 6);
+});
+
+pageTest("hovering the chart of all predictions tells its numbers", together, async (page) => {
+  const chart = section(page).locator(".chart").first();
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  await page.mouse.move(box.x + box.width - 30, box.y + box.height / 2);
+  await page.waitForFunction(() =>
+    /Q = 20.*at most 50 \(16\.7%\).*attack 40/.test(
+      document.querySelector("section.together [aria-label=tip]")?.textContent ?? "",
+    ),
+  );
+});
+
+pageTest("an attack unfolds with its flips and what they change, by keyboard alone", together, async (page) => {
+  await section(page).locator("summary", { hasText: "Q = 4: 4 flips, and 8 predictions change" }).focus();
+  await page.keyboard.press("Enter");
+  const lists = section(page).locator("details[open] ul");
+  const [made, changed] = [await lists.first().innerText(), await lists.nth(1).innerText()];
+  const { flips } = answers[1];
+  for (const [position, attribute, to] of flips) {
+    const { name, id } = together.nodes;
+    const words = `${name[position]} (node ${id[position]}): ${to === 1 ? "add" : "remove"} “${together.attributes[attribute]}”`;
+    assert.ok(made.includes(words), `${words} in ${made}`);
+  }
+  assert.deepEqual(
+    changed.split("\n"),
+    answers[1].changed.map((position) => `${together.nodes.name[position]} (node ${together.nodes.id[position]})`),
+  );
+  await lists.nth(1).getByRole("link").nth(3).click();
+  assert.equal(await title(page), together.nodes.name[answers[1].changed[3]]);
+});
+
+pageTest("answers and attacks download as CSV", together, async (page) => {
+  const saved = async (name) => {
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      section(page).getByRole("button", { name }).click(),
+    ]);
+    return [
+      download.suggestedFilename(),
+      readFileSync(await download.path(), "utf8")
+        .trimEnd()
+        .split("\r\n"),
+    ];
+  };
+  assert.deepEqual(await saved("Download these numbers as CSV"), [
+    "together.csv",
+    [
+      "\ufeffglobal_budget,predictions,at_most,at_least,by_radii,alone,seconds",
+      "1,300,2,2,4,11,0.1",
+      "4,300,10,8,18,46,0.4",
+      "20,300,50,40,90,230,2",
+    ],
+  ]);
+  await unfold(page, 1);
+  const [name, lines] = await saved("Download this attack as CSV");
+  const [[position, attribute, to]] = answers[0].flips;
+  const about = (position) => `${together.nodes.id[position]},${together.nodes.name[position]}`;
+  assert.equal(name, "attack-1.csv");
+  assert.deepEqual(lines, [
+    "\ufeffwhat,node,name,attribute,attribute_name,to",
+    `flip,${about(position)},${attribute},${together.attributes[attribute]},${to}`,
+    ...answers[0].changed.map((position) => `changes,${about(position)},,,`),
+  ]);
+});
+
+pageTest("prints the numbers of all predictions, and the attacks that are unfolded", together, async (page) => {
+  await unfold(page, 4);
+  await page.emulateMedia({ media: "print" });
+  assert.ok(await section(page).locator(".answers table").isVisible());
+  assert.deepEqual(
+    await section(page)
+      .locator("details")
+      .evaluateAll((all) => all.map((one) => one.checkVisibility())),
+    [false, true, false],
+  );
+  assert.equal(await section(page).locator("button:visible").count(), 0);
+  const list = section(page).locator("details[open] ul").nth(1);
+  assert.ok(await list.evaluate((list) => list.scrollHeight <= list.clientHeight), "the list is cut off");
+});
+
+/** Nothing but collective certificates: no node has results of its own. */
+const nothingElse = structuredClone(together);
+nothingElse.nodes.subjects = 0;
+Object.assign(nothingElse.models[0], { certificates: null, radii: null, purity: [] });
+nothingElse.models[0].collectives.answers[1].at_most = 8;
+nothingElse.models[0].collectives.answers.pop();
+pageTest(
+  "collective certificates alone are a report",
+  nothingElse,
+  async (page) => {
+    const headings = await page.$$eval("main h2", (all) => all.map((heading) => heading.textContent));
+    assert.deepEqual(headings, ["At a glance", "All predictions together", "What is guaranteed"]);
+    const text = await page.locator("body").innerText();
+    for (const words of [
+      "How many predictions of a graph convolutional network one attacker can change when node attributes are tampered with",
+      "changes at most 8 of 300 predictions, and an attack changes as many.",
+      "No certificates of single nodes in this report.",
+    ])
+      assert.ok(text.includes(words), `${words}\n${text}`);
+    assert.doesNotMatch(text, /undecided|radius/);
+    await unfold(page, 4);
+    assert.equal(await section(page).locator("details[open] a").count(), 0, "no node has a view of its own");
+  },
+  { ready: "#together" },
+);
+
+const leftOut = structuredClone(together);
+for (const answer of leftOut.models[0].collectives.answers) Object.assign(answer, { flips: null, changed: null });
+leftOut.models[0].collectives.answers[0].at_least = 0;
+pageTest("says where attacks were left out", leftOut, async (page) => {
+  assert.equal(await section(page).locator("details").count(), 0);
+  assert.match(await section(page).innerText(), /They were left out to keep the page small/);
+});
+
+pageTest(
+  "all predictions together fit a phone, also where there is little to show",
+  makeReport({
+    title: "together small",
+    models: [
+      { collectives: [1, 2, 3, 50, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70] },
+      { name: "two", collectives: [3] },
+      { name: "three", radii: false },
+    ],
+  }),
+  async (page) => {
+    await unfold(page, 70);
+    await unfold(page, 3);
+    await noSidewaysScroll(page);
+    const letters = await section(page).locator(".answers td .letter").allTextContents();
+    assert.equal(letters.join(""), `${"A".repeat(15)}B`);
+    assert.match(
+      await section(page).getByRole("img").first().getAttribute("aria-label"),
+      /with 70 flips .*; the table below has the other budgets\.$/,
+    );
+    const ticks = await section(page).locator("[aria-label='x-axis tick label']").first().locator("text").all();
+    const boxes = await Promise.all(ticks.map((tick) => tick.boundingBox()));
+    boxes.slice(1).forEach((box, place) => assert.ok(box.x > boxes[place].x + boxes[place].width, "ticks overlap"));
+  },
+  { viewport: { width: 360, height: 740 } },
+);
+
 pageTest(
   "next and previous follow the order of the table",
   one,
