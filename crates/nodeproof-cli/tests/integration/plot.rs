@@ -15,6 +15,8 @@ fn with_results() -> Fixture {
     fixture.run(&format!("{radius} --engine fast --out fast.jsonl")).succeeded();
     fixture.run(&format!("{radius} --engine fast --scan --out scan.jsonl")).succeeded();
     fixture.certify("--out certificates.jsonl --quiet").succeeded();
+    let collective = "collective --graph graph.npz --model model.safetensors --global-budget 1,3 --quiet";
+    fixture.run(&format!("{collective} --out together.jsonl")).succeeded();
     fixture.write("curves.csv", CURVES);
     let train = "train --graph graph.npz --global-budget 2 --train 30% --steps 12 --quiet";
     for method in ["ce", "rh-u"] {
@@ -26,13 +28,14 @@ fn with_results() -> Fixture {
 }
 
 /// Every figure, with all that it takes, but for the output.
-const FIGURES: [&str; 8] = [
+const FIGURES: [&str; 9] = [
     "certificates fast.jsonl --against old=complete.jsonl --reference published=curves.csv",
     "certificates scan.jsonl",
     "comparison model=fast.jsonl complete.jsonl --trained-for 2,3 --reference curves.csv",
     "purity complete.jsonl --graph graph.npz",
     "degree complete.jsonl --graph graph.npz",
     "truth fast.jsonl complete.jsonl",
+    "collective together.jsonl",
     "dynamics RH-U=rh-u.log ce.log",
     "gap --graph graph.npz --model model.safetensors --global-budget 2 --local-budget 1",
 ];
@@ -118,6 +121,8 @@ fn files_of_another_kind_are_refused_with_a_remedy() {
     refused(plot("comparison fast.jsonl --trained-for 2,3"), &["2 budgets for 1 model"]);
     refused(plot("dynamics fast.jsonl"), &["has radii", "train --log"]);
     refused(plot("dynamics bare.log"), &["has no margins", "--log-margins"]);
+    refused(plot("collective fast.jsonl"), &["has radii, not collective certificates", "collective --out"]);
+    refused(plot("certificates together.jsonl"), &["has collective certificates, not radii"]);
     refused(plot("purity scan.jsonl --graph graph.npz"), &["is a scan", "without --scan"]);
     assert!(!fixture.exists("f.svg"));
 }
@@ -212,12 +217,16 @@ fn a_graph_of_one_node_is_enough() {
     let line = "radius --graph one.npz --model one.safetensors --max-budget 1 --quiet";
     fixture.run(&format!("{line} --out complete.jsonl")).succeeded();
     fixture.run(&format!("{line} --engine fast --out fast.jsonl")).succeeded();
+    let collective =
+        "collective --graph one.npz --model one.safetensors --global-budget 1 --quiet --out together.jsonl";
+    fixture.run(collective).succeeded();
     for figure in [
         "certificates fast.jsonl",
         "comparison fast.jsonl complete.jsonl",
         "truth fast.jsonl complete.jsonl",
         "purity complete.jsonl --graph one.npz",
         "degree complete.jsonl --graph one.npz",
+        "collective together.jsonl",
     ] {
         fixture.run(&format!("plot {figure} --out f.svg")).succeeded();
         fixture.run(&format!("plot {figure} --out f.png --dpi 50")).succeeded();
@@ -227,7 +236,7 @@ fn a_graph_of_one_node_is_enough() {
 #[test]
 fn help_has_examples_that_fit_the_screen() {
     let fixture = Fixture::new();
-    for figure in ["certificates", "comparison", "purity", "degree", "truth", "dynamics", "gap"] {
+    for figure in ["certificates", "comparison", "purity", "degree", "truth", "collective", "dynamics", "gap"] {
         let output = fixture.command().args(["plot", figure, "--help"]).env("COLUMNS", "80").output().unwrap();
         let help = String::from_utf8(output.stdout).unwrap();
         assert!(help.contains("Examples:"), "{figure}");

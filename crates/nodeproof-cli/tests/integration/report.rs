@@ -54,6 +54,106 @@ fn models_are_shown_side_by_side_under_their_names() {
     assert_eq!(labelled, 6);
 }
 
+/// Collective certificates of the same model, under the budget that [`with_results`] has.
+fn with_collectives() -> Fixture {
+    let fixture = with_results();
+    fixture
+        .run("collective --graph graph.npz --model model.safetensors --global-budget 3,1 --out together.jsonl --quiet")
+        .succeeded();
+    fixture
+}
+
+#[test]
+fn collective_certificates_belong_to_the_others_of_their_model() {
+    let fixture = with_collectives();
+    fixture.run("report certificates.jsonl radii.jsonl together.jsonl --graph graph.npz").succeeded();
+    let all = data(&fixture.read("report.html"));
+    let [model] = &all["models"].as_array().unwrap()[..] else { panic!("not one model") };
+    assert!(model["certificates"].is_object() && model["radii"].is_object());
+    let records: Vec<Value> = fixture.read("together.jsonl").lines().skip(1).map(common::json).collect();
+    let answers = model["collectives"]["answers"].as_array().unwrap();
+    assert_eq!((answers.len(), &answers[0]["global"], &answers[1]["global"]), (2, &1.into(), &3.into()));
+    for (answer, record) in answers.iter().zip(&records) {
+        for field in ["global", "at_most", "at_least", "by_radii", "alone", "seconds"] {
+            assert_eq!(answer[field], record[field], "{field}");
+        }
+        assert_eq!(answer["predictions"], record["targets"]);
+        let node = |position: &Value| &all["nodes"]["id"][position.as_u64().unwrap() as usize];
+        let changed: Vec<&Value> = answer["changed"].as_array().unwrap().iter().map(node).collect();
+        assert_eq!(changed, record["changed"].as_array().unwrap().iter().collect::<Vec<_>>());
+        let made = |flip: &Value| (node(&flip[0]).clone(), flip[1].clone());
+        let written = |flip: &Value| (flip["node"].clone(), flip["attribute"].clone());
+        assert_eq!(
+            answer["flips"].as_array().unwrap().iter().map(made).collect::<Vec<_>>(),
+            record["flips"].as_array().unwrap().iter().map(written).collect::<Vec<_>>()
+        );
+    }
+    assert!(!answers[1]["changed"].as_array().unwrap().is_empty(), "the attack of the test changes nothing");
+}
+
+#[test]
+fn collective_certificates_alone_are_enough() {
+    let fixture = with_collectives();
+    fixture.run("report standard=together.jsonl --graph graph.npz --title T").succeeded();
+    let data = data(&fixture.read("report.html"));
+    let model = &data["models"][0];
+    assert_eq!((&model["name"], &data["nodes"]["subjects"]), (&"standard".into(), &0.into()));
+    assert!(model["certificates"].is_null() && model["radii"].is_null() && model["collectives"].is_object());
+}
+
+#[test]
+fn collective_certificates_of_something_else_are_refused() {
+    let fixture = with_collectives();
+    let add_only =
+        "collective --graph graph.npz --model model.safetensors --add-only --global-budget 1 --out adds.jsonl";
+    fixture.run(add_only).succeeded();
+    fixture
+        .run("certify --graph graph.npz --model model.safetensors --margin 0.1 --global-budget 2 --out margin.jsonl");
+    fixture
+        .run("train --graph graph.npz --method ce --global-budget 2 --steps 2 --out ce.safetensors --quiet")
+        .succeeded();
+    fixture.run("radius --graph graph.npz --model ce.safetensors --max-budget 2 --out ce.jsonl").succeeded();
+    named(common::graph(30, 13)).write(fixture.path("other.npz")).unwrap();
+    let unfinished: String = fixture.read("together.jsonl").lines().take(2).map(|line| format!("{line}\n")).collect();
+    fixture.write("cut.jsonl", unfinished);
+    let changed = fixture.read("together.jsonl").replace("\"at_most\":", "\"at_most\": ");
+    fixture.write("changed.jsonl", changed);
+    for (line, problem) in [
+        ("together.jsonl --graph other.npz", "certify, radius and collective"),
+        (
+            "together.jsonl together.jsonl --graph graph.npz",
+            "has collective certificates of “together”, but an earlier file",
+        ),
+        ("a=together.jsonl a=adds.jsonl --graph graph.npz", "has collective certificates of “a”, but an earlier file"),
+        (
+            "certificates.jsonl adds.jsonl --graph graph.npz",
+            "the certificates and the collective certificates of “certificates” are about different budgets",
+        ),
+        (
+            "m=adds.jsonl m=radii.jsonl --graph graph.npz",
+            "the radii and the collective certificates of “m” are about different budgets",
+        ),
+        ("margin.jsonl together.jsonl --graph graph.npz", "are about different margins"),
+        (
+            "m=ce.jsonl m=together.jsonl --graph graph.npz",
+            "the radii and the collective certificates of “m” are of different models",
+        ),
+        ("cut.jsonl --graph graph.npz", "has 1 of 2"),
+        ("changed.jsonl --graph graph.npz", "changed.jsonl"),
+        (
+            "certificates.jsonl together.jsonl --graph graph.npz --check model.safetensors",
+            "--check: collective certificates, as there are of “certificates”, cannot be checked",
+        ),
+    ] {
+        let run = fixture.run(&format!("report {line}"));
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{line}");
+        assert!(run.stderr.contains(problem), "{line}: {}", run.stderr);
+    }
+    assert!(!fixture.exists("report.html"));
+    let both = "report flips=certificates.jsonl adds=adds.jsonl --graph graph.npz";
+    fixture.run(both).succeeded();
+}
+
 #[test]
 fn hostile_names_stay_data() {
     let fixture = Fixture::new();
