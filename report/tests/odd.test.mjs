@@ -64,6 +64,7 @@ for (const viewport of [
     assert.equal(await sideways(), false);
     assert.ok((await page.textContent("h1")).includes(HOSTILE[1]));
     await page.locator(".attack summary").last().click();
+    await page.locator(".attack[open] ul").first().waitFor();
     assert.equal(await page.locator(".attack[open] li").count(), 60);
     assert.equal(await sideways(), false);
     assert.equal(await page.locator("main img, header img, dialog img, main script, header script").count(), 0);

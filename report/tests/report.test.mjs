@@ -548,6 +548,7 @@ pageTest("answers and attacks download as CSV", together, async (page) => {
 
 pageTest("prints the numbers of all predictions, and the attacks that are unfolded", together, async (page) => {
   await unfold(page, 4);
+  await section(page).locator("details[open] ul").first().waitFor();
   await page.emulateMedia({ media: "print" });
   assert.ok(await section(page).locator(".answers table").isVisible());
   assert.deepEqual(
@@ -582,6 +583,7 @@ pageTest(
       assert.ok(text.includes(words), `${words}\n${text}`);
     assert.doesNotMatch(text, /undecided|radius/);
     await unfold(page, 4);
+    await section(page).locator("details[open] ul").first().waitFor();
     assert.equal(await section(page).locator("details[open] a").count(), 0, "no node has a view of its own");
   },
   { ready: "#together" },
