@@ -75,7 +75,7 @@ class Collectives(list[Collective]):
     """Answers under several global budgets, ascending."""
 
     def plot(self, *, title: str | None = None, width: float = 84, height: float = 58) -> Figure:
-        """Which share of the predictions changes at most, and under an attack, against the global budget, as `nodeproof plot collective` draws it.
+        """Which share of the predictions changes at most, and under an attack, against the global budget.
 
         Dashed, beside them, is what single certificates would say, added up. Width and height are in millimetres.
         """
@@ -108,8 +108,8 @@ def collective(
     """Bounds how many predictions one set of flips changes, made anywhere in the graph: `nodeproof collective`.
 
     The predictions that count, and all limits of flips but their number, are those of `radii`, which are best known up to the
-    largest budget. Of several global budgets there is an answer for each, in ascending order; `plot` draws them, and `nodeproof.report`
-    shows them beside certificates and radii.
+    largest budget. Of several global budgets there is an answer for each, in ascending order; `plot` draws them, and
+    `nodeproof.report` shows them beside certificates and radii.
 
     >>> import nodeproof
     >>> graph = nodeproof.Graph([[0, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 0], [1, 0], [1, 0]])

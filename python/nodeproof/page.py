@@ -46,7 +46,7 @@ def report(
     graph_name: str = "the graph",
     split: Split | None = None,
 ) -> Report:
-    """Puts certificates, radii and collective certificates into one HTML page that needs no network, as `nodeproof report` does.
+    """Puts certificates, radii and collective certificates into one HTML page that needs no network: `nodeproof report`.
 
     Args:
         results: certificates, radii and collective certificates of one model, or some of these; or for each name what there is

@@ -1,7 +1,10 @@
 """All predictions together."""
 
+import json
+import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,3 +69,72 @@ def test_radii_of_something_else_are_refused(trained: tuple[nodeproof.Graph, nod
             nodeproof.collective(graph, model, radii, budget)  # type: ignore[call-overload]
     with pytest.raises(InputError, match="Radii"):
         nodeproof.collective(graph, model, [1, 2], 1)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def results(trained: tuple[nodeproof.Graph, nodeproof.Model]) -> tuple[nodeproof.Radii, nodeproof.Certificates]:
+    graph, model = trained
+    radii = nodeproof.radius(graph, model, nodes=range(200), max_budget=5)
+    return radii, nodeproof.certify(graph, model, global_budget=5, nodes=range(200))
+
+
+def data(page: nodeproof.Report) -> Any:
+    """The data in a report."""
+    return json.loads(page.html.split('id="data">')[1].split("</script>")[0])
+
+
+def test_reports_show_answers_beside_the_others(trained: tuple[nodeproof.Graph, nodeproof.Model], results: Any) -> None:
+    radii, certificates = results
+    answers = nodeproof.collective(*trained, radii, [5, 1])
+    # In any order, and from another process.
+    given = [certificates, *reversed(pickle.loads(pickle.dumps(answers))), radii]
+    report = data(nodeproof.report(given))
+    (shown,) = report["models"]
+    assert shown["certificates"] and shown["radii"]
+    assert shown["collectives"]["budget"]["global"] == 5
+    ids = report["nodes"]["id"]
+    assert len(shown["collectives"]["answers"]) == len(answers)
+    for answer, found in zip(shown["collectives"]["answers"], answers, strict=True):
+        assert (answer["global"], answer["predictions"]) == (found.global_budget, 200)
+        assert (answer["at_most"], answer["at_least"]) == (found.at_most, found.at_least)
+        assert (answer["by_radii"], answer["alone"]) == (found.by_radii, found.alone)
+        assert [ids[place] for place in answer["changed"]] == found.changed.tolist()
+        made = [(flip.node, flip.attribute, flip.to) for flip in found.flips]
+        assert [(ids[place], attribute, to) for place, attribute, to in answer["flips"]] == made
+    alone = data(nodeproof.report({"five": answers[1]}))
+    assert alone["nodes"]["subjects"] == 0
+    assert [answer["global"] for answer in alone["models"][0]["collectives"]["answers"]] == [5]
+
+
+def test_answers_that_do_not_belong_together_are_refused(
+    trained: tuple[nodeproof.Graph, nodeproof.Model], results: Any
+) -> None:
+    graph, model = trained
+    radii, certificates = results
+    five = nodeproof.collective(graph, model, radii, 5)
+    adds = nodeproof.radius(graph, model, nodes=range(20), budget=nodeproof.Budget(2, add_only=True))
+    two = nodeproof.collective(graph, model, adds, 2)
+    with pytest.raises(InputError, match="two collective certificates of a budget of 5"):
+        nodeproof.report([five, five])
+    with pytest.raises(InputError, match="different graphs, models, limits or nodes"):
+        nodeproof.report([five, two])
+    with pytest.raises(
+        InputError, match="certificates and the collective certificates of “model” are about different budgets"
+    ):
+        nodeproof.report([certificates, two])
+    with pytest.raises(InputError, match="neither certificates, nor radii, nor a collective certificate"):
+        nodeproof.report([five, five.flips[0]])  # type: ignore[list-item]
+    nodeproof.report({"flips": (certificates, five), "additions": two})
+
+
+def test_answers_are_drawn(trained: tuple[nodeproof.Graph, nodeproof.Model], results: Any, tmp_path: Path) -> None:
+    answers = nodeproof.collective(*trained, results[0], [1, 2, 5])
+    assert isinstance(answers, nodeproof.Collectives)
+    figure = answers.plot(title="Together")
+    for words in ("Together", "at most: proven", "changed by an attack", "single certificates added up"):
+        assert f">{words}</text>" in figure.svg
+    figure.save(tmp_path / "together.png", dpi=100)
+    assert (tmp_path / "together.png").read_bytes()[1:4] == b"PNG"
+    assert nodeproof.Collectives(reversed(answers)).plot(title="Together").svg == figure.svg
+    with pytest.raises(InputError, match="nothing to show"):
+        nodeproof.Collectives().plot()

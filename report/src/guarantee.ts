@@ -57,22 +57,6 @@ function verdictMeanings(findings: Findings): HTMLElement {
       h("dt", {}, verdictTag("undecided")),
       h("dd", {}, "Neither could be shown by the engine in the time it had. The node may be either."),
     ],
-    findings.models.some(({ collectives }) => collectives) && [
-      h("dt", {}, h("strong", {}, "change at most")),
-      h(
-        "dd",
-        {},
-        "Proven: whichever flips within the budget are made, anywhere in the graph, no more predictions than this change together. ",
-        "It does not tell which ones. A prediction counts as changed if its class is level with another or below.",
-      ),
-      h("dt", {}, h("strong", {}, "attack changes")),
-      h(
-        "dd",
-        {},
-        "Shown: the flips of an attack that changes so many are in this report. Anyone can make them and run the model. ",
-        "What an attacker can do at most lies between the two numbers.",
-      ),
-    ],
     attacks.some((attack) => attack !== "deletions") && [
       h("dt", {}, h("strong", {}, "flip")),
       h(
@@ -101,6 +85,22 @@ function verdictMeanings(findings: Findings): HTMLElement {
         attacks.some((attack) => attack === "deletions")
           ? ", and “any” where every edge that may matter to the node was tried."
           : ".",
+      ),
+    ],
+    findings.models.some(({ collectives }) => collectives) && [
+      h("dt", {}, h("strong", {}, "change at most")),
+      h(
+        "dd",
+        {},
+        "Proven: whichever flips within the budget are made, anywhere in the graph, no more predictions than this change together. ",
+        "It does not tell which ones. A prediction counts as changed if its class is level with another or below.",
+      ),
+      h("dt", {}, h("strong", {}, "attack changes")),
+      h(
+        "dd",
+        {},
+        "Shown: an attack was found that changes so many. Anyone can make its flips and run the model. ",
+        "What an attacker can do at most lies between the two numbers.",
       ),
     ],
   );

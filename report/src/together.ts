@@ -47,9 +47,13 @@ export function together(findings: Findings): HTMLElement | null {
       figures(told, tops),
     ]),
     answersTable(all, several),
-    h("h3", {}, "The attacks"),
-    h("p", {}, "Each can be tried: make its flips, run the model on the whole graph, and count."),
-    all.map((told) => attacks(findings, told, several)),
+    h(
+      "div",
+      { class: "attacks" },
+      h("h3", {}, "The attacks"),
+      h("p", {}, "Each can be tried: make its flips, run the model on the whole graph, and count."),
+      all.map((told) => attacks(findings, told, several)),
+    ),
   );
 }
 
