@@ -165,6 +165,8 @@ fn bad_budgets_and_outputs_are_refused() {
 fn files_of_collective_certificates_are_named_where_others_are_needed() {
     let fixture = Fixture::new();
     collective(&fixture, "--global-budget 1 --out out.jsonl").succeeded();
-    let run = fixture.run("report out.jsonl --graph papers.npz --out page.html");
-    assert!(run.code == 2 && run.stderr.contains("collective certificates"), "{}", run.stderr);
+    for line in ["merge out.jsonl --out all.jsonl", "plot certificates out.jsonl --out figure.svg"] {
+        let run = fixture.run(line);
+        assert!(run.code == 2 && run.stderr.contains("has collective certificates"), "{line}: {}", run.stderr);
+    }
 }
