@@ -118,6 +118,9 @@ def test_answers_that_do_not_belong_together_are_refused(
         nodeproof.report([five, five])
     with pytest.raises(InputError, match="different graphs, models, limits or nodes"):
         nodeproof.report([five, two])
+    others = nodeproof.radius(graph, model, nodes=range(1, 201), max_budget=2)
+    with pytest.raises(InputError, match="different graphs, models, limits or nodes"):
+        nodeproof.report([five, nodeproof.collective(graph, model, others, 2)])
     with pytest.raises(
         InputError, match="certificates and the collective certificates of “model” are about different budgets"
     ):

@@ -53,20 +53,22 @@ pub(crate) fn collective(
                 let stop = watch.tell(1000 * found.len() + part, 1000 * budgets.len());
                 if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
-            found.push(as_answer(about, answer.ok_or(Failure::Stopped)?)?);
+            let file = Collectives::new(about, nodes.clone(), vec![global]);
+            found.push(as_answer(file, answer.ok_or(Failure::Stopped)?)?);
         }
         Ok(found)
     })
 }
 
-fn as_answer(header: Header, of: Collective) -> Result<Answer, Failure> {
+/// The answer, which is to go into `file`.
+fn as_answer(mut file: Collectives, of: Collective) -> Result<Answer, Failure> {
     let flips = of.flips.iter().map(|flip| (flip.node.0, flip.attribute.0, flip.to)).collect();
     let changed = of.changed.iter().map(|node| node.0).collect();
     let (global, counts) = (of.global, [of.targets, of.at_most, of.by_radii, of.alone]);
-    let (mut file, mut found) = (Vec::new(), Collectives::new(header, vec![global]));
-    found.records.push(of);
-    found.write(&mut file).map_err(|error| Failure::Internal(error.to_string()))?;
-    Ok((global, counts, flips, changed, file))
+    let mut written = Vec::new();
+    file.records.push(of);
+    file.write(&mut written).map_err(|error| Failure::Internal(error.to_string()))?;
+    Ok((global, counts, flips, changed, written))
 }
 
 /// The collective certificates of these files, one of each budget, in one; `None` if there are none.
@@ -96,7 +98,7 @@ fn add(all: &mut Collectives, more: Collectives) -> Result<(), Failure> {
         header.budget = header.budget.with_varied(1);
         header
     };
-    if of_any_budget(&all.header) != of_any_budget(&more.header) {
+    if of_any_budget(&all.header) != of_any_budget(&more.header) || all.nodes != more.nodes {
         return Err(Failure::input(
             "collective certificates are about different graphs, models, limits or nodes; give them different names",
         ));

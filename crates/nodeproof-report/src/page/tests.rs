@@ -80,7 +80,8 @@ fn collectives(graph: &Graph, bias: f64) -> Collectives {
         answer
     };
     let flips = witness(graph, NodeId(5)).flips;
-    let mut found = Collectives::new(header(graph, 2, bias), vec![1, 2]);
+    let nodes = (0..6).map(NodeId).collect();
+    let mut found = Collectives::new(header(graph, 2, bias), nodes, vec![1, 2]);
     found.records = vec![answer(1, 1, Vec::new(), &[]), answer(2, 3, flips, &[0, 5])];
     found
 }
