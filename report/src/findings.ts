@@ -114,6 +114,12 @@ export class ModelFindings {
     return evidenceOf(this.radii, this.radiusRow[position] ?? -1, "radius");
   }
 
+  /** The budgets under which the attack on all predictions changes this one. */
+  budgetsOfAttacks(position: number): number[] {
+    const answers = this.collectives?.answers ?? [];
+    return answers.filter(({ changed }) => changed?.includes(position)).map(({ global }) => global);
+  }
+
   /** Whether anything is said of single nodes. */
   get ofNodes(): boolean {
     return this.certificates !== null || this.radii !== null;

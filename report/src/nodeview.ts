@@ -143,6 +143,7 @@ function verdictView(findings: Findings, model: ModelFindings, position: number)
       ? h("p", { class: "sentence" }, verdictTag(verdict), " ", verdictInWords(findings, model, position))
       : h("p", { class: "sentence" }, "No certificate of this node in the report."),
     radius && h("p", { class: "sentence" }, h("strong", {}, "Radius. "), radiusInWords(radius, model)),
+    togetherInWords(model, position),
     purity !== null &&
       h(
         "p",
@@ -150,6 +151,21 @@ function verdictView(findings: Findings, model: ModelFindings, position: number)
         `${percent(purity)} of the two-hop neighbourhood is predicted to be of the same class.`,
       ),
   ];
+}
+
+/** Under which budgets for all predictions an attack changes this one, too. */
+function togetherInWords(model: ModelFindings, position: number): Child {
+  const budgets = model.budgetsOfAttacks(position);
+  if (budgets.length === 0) return null;
+  const list = new Intl.ListFormat("en-GB").format(budgets.map(count));
+  return h(
+    "p",
+    { class: "sentence" },
+    h("strong", {}, "Together. "),
+    `It changes under the ${budgets.length === 1 ? "attack" : "attacks"} on `,
+    h("a", { href: "#together" }, "all predictions together"),
+    ` with Q = ${list}.`,
+  );
 }
 
 function verdictInWords(findings: Findings, model: ModelFindings, position: number): Child[] {

@@ -509,7 +509,17 @@ pageTest("an attack unfolds with its flips and what they change, by keyboard alo
     answers[1].changed.map((position) => `${together.nodes.name[position]} (node ${together.nodes.id[position]})`),
   );
   await lists.nth(1).getByRole("link").nth(3).click();
-  assert.equal(await title(page), together.nodes.name[answers[1].changed[3]]);
+  const position = answers[1].changed[3];
+  assert.equal(await title(page), together.nodes.name[position]);
+  const budgets = answers.filter(({ changed }) => changed.includes(position)).map(({ global }) => global);
+  const sentence = page.locator("dialog .sentence", { hasText: "Together." });
+  assert.equal(
+    await sentence.innerText(),
+    `Together. It changes under the ${budgets.length > 1 ? "attacks" : "attack"} on all predictions together with Q = ${budgets.join(" and ")}.`,
+  );
+  await sentence.getByRole("link").click();
+  assert.equal(await isOpen(page), false);
+  await page.waitForFunction(() => Math.abs(document.querySelector("#together").getBoundingClientRect().top) < 60);
 });
 
 pageTest("answers and attacks download as CSV", together, async (page) => {
