@@ -9,12 +9,12 @@ from . import _core
 from ._checks import instance
 from ._files import StrPath, check_ending, path_text, replace
 from .by_budget import CertificatesByBudget
-from .collectives import Collective
+from .collectives import Collective, Collectives
 from .errors import InputError
 from .results import Certificates, Radii, _Results
 from .split import Split
 
-Results = _Results | Collective
+Results = _Results | Collective | Collectives
 
 
 class Report:
@@ -68,10 +68,10 @@ def report(
         raise InputError("a report shows one budget of a model; give the certificates of one, such as certificates[12]")
     if split is not None:
         instance("split", split, Split, "Split.stratified(graph)")
-    models: list[tuple[str, _core.Certificates | None, _core.Radii | None, list[bytes]]] = []
+    models: list[tuple[str, _core.Certificates | None, _core.Radii | None, _core.Collectives | None]] = []
     graphs = []
     for name, given in named.items():
-        if isinstance(given, (Certificates, Radii, Collective)):
+        if isinstance(given, (Certificates, Radii, Collective, Collectives)):
             given = [given]
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InputError(
@@ -80,15 +80,15 @@ def report(
         found = list(given)
         certificates = [one for one in found if isinstance(one, Certificates)]
         radii = [one for one in found if isinstance(one, Radii)]
-        together = [one for one in found if isinstance(one, Collective)]
+        together = [one for one in found if isinstance(one, (Collective, Collectives))]
         if len(certificates) + len(radii) + len(together) != len(found):
             raise InputError(f"of {name!r} something is neither certificates, nor radii, nor a collective certificate")
         if len(certificates) > 1 or len(radii) > 1:
             raise InputError(f"{name!r} has certificates or radii twice; give one of each, or different names")
-        files = [one._file for one in together]
         of_nodes = certificates[0]._core if certificates else None, radii[0]._core if radii else None
-        models.append((str(name), *of_nodes, files))
-        graphs += [one._graph if isinstance(one, Collective) else one.graph for one in found]
+        of_all = _core.Collectives.joined([one._core for one in together]) if together else None
+        models.append((str(name), *of_nodes, of_all))
+        graphs += [one._graph if isinstance(one, (Collective, Collectives)) else one.graph for one in found]
     if not graphs:
         raise InputError("there is nothing to report; give certificates, radii or collective certificates")
     page = Report(_core.report(graphs[0]._core, graph_name, title, None if split is None else split._core, models))

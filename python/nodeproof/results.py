@@ -330,11 +330,7 @@ class _Results(ABC):
 
     def write(self, path: StrPath) -> None:
         """Writes JSON Lines, byte for byte what the command line writes (`docs/formats.md`), compressed to a `.gz`."""
-        path = path_text(path)
-        inner = path.removesuffix(".gz")
-        check_ending(inner, "results", "jsonl", "ndjson", "json", instead="; to_pandas().to_csv(path) writes a table")
-        lines = self._core.lines()
-        replace(path, gzip.compress(lines, mtime=0) if inner != path else lines)
+        write_lines(path, self._core.lines(), instead="; to_pandas().to_csv(path) writes a table")
 
     def check(self, model: Model, *, threads: int = 0, progress: Progress = None) -> Checked:
         """Checks everything with a program that has none of the engines' code, as `nodeproof check` does.
@@ -389,11 +385,7 @@ class _Results(ABC):
         made = cls._kind.read(path)
         if graph is not None:
             instance("graph", graph, Graph, "Graph.read('graph.npz')")
-        if graph is not None and made.graph_fingerprint != graph.fingerprint:
-            raise InputError(
-                f"{path} is about another graph, or about this one read with other options (its fingerprint is "
-                f"{made.graph_fingerprint[:12]}…, the graph's {graph.fingerprint[:12]}…)"
-            )
+            check_graph(path, made.graph_fingerprint, graph)
         return cls(made, graph)
 
     def __eq__(self, other: object) -> bool:
@@ -405,6 +397,23 @@ class _Results(ABC):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), self._core.lines(), self._graph)
+
+
+def check_graph(path: str, fingerprint: str, graph: Graph) -> None:
+    """Refuses the file at `path`, about the graph of this fingerprint, if that is another graph."""
+    if fingerprint != graph.fingerprint:
+        raise InputError(
+            f"{path} is about another graph, or about this one read with other options (its fingerprint is "
+            f"{fingerprint[:12]}…, the graph's {graph.fingerprint[:12]}…)"
+        )
+
+
+def write_lines(path: StrPath, lines: bytes, instead: str = "") -> None:
+    """Writes results, compressed to a `.gz`; `instead` is what may be done in place of another ending."""
+    path = path_text(path)
+    inner = path.removesuffix(".gz")
+    check_ending(inner, "results", "jsonl", "ndjson", "json", instead=instead)
+    replace(path, gzip.compress(lines, mtime=0) if inner != path else lines)
 
 
 def _unpickled(kind: type[_Results], lines: bytes, graph: Graph | None) -> _Results:

@@ -1,5 +1,6 @@
 """All predictions together."""
 
+import hashlib
 import json
 import pickle
 import re
@@ -138,6 +139,51 @@ def test_answers_are_drawn(trained: tuple[nodeproof.Graph, nodeproof.Model], res
         assert f">{words}</text>" in figure.svg
     figure.save(tmp_path / "together.png", dpi=100)
     assert (tmp_path / "together.png").read_bytes()[1:4] == b"PNG"
-    assert nodeproof.Collectives(reversed(answers)).plot(title="Together").svg == figure.svg
-    with pytest.raises(InputError, match="nothing to show"):
-        nodeproof.Collectives().plot()
+
+
+def test_answers_are_written_and_read_back(
+    trained: tuple[nodeproof.Graph, nodeproof.Model], results: Any, tmp_path: Path
+) -> None:
+    graph, model = trained
+    answers = nodeproof.collective(graph, model, results[0], [1, 2, 5])
+    for name in ("together.jsonl", "together.jsonl.gz"):
+        answers.write(tmp_path / name)
+        assert nodeproof.Collectives.read(tmp_path / name, graph) == answers
+    assert [answer.global_budget for answer in answers[1:]] == [2, 5]
+    again = pickle.loads(pickle.dumps(answers[2]))
+    assert repr(again) == repr(answers[-1]) and again.flips == answers[2].flips
+    with pytest.raises(InputError, match="another graph"):
+        nodeproof.Collectives.read(tmp_path / "together.jsonl", graph.with_flips(answers[0].flips))
+    results[0].write(tmp_path / "radii.jsonl")
+    with pytest.raises(nodeproof.NodeproofError, match="radii"):
+        nodeproof.Collectives.read(tmp_path / "radii.jsonl", graph)
+    with pytest.raises(nodeproof.NodeproofError, match="does not exist"):
+        nodeproof.Collectives.read(tmp_path / "no.jsonl", graph)
+
+
+def test_answers_are_checked(trained: tuple[nodeproof.Graph, nodeproof.Model], tmp_path: Path) -> None:
+    graph, model = trained
+    radii = nodeproof.radius(graph, model, nodes=range(200), max_budget=5, proofs=True)
+    answers = nodeproof.collective(graph, model, radii, [1, 2, 5])
+    seen: list[tuple[int, int]] = []
+    assert answers.check(model, radii, threads=1, progress=lambda *told: seen.append(told)) == {}
+    assert seen[-1] == (600, 600)
+    with pytest.raises(InputError, match="another model"):
+        answers.check(nodeproof.Model([[[1.0, 0.0]] * graph.attributes.shape[1]]), radii)
+    with pytest.raises(InputError, match="another budget"):
+        answers.check(model, nodeproof.radius(graph, model, nodes=range(5), max_budget=1, local_budget=1))
+    with pytest.raises(InputError, match="Radii"):
+        answers.check(model, 5)  # type: ignore[arg-type]
+
+    # Somebody who hides the attack may not claim that nothing changes.
+    header, *lines = answers._core.lines().decode().splitlines()
+    record = json.loads(lines[0])
+    del record["hash"]
+    record |= {"at_most": record["at_least"] - 1, "at_least": 0, "flips": [], "changed": []}
+    text = json.dumps(record, separators=(",", ":"))
+    header = header.replace('"budgets":[1,2,5]', '"budgets":[1]')
+    before = hashlib.sha256(bytes(8) + header.encode()).digest()[:8]
+    digest = hashlib.sha256(before + text.encode()).digest()[:8].hex()
+    (tmp_path / "less.jsonl").write_text(f'{header}\n{text[:-1]},"hash":"{digest}"}}\n')
+    less = nodeproof.Collectives.read(tmp_path / "less.jsonl", graph)
+    assert list(less.check(model, radii)) == [1]

@@ -14,7 +14,7 @@ use crate::model::PyModel;
 use crate::work;
 
 /// Records that are checked between two looks at whether to stop.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 
 /// The nodes whose records the checker rejects, and why, and those that it did not check.
 pub(crate) fn judged<R: Record + Send + Sync + 'static>(

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::certificates::PyCertificates;
-use crate::collective;
+use crate::collective::PyCollectives;
 use crate::errors::{Failure, Raised};
 use crate::graph::PyGraph;
 use crate::radii::PyRadii;
@@ -84,13 +84,10 @@ pub(crate) fn plot_purity(py: Python<'_>, graph: &PyGraph, radii: &PyRadii, look
     finished(py, figures::purity(&nodes, attack(radii), radii.0.max_budget()), look)
 }
 
-/// What one attacker does to all predictions, of collective certificates as files of their own.
+/// What one attacker does to all predictions.
 #[pyfunction]
-pub(crate) fn plot_collective(py: Python<'_>, files: Vec<Vec<u8>>, look: Look) -> PyResult<PyFigure> {
-    let found = collective::together(&files).raised(py)?;
-    let found =
-        found.ok_or_else(|| Failure::input("there is nothing to show; give collective certificates")).raised(py)?;
-    finished(py, figures::collective(&Together::of(&found)), look)
+pub(crate) fn plot_collective(py: Python<'_>, found: &PyCollectives, look: Look) -> PyResult<PyFigure> {
+    finished(py, figures::collective(&Together::of(&found.0)), look)
 }
 
 /// Margins while training, of a log with a line of JSON a step; `aims` are the margins that labelled and unlabelled nodes are

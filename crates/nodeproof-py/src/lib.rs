@@ -39,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<certificates::PyCertificates>()?;
     module.add_class::<earlier::PyEarlier>()?;
     module.add_class::<radii::PyRadii>()?;
+    module.add_class::<collective::PyCollectives>()?;
     module.add_class::<figure::PyFigure>()?;
     module.add_class::<robust_loss::PyRobustLoss>()?;
     module.add_function(wrap_pyfunction!(budget::check_local_budget, module)?)?;

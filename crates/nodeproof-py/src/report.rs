@@ -4,14 +4,19 @@ use nodeproof_report::page::{ModelResults, Page};
 use pyo3::prelude::*;
 
 use crate::certificates::PyCertificates;
-use crate::collective;
+use crate::collective::PyCollectives;
 use crate::errors::Raised;
 use crate::graph::PyGraph;
 use crate::radii::PyRadii;
 use crate::split::PySplit;
 
-/// What there is of a model, and its name; collective certificates as files of their own.
-type Named<'py> = (String, Option<PyRef<'py, PyCertificates>>, Option<PyRef<'py, PyRadii>>, Vec<Vec<u8>>);
+/// What there is of a model, and its name.
+type Named<'py> = (
+    String,
+    Option<PyRef<'py, PyCertificates>>,
+    Option<PyRef<'py, PyRadii>>,
+    Option<PyRef<'py, PyCollectives>>,
+);
 
 /// The page as HTML.
 #[pyfunction]
@@ -31,7 +36,7 @@ pub(crate) fn report(
         let results = ModelResults {
             certificates: certificates.map(|results| results.0.clone()),
             radii: radii.map(|results| results.0.clone()),
-            collectives: collective::together(&collectives).raised(py)?,
+            collectives: collectives.map(|results| results.0.clone()),
         };
         page = page.model(&name, results);
     }

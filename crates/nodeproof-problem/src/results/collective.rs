@@ -49,7 +49,15 @@ impl Collectives {
     /// As [`Results::read`], and if it has something else.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ResultsError> {
         let path = path.as_ref();
-        match Results::read(path)? {
+        Self::of(Results::read(path)?, path)
+    }
+
+    /// The collective certificates among results that were read from `path`.
+    ///
+    /// # Errors
+    /// If they are something else.
+    pub fn of(results: Results, path: &Path) -> Result<Self, ResultsError> {
+        match results {
             Results::Collectives(collectives) => Ok(collectives),
             other => {
                 let remedy = "`nodeproof collective --out` writes them";
