@@ -44,7 +44,7 @@ export function together(findings: Findings): HTMLElement | null {
     all.map((told) => [
       several && h("h3", {}, modelLetter(told.model), named(told.model.model.name)),
       inWords(told),
-      figures(told, tops),
+      told.answers.length === 1 ? bars(told) : figures(told, tops),
     ]),
     answersTable(all, several),
     h(
@@ -106,7 +106,8 @@ interface Series {
   colour: string;
   dash?: string;
   symbol: "circle" | "triangle" | "square";
-  /** What it is, in the legend. */
+  /** What it is: beside a bar, and in the legend. */
+  name: string;
   meaning: string;
 }
 
@@ -114,12 +115,14 @@ const AT_MOST: Series = {
   of: "at_most",
   colour: "var(--robust)",
   symbol: "circle",
+  name: "change at most",
   meaning: "at most so many change: proven (circles)",
 };
 const AT_LEAST: Series = {
   of: "at_least",
   colour: "var(--nonrobust)",
   symbol: "triangle",
+  name: "attack changes",
   meaning: "so many an attack changes (triangles)",
 };
 const ALONE: Series = {
@@ -127,8 +130,72 @@ const ALONE: Series = {
   colour: "var(--quiet)",
   dash: "5,4",
   symbol: "square",
+  name: "added up",
   meaning: "single certificates added up (squares)",
 };
+
+/** The numbers of a single budget. */
+function bars({ answers }: Told): HTMLElement {
+  const [answer] = answers;
+  const rows = answer ? [AT_LEAST, AT_MOST, ALONE].map((series) => ({ series, share: share(series)(answer) })) : [];
+  const draw = (width: number) =>
+    plot({
+      width,
+      height: 170,
+      marginTop: 4,
+      marginBottom: 40,
+      marginLeft: 112,
+      marginRight: 96,
+      x: {
+        label: "share of predictions",
+        labelAnchor: "center",
+        labelArrow: "none",
+        percent: true,
+        domain: [0, 100 * (max(rows, ({ share }) => share) || 1)],
+        ticks: Math.max(2, width / 140),
+        tickFormat: (x: number) => `${x}%`,
+      },
+      y: {
+        domain: rows.map(({ series }) => series.of),
+        label: null,
+        tickSize: 0,
+        tickFormat: (of: Series["of"]) => rows.find(({ series }) => series.of === of)?.series.name ?? "",
+      },
+      marks: [
+        Plot.barX(rows, {
+          y: ({ series }: Row) => series.of,
+          x: "share",
+          fill: ({ series }: Row) => series.colour,
+          insetTop: 5,
+          insetBottom: 5,
+        }),
+        Plot.ruleX([0], { stroke: "currentColor", strokeWidth: 1.5 }),
+        Plot.text(rows, {
+          y: ({ series }: Row) => series.of,
+          x: "share",
+          text: ({ series, share }: Row) => `${count(answer?.[series.of] ?? 0)} (${percent(share)})`,
+          textAnchor: "start",
+          dx: 6,
+        }),
+      ],
+    });
+  return figure(
+    "Change at most: proven. Added up: each of these could change if all flips were for it alone.",
+    draw,
+    undefined,
+    description(
+      answers,
+      "Share of predictions that one attacker changes",
+      (answer) => `${plain(answer)}; single certificates added up say ${count(answer.alone)}`,
+    ),
+  );
+}
+
+/** One of the numbers of a single budget. */
+interface Row {
+  series: Series;
+  share: number;
+}
 
 /** What is proven above what an attack does, as close as they are; and the same beside single certificates. */
 function figures({ answers }: Told, tops: { close: number; wide: number }): HTMLElement {

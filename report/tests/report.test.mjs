@@ -599,6 +599,28 @@ pageTest(
   { ready: "#together" },
 );
 
+pageTest(
+  "a single budget is drawn as bars",
+  makeReport({ models: [{ collectives: [4] }], title: "single" }),
+  async (page) => {
+    const chart = section(page).getByRole("img");
+    assert.equal(await chart.count(), 1);
+    assert.equal(
+      await chart.getAttribute("aria-label"),
+      "Share of predictions that one attacker changes: with 4 flips at most 10 of 300 (3.3%), an attack 8; single certificates added up say 46.",
+    );
+    const text = await chart.locator("text").allTextContents();
+    for (const words of ["attack changes", "8 (2.7%)", "change at most", "10 (3.3%)", "added up", "46 (15.3%)"])
+      assert.ok(text.includes(words), `${words} in ${text.join("; ")}`);
+    const widths = await chart
+      .locator("[aria-label=bar] rect")
+      .evaluateAll((all) => all.map((bar) => Number(bar.getAttribute("width"))));
+    assert.ok(Math.abs(widths[0] / widths[2] - 8 / 46) < 0.01 && Math.abs(widths[1] / widths[2] - 10 / 46) < 0.01);
+    await noSidewaysScroll(page);
+  },
+  { viewport: { width: 360, height: 740 } },
+);
+
 const leftOut = structuredClone(together);
 for (const answer of leftOut.models[0].collectives.answers) Object.assign(answer, { flips: null, changed: null });
 leftOut.models[0].collectives.answers[0].at_least = 0;
