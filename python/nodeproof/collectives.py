@@ -97,7 +97,7 @@ class Collectives(Sequence[Collective]):
     def check(
         self, model: Model, radii: Radii | None = None, *, threads: int = 0, progress: Progress = None
     ) -> dict[int, str]:
-        """Adds the bounds up anew and tries the attacks with a program that has none of the engines' code, as `nodeproof check` does.
+        """Adds bounds up anew and tries attacks, by a program that has none of the engines' code, as `nodeproof check` does.
 
         Global budgets whose answers are rejected come back with the reason; if there are none, all is right. Give the `radii`
         that the answers rest on, found with `proofs=True`: some nodes may need a proof of what they withstand.

@@ -23,10 +23,14 @@ export function guarantee(findings: Findings): HTMLElement {
 }
 
 /** Whether someone else has looked at the verdicts. */
-function checkedInWords({ report: { checked, not_checked } }: Findings): string {
+function checkedInWords({ models, report: { checked, not_checked } }: Findings): string {
   if (!checked)
     return "Not checked again. nodeproof check does that, with a program that has none of the engines' code.";
-  const all = "Checked: a program with none of the engines' code has accepted every robust and nonrobust verdict";
+  const what = [
+    models.some(({ ofNodes }) => ofNodes) && "every robust and nonrobust verdict",
+    models.some(({ collectives }) => collectives) && "every bound and attack on all predictions together",
+  ].filter(Boolean);
+  const all = `Checked: a program with none of the engines' code has accepted ${what.join(" and ")}`;
   if (not_checked === 0) return `${all}.`;
   const several = not_checked === 1 ? "one result, which has" : `${plural(not_checked, "result")}, which have`;
   return `${all} but ${several} too many sets of deletions to go through. Of these it has found nothing that is wrong.`;

@@ -468,6 +468,12 @@ pageTest("says how many predictions one attacker changes", together, async (page
   assert.match(meaning, /How many predictions one attacker changes in all is another number\./);
 });
 
+pageTest("bounds and attacks are checked, too", { ...together, checked: true, not_checked: 0 }, async (page) => {
+  const words =
+    "has accepted every robust and nonrobust verdict and every bound and attack on all predictions together.";
+  assert.ok((await page.locator(".checked").innerText()).endsWith(words));
+});
+
 pageTest("the charts of all predictions are told to those who do not see them", together, async (page) => {
   const charts = section(page).getByRole("img");
   assert.match(

@@ -11,12 +11,8 @@ use crate::radii::PyRadii;
 use crate::split::PySplit;
 
 /// What there is of a model, and its name.
-type Named<'py> = (
-    String,
-    Option<PyRef<'py, PyCertificates>>,
-    Option<PyRef<'py, PyRadii>>,
-    Option<PyRef<'py, PyCollectives>>,
-);
+type Named<'py> =
+    (String, Option<PyRef<'py, PyCertificates>>, Option<PyRef<'py, PyRadii>>, Option<PyRef<'py, PyCollectives>>);
 
 /// The page as HTML.
 #[pyfunction]

@@ -38,7 +38,8 @@ pub(crate) struct ReportArguments {
     /// Check all results against this model first; the report then says so
     ///
     /// Nothing is written, and the exit code is 1, if something is rejected. `certify --proof` and `radius --proof` write
-    /// what it takes. Give it once for each model. Collective certificates cannot be checked.
+    /// what it takes. Give it once for each model. Collective certificates are checked by the
+    /// radii of their model, if there are any.
     #[arg(long, value_name = "MODEL", help_heading = "Running")]
     pub(crate) check: Vec<PathBuf>,
     /// The split that the models were trained with; accuracy is then that of the unlabelled nodes

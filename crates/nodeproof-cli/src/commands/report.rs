@@ -57,19 +57,19 @@ pub(super) fn run(arguments: &ReportArguments) -> anyhow::Result<Outcome> {
 /// Checks all results against the models in these files, if there are any; how many of them are not checked.
 fn checked(graph: &Graph, models: &[Model], files: &[PathBuf], quiet: bool) -> anyhow::Result<(Outcome, usize)> {
     let mut all_not_checked = 0;
-    if let Some(model) = models.iter().find(|model| !files.is_empty() && model.results.collectives.is_some()) {
-        let name = printable(&model.name);
-        bail!(
-            "--check: collective certificates, as there are of “{name}”, cannot be checked; leave them or --check out"
-        );
-    }
     let networks: Vec<nodeproof::Model> = files.iter().map(nodeproof::Model::read).collect::<Result<_, _>>()?;
     for model in models.iter().filter(|_| !files.is_empty()) {
         let network = networks.iter().find(|network| network.fingerprint() == model.fingerprint);
         let network = network
             .with_context(|| format!("--check: the model of “{}” is missing; give its file, too", model.name))?;
         let of = Of { graph, model: network, threads: 0, quiet };
-        let ModelResults { certificates, radii, .. } = &model.results;
+        let ModelResults { certificates, radii, collectives } = &model.results;
+        if let Some(found) = collectives {
+            let outcome = of.accepts_collectives(&format!("“{}”", model.name), found, radii.as_ref())?;
+            if outcome != Outcome::Done {
+                return Ok((outcome, 0));
+            }
+        }
         let certificates = certificates.iter().cloned().map(Results::Certificates);
         for results in certificates.chain(radii.iter().cloned().map(Results::Radii)) {
             let (outcome, not_checked) = of.accepts(&format!("“{}”", model.name), &results)?;

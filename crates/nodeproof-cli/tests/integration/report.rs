@@ -102,6 +102,29 @@ fn collective_certificates_alone_are_enough() {
 }
 
 #[test]
+fn collective_certificates_are_checked_by_the_radii_beside_them() {
+    let fixture = with_collectives();
+    let report = "report m=together.jsonl m=radii.jsonl --graph graph.npz --check model.safetensors";
+    let radius = "radius --graph graph.npz --model model.safetensors --max-budget 3 --quiet --proof --out radii.jsonl";
+    fixture.run(radius).succeeded();
+    let run = fixture.run(report).succeeded();
+    assert!(run.stdout.contains("accepted"), "{}", run.stdout);
+    assert_eq!(data(&fixture.read("report.html"))["checked"], true);
+
+    let mut found = nodeproof::results::Collectives::read(fixture.path("together.jsonl")).unwrap();
+    let record = &mut found.records[1];
+    record.at_most = record.at_least() - 1;
+    (record.flips, record.changed) = Default::default();
+    let mut bytes = Vec::new();
+    found.write(&mut bytes).unwrap();
+    std::fs::write(fixture.path("together.jsonl"), bytes).unwrap();
+    std::fs::remove_file(fixture.path("report.html")).unwrap();
+    let run = fixture.run(report);
+    assert!(run.code == 1 && run.stderr.contains("collective certificates of “m” are rejected"), "{}", run.stderr);
+    assert!(!fixture.path("report.html").exists(), "nothing is written");
+}
+
+#[test]
 fn collective_certificates_of_something_else_are_refused() {
     let fixture = with_collectives();
     let add_only =
@@ -140,10 +163,6 @@ fn collective_certificates_of_something_else_are_refused() {
         ),
         ("cut.jsonl --graph graph.npz", "has 1 of 2"),
         ("changed.jsonl --graph graph.npz", "changed.jsonl"),
-        (
-            "certificates.jsonl together.jsonl --graph graph.npz --check model.safetensors",
-            "--check: collective certificates, as there are of “certificates”, cannot be checked",
-        ),
     ] {
         let run = fixture.run(&format!("report {line}"));
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{line}");

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{AT_ONCE, Of, in_words};
 use crate::interrupt::Interrupt;
+use crate::outcome::Outcome;
 use crate::progress::Progress;
 use crate::run::Time;
 use crate::terminal;
@@ -37,6 +38,27 @@ struct JsonRejection {
 }
 
 impl Of<'_> {
+    /// Whether collective certificates are accepted, by what radii of the same name say; says what is rejected.
+    ///
+    /// # Errors
+    /// If they are about something else.
+    pub(in crate::commands) fn accepts_collectives(
+        self,
+        name: &str,
+        found: &Collectives,
+        radii: Option<&Radii>,
+    ) -> anyhow::Result<Outcome> {
+        let radii = radii.map(|radii| (name, radii));
+        let Some(checked) = self.check_collectives(name, found, radii)? else { return Ok(Outcome::Interrupted) };
+        let rejected = checked.rejected();
+        let Some((record, rejection)) = rejected.first() else { return Ok(Outcome::Done) };
+        let (count, said) = (rejected.len(), at_most(record));
+        terminal::complain(&format!(
+            "failed: {count} of the collective certificates of {name} are rejected; {said}: {rejection}"
+        ));
+        Ok(Outcome::GateFailed)
+    }
+
     /// Checks collective certificates by what radii say where proofs are needed; `None` if it was interrupted.
     ///
     /// # Errors
