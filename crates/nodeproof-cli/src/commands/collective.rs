@@ -192,7 +192,7 @@ fn in_words(question: &Question, radii: &Radii, found: &Collectives, time: Time,
         let found = if of.is_exact() { format!("{}, exact", of.at_least()) } else { of.at_least().to_string() };
         vec![of.global.to_string(), at_most, found, of.by_radii.to_string(), of.alone.to_string()]
     };
-    let header = ["flips", "change at most", "attack changes", "by radii", "one by one"].map(str::to_owned).to_vec();
+    let header = ["flips", "change at most", "attack changes", "by radii", "added up"].map(str::to_owned).to_vec();
     let table = text::table("rrrrr", Some(header), found.records.iter().map(row).collect());
     let limits = settings.budget.limits_in_words(graph.attribute_count());
     let mut facts = vec![
@@ -200,7 +200,7 @@ fn in_words(question: &Question, radii: &Radii, found: &Collectives, time: Time,
         ("limits", if limits.is_empty() { "none but the number of flips".to_owned() } else { limits }),
         (
             "columns",
-            "by radii: what follows from how many flips each prediction withstands and from what it sees. One by one: \
+            "by radii: what follows from how many flips each prediction withstands and from what it sees. Added up: \
              predictions that are not proven to hold if all flips are for them"
                 .to_owned(),
         ),
