@@ -101,6 +101,9 @@ impl Collectives {
         let nodes: Option<Vec<NodeId>> = serde_json::from_value(nodes).map_err(|error| reader.damaged(error))?;
         let header = Header::read(header).map_err(|problem| reader.damaged(problem))?;
         let nodes = predictions(nodes, &header).map_err(|problem| reader.damaged(problem))?;
+        if !budgets.is_sorted_by(|a, b| a < b) || budgets.last().is_some_and(|&most| most != header.budget.global()) {
+            return Err(reader.damaged("its budgets do not rise to the global budget of its header"));
+        }
         let mut records: Vec<Collective> = Vec::new();
         while let Some(line) = reader.record::<CollectiveLine>()? {
             let record = line.of(&header, &nodes).map_err(|problem| reader.damaged(problem))?;
@@ -264,6 +267,15 @@ mod tests {
         assert!(problem(|of| of.multipliers[0].gains[0].0 = 1.0).contains("multipliers"));
         assert!(problem(|of| of.changed = vec![NodeId(1000)]).contains("node 1000 is none"));
         assert!(problem(|of| of.multipliers.push(of.multipliers[0].clone())).contains("node 1 are none"));
+    }
+
+    #[test]
+    fn budgets_rise_to_the_largest() {
+        for budgets in [vec![1, 1], vec![2, 1], vec![1, 2], vec![0]] {
+            let (of_budgets, mut bytes) = (Collectives::new(header(), vec![NodeId(1)], budgets), Vec::new());
+            of_budgets.write(&mut bytes).unwrap();
+            assert!(read(&bytes).unwrap_err().to_string().contains("do not rise"), "{:?}", of_budgets.budgets);
+        }
     }
 
     #[test]
