@@ -1,6 +1,6 @@
 //! The cuts of targets, their multipliers, and the right side of the bound for given multipliers (Lemma 73 of `docs/maths.md`).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{Entry, Fallible, Row, Table};
 use crate::ids::NodeId;
@@ -204,22 +204,26 @@ impl Table {
 
     /// The listed flips that take most of all targets together, and those that take all, a half or a quarter of most targets: so many of each.
     pub(crate) fn promising(&self, count: usize) -> Vec<Priced> {
-        let mut sums: HashMap<Priced, [f64; 4]> = HashMap::new();
+        let least = [0.0, 1.0, 0.5, 0.25];
+        let mut best: [Vec<(f64, Priced)>; 4] = Default::default();
+        let mut of_row: BTreeMap<u32, [f64; 4]> = BTreeMap::new();
         for (place, row) in (0u32..).zip(&self.rows) {
+            of_row.clear();
             for &(d, part) in self.entries(row).iter().flat_map(|entry| self.listed(entry)) {
-                let of = sums.entry((place, d)).or_default();
-                let least = [0.0, 1.0, 0.5, 0.25];
+                let of = of_row.entry(d).or_default();
                 let value = |level: usize| if level == 0 { f64::from(part) } else { 1.0 };
                 (0..4).filter(|&level| part >= least[level]).for_each(|level| of[level] += value(level));
             }
+            for (level, best) in best.iter_mut().enumerate() {
+                let more = of_row.iter().map(|(&d, of)| (of[level], (place, d)));
+                best.extend(more.filter(|&(value, _)| value > 0.0));
+                if best.len() > count {
+                    best.select_nth_unstable_by(count, by_price);
+                    best.truncate(count);
+                }
+            }
         }
-        let mut found: Vec<(Priced, [f64; 4])> = sums.into_iter().collect();
-        let mut all = BTreeSet::new();
-        for level in 0..4 {
-            found.sort_by(|a, b| b.1[level].total_cmp(&a.1[level]).then(a.0.cmp(&b.0)));
-            all.extend(found.iter().take(count).filter(|of| of.1[level] > 0.0).map(|of| of.0));
-        }
-        all.into_iter().collect()
+        best.into_iter().flatten().map(|(_, flip)| flip).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The node of a flip.

@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub(super) cap: f32,
     /// At most this, of all.
     pub(super) most: f32,
-    flips: Range<usize>,
+    flips: Range<u32>,
 }
 
 /// A node that may be flipped at and that a target sees.
@@ -64,8 +64,8 @@ pub(crate) struct Table {
     pub(super) attributes: usize,
 }
 
-/// A table to which targets are added one by one. Where memory ends, flips of later targets are listed no more, and targets that see too many nodes
-/// for that have no cuts.
+/// A table to which targets are added one by one. Where memory is short, fewer flips of later targets are listed, and targets that see too many nodes
+/// even without lists have no cuts.
 pub(crate) struct Filling {
     table: Table,
     /// Targets that are still to come.
@@ -85,33 +85,43 @@ impl Filling {
     /// Adds a target.
     pub(crate) fn add(&mut self, seen: Seen) {
         let Seen { node, withstands, nodes, mut rows } = seen;
-        let (room, of_entries) = (self.room(), nodes.len() * size_of::<Entry>());
+        let (room, listed) = self.room(nodes.len());
         self.coming = self.coming.saturating_sub(1);
         let table = &mut self.table;
-        let has_room = of_entries <= room;
+        let has_room = nodes.len() <= room;
         let target = table.targets.len() as u32;
         table.targets.push(Fallible { node, withstands, has_counts: has_room, has_parts: has_room && rows.is_some() });
         if !has_room {
             return;
         }
         if let Some(rows) = &mut rows {
-            list_fewer(rows, (room - of_entries) / size_of::<(u32, f32)>());
+            list_fewer(rows, listed);
         }
         for (place, node) in nodes.into_iter().enumerate() {
             let parts = rows.as_ref().map(|rows| &rows[place]);
-            let start = table.flips.len();
+            let start = table.flips.len() as u32;
             table.flips.extend(parts.iter().flat_map(|parts| &parts.flips).map(|&(d, part)| (d, above(part))));
             let cap = parts.map_or(0.0, |parts| above(parts.cap));
-            let most = table.flips[start..].iter().map(|&(_, part)| part).fold(cap, f32::max);
-            table.entries.push(Entry { node, target, cap, most, flips: start..table.flips.len() });
+            let most = table.flips[start as usize..].iter().map(|&(_, part)| part).fold(cap, f32::max);
+            table.entries.push(Entry { node, target, cap, most, flips: start..table.flips.len() as u32 });
         }
     }
 
-    /// Bytes that the next target may take: all of the first half, and an equal share of the rest.
-    fn room(&self) -> usize {
-        let taken = self.table.bytes();
+    /// How many nodes the next target may see, and how many flips may be listed of it if it sees so many: what later ones will see, if they see as
+    /// many as earlier ones did, is kept free; of the rest lists may take all up to half of the memory, and then an equal share.
+    fn room(&self, nodes: usize) -> (usize, usize) {
+        let (of_entry, of_flip) = (size_of::<Entry>(), size_of::<(u32, f32)>());
+        let Table { targets, entries, flips, .. } = &self.table;
+        let (later, taken) = (self.coming.saturating_sub(1), self.table.bytes());
         let left = self.memory.saturating_sub(taken);
-        (self.memory / 2).saturating_sub(taken).max(left / self.coming.max(1))
+        let of_later = (entries.len() / targets.len().max(1)).saturating_mul(later).saturating_mul(of_entry);
+        let free = left.saturating_sub(of_later);
+        let of_nodes = nodes.saturating_mul(of_entry);
+        let up_to_half = (self.memory / 2).saturating_sub(taken).saturating_sub(of_later);
+        let of_flips = up_to_half.max(free / (later + 1)).saturating_sub(of_nodes);
+        // Places of flips are kept in 32 bits.
+        let listed = (of_flips / of_flip).min((u32::MAX as usize).saturating_sub(flips.len()));
+        (free.max(left / (later + 1)) / of_entry, listed)
     }
 
     /// The table, row by row.
@@ -159,7 +169,7 @@ impl Table {
 
     /// The flips that are listed: attributes and parts.
     pub(super) fn listed(&self, entry: &Entry) -> &[(u32, f32)] {
-        &self.flips[entry.flips.clone()]
+        &self.flips[entry.flips.start as usize..entry.flips.end as usize]
     }
 
     /// What a flip takes of the target of an entry.
