@@ -121,7 +121,7 @@ pub enum Rejection {
     #[error("its attack does not change the prediction of node {0}")]
     Holds(NodeId),
     /// More predictions may change.
-    #[error("what it rests on shows no less than that {0} change")]
+    #[error("what it rests on shows only that at most {0} change")]
     AtMost(f64),
 }
 
