@@ -2,30 +2,35 @@
 use std::ops::ControlFlow;
 
 use nodeproof::results::{Collectives, Header, Radii};
-use nodeproof::{CertifySettings, ClassId, Collective, CutMultipliers, Engine, Flip, Graph, Model, NodeId, Radius};
+use nodeproof::{
+    Activation, AttributeKind, CertifySettings, ClassId, Collective, CutMultipliers, Direction, Engine, Flip, Graph,
+    Model, NodeId, Radius, Source,
+};
 use nodeproof_check::{CollectiveChecker, KnownRadii, Rejection, Shares};
 use proptest::prelude::*;
 
 use crate::brute_force::{CLOSE, SETS};
 use crate::collective::{changed, tiny};
 use crate::common::seed::config;
-use crate::common::{Problem, TINY, problems_of_terms, with_normalised_rows, with_values};
+use crate::common::{
+    Dense, LayerOfTerms, Problem, Spread, TINY, Terms, problems_of_terms, with_normalised_rows, with_values,
+};
 
 /// A problem, all of its sets, and what the engines say of it.
-struct Asked {
-    problem: Problem,
+pub struct Asked {
+    pub problem: Problem,
     graph: Graph,
-    model: Model,
+    pub model: Model,
     settings: CertifySettings,
     classes: Vec<ClassId>,
-    radii: Vec<Radius>,
-    found: Collective,
+    pub radii: Vec<Radius>,
+    pub found: Collective,
     /// Most predictions that a set changes.
-    most: usize,
+    pub most: usize,
 }
 
 impl Asked {
-    fn new(problem: Problem) -> Self {
+    pub fn new(problem: Problem) -> Self {
         let (problem, sets) = problem.enumerable(SETS);
         let (graph, model): (_, Model) = (problem.graph(), problem.model());
         let mut settings = CertifySettings::new(problem.budget());
@@ -47,7 +52,7 @@ impl Asked {
         others.map(|k| margins[k].abs()).fold(f64::INFINITY, f64::min) <= CLOSE * self.problem.scales()[node.index()]
     }
 
-    fn judged(&self, record: &Collective, radii: Option<&[Radius]>) -> Result<(), Rejection> {
+    pub fn judged(&self, record: &Collective, radii: Option<&[Radius]>) -> Result<(), Rejection> {
         let header = Header::new(&self.graph, &self.model, &self.settings, self.graph.nodes());
         let found = Collectives::new(header.clone(), self.graph.node_ids().collect(), vec![record.global]);
         let radii = radii.map(|radii| {
@@ -167,5 +172,80 @@ proptest! {
     ) {
         let flip = |(node, attribute, adds)| Flip { node: NodeId(node), attribute: nodeproof::AttributeId(attribute), to: f64::from(u8::from(adds)) };
         attacks_are_tried(problem, flips.into_iter().map(flip).collect());
+    }
+}
+
+/// What is said of a problem with multipliers of plain gain cuts, given that this many predictions change at most.
+fn judged_by_gains(problem: Problem, multipliers: &[(u32, f64)], most: usize) {
+    let asked = Asked::new(problem);
+    assert_eq!(asked.most, most, "as many change");
+    let mut record = Collective::new(asked.found.global, asked.found.targets);
+    let of = |&(node, by): &(u32, f64)| CutMultipliers {
+        node: NodeId(node),
+        withstands: 0,
+        count: 0.0,
+        gains: vec![(0.0, by)],
+    };
+    record.multipliers = multipliers.iter().map(of).collect();
+    for (at_most, is_right) in [(most - 1, false), (most, true)] {
+        record.at_most = at_most;
+        assert_eq!(asked.judged(&record, None).is_ok(), is_right, "at most {at_most}");
+    }
+}
+
+/// A linear network of two classes, of which the first leads by 1; each attribute takes so much.
+fn taking(parts: &[f64], problem: Problem) -> Problem {
+    let weight = parts.iter().flat_map(|&part| [0.0, part]).collect();
+    let layers = vec![Dense { inputs: parts.len(), outputs: 2, weight, bias: vec![1.0, 0.0] }];
+    Problem { attributes: parts.len(), layers, ..problem }
+}
+
+/// Node 0 reads one flip of node 1 and four of node 2, none of which is listed: 0.85 and four times 0.04.
+#[test]
+fn rows_that_are_read_little_take_what_their_flips_do() {
+    let spread = Spread::Custom(vec![(0, 1, 1.0), (0, 2, 0.0469)]);
+    let alone = Problem::one_node(4, vec![]);
+    let of = Problem { nodes: 3, labels: vec![0; 3], spread, global: 5, local_at: vec![(0, 0), (1, 1)], ..alone };
+    judged_by_gains(taking(&[0.85; 4], of), &[(0, 1.0)], 1);
+}
+
+/// Nodes 0 and 1 read node 2, of which five flips change both; a third class of node 0 depends on node 3 alone.
+#[test]
+fn rows_take_the_most_of_all_classes() {
+    let parts = [0.85, 0.0399, 0.0399, 0.0399, 0.0399];
+    let none = Activation::None;
+    let units = parts.into_iter().flat_map(|part| [part, 0.2005]).collect();
+    let hidden = LayerOfTerms { terms: vec![(Source::Attributes, 0, Ok(units))], bias: vec![0.0; 2], activation: none };
+    let (first, second) = (vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0], vec![0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    let terms = vec![(Source::Layer(0), 1, Ok(first)), (Source::Layer(0), 2, Ok(second))];
+    let last = LayerOfTerms { terms, bias: vec![1.0, 0.0, 0.0], activation: none };
+    let read =
+        |entries: &[(u32, u32)]| Spread::Custom(entries.iter().map(|&(reads, from)| (reads, from, 1.0)).collect());
+    let spreads = vec![Spread::Identity, read(&[(0, 2), (1, 2)]), read(&[(0, 3)])];
+    let terms = Some(Terms { spreads, layers: vec![hidden, last] });
+    let (alone, local_at) = (Problem::one_node(5, vec![]), vec![(0, 0), (1, 0)]);
+    let of = Problem { nodes: 4, labels: vec![0; 4], terms, global: 5, local_at, ..alone };
+    judged_by_gains(of, &[(0, 0.1), (1, 1.0)], 2);
+}
+
+/// Where rows are divided by the number of their ones, an attribute without weight takes of the others.
+#[test]
+fn single_flips_of_divided_rows_are_not_told_by_their_weights() {
+    let layers = vec![Dense { inputs: 2, outputs: 2, weight: vec![4.0, 0.0, 0.0, 0.0], bias: vec![0.0, 3.0] }];
+    let kind = AttributeKind::NormalisedRows;
+    let alone = Problem::one_node(2, layers);
+    let of = Problem { kind, ones: vec![(0, 0)], direction: Direction::AddOnly, global: 1, ..alone };
+    let asked = Asked::new(of);
+    let mut record = Collective::new(1, 1);
+    record.at_most = 0;
+    assert_eq!(asked.most, 1);
+    assert_eq!(asked.judged(&record, None), Err(Rejection::AtMost(1.0)));
+}
+
+#[test]
+fn as_many_targets_count_as_it_says() {
+    let asked = Asked::new(taking(&[0.5], Problem { global: 1, ..Problem::one_node(1, vec![]) }));
+    for (targets, judged) in [(1, Ok(())), (2, Err(Rejection::Targets))] {
+        assert_eq!(asked.judged(&Collective::new(1, targets), None), judged);
     }
 }

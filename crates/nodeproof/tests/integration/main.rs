@@ -7,6 +7,7 @@ mod attack;
 mod brute_force;
 mod collective;
 mod collective_checked;
+mod collective_harsh;
 mod common;
 mod differential;
 mod golden;
