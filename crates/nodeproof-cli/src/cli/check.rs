@@ -20,9 +20,10 @@ Examples:
   # how many predictions change at most, and the radii that this rests on
   nodeproof radius --graph g.npz --model m.safetensors --max-budget 20 \\
       --proof --out radii.jsonl
-  nodeproof collective --graph g.npz --model m.safetensors --global-budget 1,5,20 \\
-      --radii radii.jsonl --out together.jsonl
-  nodeproof check together.jsonl --radii radii.jsonl --graph g.npz --model m.safetensors";
+  nodeproof collective --graph g.npz --model m.safetensors \\
+      --global-budget 1,5,20 --radii radii.jsonl --out together.jsonl
+  nodeproof check together.jsonl --radii radii.jsonl \\
+      --graph g.npz --model m.safetensors";
 
 pub(super) const USAGE: &str = "nodeproof check <CERTIFICATES> --graph <FILE> --model <FILE> [OPTIONS]";
 
