@@ -176,12 +176,11 @@ def test_answers_are_checked(trained: tuple[nodeproof.Graph, nodeproof.Model], t
         answers.check(model, 5)  # type: ignore[arg-type]
 
     # Somebody who hides the attack may not claim that nothing changes.
-    header, *lines = answers._core.lines().decode().splitlines()
-    record = json.loads(lines[0])
+    header, line = answers[0]._core.lines().decode().splitlines()
+    record = json.loads(line)
     del record["hash"]
     record |= {"at_most": record["at_least"] - 1, "at_least": 0, "flips": [], "changed": []}
     text = json.dumps(record, separators=(",", ":"))
-    header = header.replace('"budgets":[1,2,5]', '"budgets":[1]')
     before = hashlib.sha256(bytes(8) + header.encode()).digest()[:8]
     digest = hashlib.sha256(before + text.encode()).digest()[:8].hex()
     (tmp_path / "less.jsonl").write_text(f'{header}\n{text[:-1]},"hash":"{digest}"}}\n')
