@@ -73,10 +73,10 @@ impl Certifier<'_> {
         let fallible = open.fallible();
         let mut classes: Vec<(NodeId, ClassId)> = Vec::new();
         let mut table = Filling::new(fallible.len(), &limits, graph.attribute_count(), self.settings.memory_limit);
-        let work = |worker: &mut Worker, (node, _)| worker.parts(node, listed(global));
-        let finish = each_target(&fallible, &pool, &stopped, make, work, |parts| {
-            if let Some(Parts { node, class, sees, rows }) = parts {
-                table.add(Seen { node, withstands: fallible[classes.len()].1, nodes: sees, rows });
+        let work = |worker: &mut Worker, (node, withstands)| (worker.parts(node, listed(global)), withstands);
+        let finish = each_target(&fallible, &pool, &stopped, make, work, |of| {
+            if let Some((Parts { node, class, sees, rows }, withstands)) = of {
+                table.add(Seen { node, withstands, nodes: sees, rows });
                 classes.push((node, class));
             }
             observer(Stage::Taking, classes.len(), fallible.len())
