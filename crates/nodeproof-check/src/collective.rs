@@ -31,8 +31,8 @@ impl<'a> KnownRadii<'a> {
     /// If they are about something else.
     pub fn new(radii: Radii, of: &Collectives, graph: &'a Graph, model: &'a Model) -> Result<Self, Mismatch> {
         let checker = Checker::of(&radii.header, graph, model)?;
-        let limits = |header: &Header| (header.budget.clone().with_varied(1), header.target_class);
-        if limits(&radii.header) != limits(&of.header) {
+        let Header { budget, target_class, .. } = &radii.header;
+        if !budget.is_same_but_for_varied(&of.header.budget) || *target_class != of.header.target_class {
             return Err(Mismatch::Radii);
         }
         Ok(Self { checker, radii: radii.records.into_iter().map(|radius| (radius.node, radius)).collect() })

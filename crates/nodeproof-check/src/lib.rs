@@ -142,7 +142,9 @@ pub enum Mismatch {
     #[error("the radii are about another budget or class")]
     Radii,
     /// Collective certificates speak of positive margins under flips alone.
-    #[error("there are no collective certificates about deletions of edges, margins or an arithmetic")]
+    #[error(
+        "there are no collective certificates about deletions of edges, margins or an arithmetic; create them without these"
+    )]
     Collective,
     /// The model does not fit the graph.
     #[error(transparent)]

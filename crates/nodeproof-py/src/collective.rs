@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use nodeproof::results::{Collectives, Header};
 use nodeproof::{Certifier, CertifySettings, Engine, NodeId};
-use nodeproof_check::{CollectiveChecker, KnownRadii, Share, Shares};
+use nodeproof_check::{CollectiveChecker, KnownRadii, Rejection, Share, Shares};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rayon::prelude::*;
@@ -92,7 +92,7 @@ impl PyCollectives {
                     }
                 }
                 if let Err(rejection) = checker.judge(&shares) {
-                    rejected.insert(record.global, rejection.to_string());
+                    rejected.insert(record.global, in_words(&rejection, known.is_some()));
                 }
             }
             Ok(rejected)
@@ -169,14 +169,22 @@ pub(crate) fn collective(
     Ok(PyCollectives(found))
 }
 
+/// Why an answer is rejected, and what to do where radii may show more.
+fn in_words(rejection: &Rejection, has_radii: bool) -> String {
+    match rejection {
+        Rejection::AtMost(_) if !has_radii => {
+            format!("{rejection}; give the radii that it rests on, found with proofs=True")
+        }
+        _ => rejection.to_string(),
+    }
+}
+
 /// Puts more answers to those that there are.
 fn add(all: &mut Collectives, more: Collectives) -> Result<(), Failure> {
-    let of_any_budget = |header: &Header| {
-        let mut header = header.clone();
-        header.budget = header.budget.with_varied(1);
-        header
-    };
-    if of_any_budget(&all.header) != of_any_budget(&more.header) || all.nodes != more.nodes {
+    let mut header = more.header.clone();
+    header.budget = all.header.budget.clone();
+    let is_same = all.header == header && all.header.budget.is_same_but_for_varied(&more.header.budget);
+    if !is_same || all.nodes != more.nodes {
         return Err(Failure::input(
             "collective certificates are about different graphs, models, limits or nodes; give them different names",
         ));

@@ -101,10 +101,7 @@ fn known_radii(path: &Path, question: &Question, certifier: &Certifier) -> anyho
     }
     let header = &radii.header;
     let differs = [
-        (
-            header.budget.clone().with_varied(1) != settings.budget.clone().with_varied(1),
-            "budget (local, direction, protected)",
-        ),
+        (!header.budget.is_same_but_for_varied(&settings.budget), "budget (local, direction, protected)"),
         (header.target_class != settings.target_class, "--class"),
         (header.margin != 0.0, "--margin"),
         (!header.arithmetic.is_exact(), "--arithmetic"),

@@ -227,6 +227,11 @@ impl Budget {
         self
     }
 
+    /// Whether another budget is the same but for [`Budget::varied`].
+    pub fn is_same_but_for_varied(&self, other: &Self) -> bool {
+        self.clone().with_varied(0) == other.clone().with_varied(0)
+    }
+
     /// Which flips are allowed.
     pub fn allowed(&self) -> Direction {
         self.direction

@@ -59,10 +59,9 @@ impl ModelResults {
 
 /// In what two files differ, but for the number of flips, or of deletions, in all.
 fn difference(one: &Header, other: &Header) -> Option<&'static str> {
-    let local = |header: &Header| header.budget.clone().with_varied(0);
     if one.target_class != other.target_class {
         Some("classes")
-    } else if local(one) != local(other) {
+    } else if !one.budget.is_same_but_for_varied(&other.budget) {
         Some("budgets")
     } else if one.margin != other.margin {
         Some("margins")

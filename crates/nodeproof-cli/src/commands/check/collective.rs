@@ -52,9 +52,10 @@ impl Of<'_> {
         let Some(checked) = self.check_collectives(name, found, radii)? else { return Ok(Outcome::Interrupted) };
         let rejected = checked.rejected();
         let Some((record, rejection)) = rejected.first() else { return Ok(Outcome::Done) };
-        let (count, said) = (rejected.len(), at_most(record));
+        let (count, said, hint) = (rejected.len(), at_most(record), checked.hint());
+        let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
         terminal::complain(&format!(
-            "failed: {count} of the collective certificates of {name} are rejected; {said}: {rejection}"
+            "failed: {count} of the collective certificates of {name} are rejected; {said}: {rejection}{hint}"
         ));
         Ok(Outcome::GateFailed)
     }
@@ -72,7 +73,8 @@ impl Of<'_> {
         let known = |(name, radii): (&str, &Radii)| {
             KnownRadii::new(radii.clone(), found, self.graph, self.model).map_err(|mismatch| match mismatch {
                 Mismatch::Radii => anyhow!(
-                    "{name} is about another budget (local, direction, protected) or --class than the collective certificates"
+                    "{name} is about another budget (local, direction, protected) or --class than the collective certificates; \
+                     give those that they were found from"
                 ),
                 other => in_words(name, other),
             })
@@ -121,6 +123,13 @@ impl Checked<'_> {
         of.filter_map(|(record, judged)| Some((record, judged.as_ref().err()?))).collect()
     }
 
+    /// What to do where radii may show more.
+    fn hint(&self) -> Option<&'static str> {
+        let asks_for_radii = |(_, rejection): &(_, &Rejection)| matches!(rejection, Rejection::AtMost(_));
+        let needs_radii = !self.has_radii && self.rejected().iter().any(asks_for_radii);
+        needs_radii.then_some("some nodes may need proofs: give what `nodeproof radius --proof --out` writes")
+    }
+
     pub(super) fn json(&self, time: Time) -> impl Serialize {
         let rejected = |(record, rejection): (&Collective, &Rejection)| JsonRejection {
             global_budget: record.global,
@@ -140,10 +149,8 @@ impl Checked<'_> {
         for (record, rejection) in self.rejected() {
             facts.push(("", format!("{}: {rejection}", at_most(record))));
         }
-        let asks_for_radii = |(_, rejection): &(_, &Rejection)| matches!(rejection, Rejection::AtMost(_));
-        if !self.has_radii && self.rejected().iter().any(asks_for_radii) {
-            let hint = "some nodes may need proofs: --radii takes what `nodeproof radius --proof --out` writes";
-            facts.push(("hint", hint.to_owned()));
+        if let Some(hint) = self.hint() {
+            facts.push(("hint", format!("{hint}, as --radii")));
         }
         facts.push(("time", time.of_nodes(self.found.nodes.len() * self.judged.len())));
         terminal::facts(&facts)
