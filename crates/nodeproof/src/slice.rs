@@ -7,11 +7,15 @@
 //! A node has a *position* in a level of a [`Slice`] and a *place* in a level of a [`Region`], where bounds and
 //! pre-activations of all targets are kept.
 
+mod routes;
+
 use std::ops::Range;
 
 use crate::ids::NodeId;
 use crate::model::{Model, Source};
 use crate::sparse::SparseMatrix;
+
+pub(crate) use routes::{Kept, LeftOutNodes, RouteTables};
 
 /// The level that a term reads; `None` for the constant 1, which is the same everywhere.
 pub(crate) fn level_of(source: Source) -> Option<usize> {
@@ -111,6 +115,8 @@ pub(crate) struct Slice {
     hops: Vec<Vec<SliceHop>>,
     /// Of a slice that is not whole, for each node of level 1 at least the magnitude of the weights of its row that were left out.
     left_out: Vec<f64>,
+    /// What it knows of nodes that were left out by their weight.
+    left_out_nodes: Option<LeftOutNodes>,
 }
 
 /// What was left out of a slice may matter.
@@ -130,9 +136,14 @@ impl Slice {
         self.left_out.get(row).copied().unwrap_or(0.0)
     }
 
+    /// What is known of nodes that were left out by their weight.
+    pub(crate) fn left_out_nodes(&self) -> Option<&LeftOutNodes> {
+        self.left_out_nodes.as_ref()
+    }
+
     /// Whether nothing was left out.
     pub(crate) fn is_whole(&self) -> bool {
-        self.left_out.is_empty()
+        self.left_out.is_empty() && self.left_out_nodes.is_none()
     }
 
     /// The target.
@@ -177,6 +188,7 @@ pub(crate) struct Slicer<'a> {
     slice: Slice,
     /// The nodes of level 0 of a slice that is not whole, ascending.
     chosen: Vec<u32>,
+    cut: routes::Cut,
 }
 
 /// A node's position on a level, if the stamp is that of the slice at hand.
@@ -198,9 +210,11 @@ impl<'a> Slicer<'a> {
             })
             .collect();
         let hops = terms.iter().map(|terms| vec![SliceHop::default(); terms.len()]).collect();
-        let slice = Slice { levels: vec![Vec::new(); terms.len() + 1], hops, left_out: Vec::new() };
+        let slice =
+            Slice { levels: vec![Vec::new(); terms.len() + 1], hops, left_out: Vec::new(), left_out_nodes: None };
         let marks = vec![vec![Mark::default(); nodes]; terms.len()];
-        Self { marks, terms, stamp: 0, slice, chosen: Vec::new() }
+        let cut = routes::Cut::new(nodes);
+        Self { marks, terms, stamp: 0, slice, chosen: Vec::new(), cut }
     }
 
     /// The slice of `target`; it stays valid until the next call.
@@ -229,6 +243,7 @@ impl<'a> Slicer<'a> {
     fn begin(&mut self, target: NodeId) {
         self.next_stamp();
         self.slice.left_out.clear();
+        self.slice.left_out_nodes = None;
         self.slice.levels.iter_mut().for_each(Vec::clear);
         self.slice.levels[self.terms.len()].push(target.0);
     }
@@ -264,42 +279,54 @@ impl<'a> Slicer<'a> {
     /// What the nodes of the first layer gather from, of all nodes that are among the heaviest of a row.
     fn gather_heaviest(&mut self, matrix: &SparseMatrix, heaviest: &Heaviest) {
         let Self { marks, stamp, slice, chosen, .. } = self;
-        let (marks, hop) = (&mut marks[0], &mut slice.hops[0][0]);
-        let (below, above) = slice.levels.split_at_mut(1);
         chosen.clear();
-        for &m in &above[0] {
+        for &m in &slice.levels[1] {
             for &n in heaviest.of(m).map_or(matrix.row(m as usize).0, |(columns, _)| columns) {
-                let mark = &mut marks[n as usize];
+                let mark = &mut marks[0][n as usize];
                 if mark.stamp != *stamp {
                     *mark = Mark { stamp: *stamp, position: u32::MAX };
                     chosen.push(n);
                 }
             }
+            slice.left_out.push(heaviest.of(m).map_or(0.0, |(_, rest)| rest));
         }
         chosen.sort_unstable();
-        hop.clear();
-        for &m in &above[0] {
-            let (columns, weights) = matrix.row(m as usize);
-            let mut add = |n: u32, weight: f64| {
-                let mark = &mut marks[n as usize];
-                if mark.stamp != *stamp {
-                    return;
+        self.gather_chosen();
+    }
+
+    /// What the nodes of the first layer gather from, of the chosen nodes.
+    fn gather_chosen(&mut self) {
+        let Self { terms, marks, stamp, slice, chosen, .. } = self;
+        let marks = &mut marks[0];
+        chosen.iter().for_each(|&n| marks[n as usize] = Mark { stamp: *stamp, position: u32::MAX });
+        let (below, above) = slice.levels.split_at_mut(1);
+        for (&(level, matrix), hop) in terms[0].iter().zip(&mut slice.hops[0]) {
+            hop.clear();
+            for &m in &above[0] {
+                let (columns, weights) = matrix.row(m as usize);
+                let mut add = |n: u32, weight: f64| {
+                    let mark = &mut marks[n as usize];
+                    if mark.stamp != *stamp {
+                        return;
+                    }
+                    if mark.position == u32::MAX {
+                        mark.position = below[0].len() as u32;
+                        below[0].push(n);
+                    }
+                    hop.columns.push(mark.position);
+                    hop.weights.push(weight);
+                };
+                if level.is_none() {
+                    hop.columns.resize(hop.columns.len() + columns.len(), 0);
+                    hop.weights.extend_from_slice(weights);
+                } else if columns.len() <= FAR * chosen.len() {
+                    columns.iter().zip(weights).for_each(|(&n, &weight)| add(n, weight));
+                } else {
+                    let found = chosen.iter().filter_map(|n| columns.binary_search(n).ok());
+                    found.for_each(|place| add(columns[place], weights[place]));
                 }
-                if mark.position == u32::MAX {
-                    mark.position = below[0].len() as u32;
-                    below[0].push(n);
-                }
-                hop.columns.push(mark.position);
-                hop.weights.push(weight);
-            };
-            if columns.len() <= FAR * chosen.len() {
-                columns.iter().zip(weights).for_each(|(&n, &weight)| add(n, weight));
-            } else {
-                let found = chosen.iter().filter_map(|n| columns.binary_search(n).ok());
-                found.for_each(|place| add(columns[place], weights[place]));
+                hop.offsets.push(hop.columns.len() as u32);
             }
-            hop.offsets.push(hop.columns.len() as u32);
-            slice.left_out.push(heaviest.of(m).map_or(0.0, |(_, rest)| rest));
         }
     }
 
@@ -307,6 +334,7 @@ impl<'a> Slicer<'a> {
         self.stamp = self.stamp.wrapping_add(1);
         if self.stamp == 0 {
             self.marks.iter_mut().for_each(|marks| marks.fill(Mark::default()));
+            self.cut.forget();
             self.stamp = 1;
         }
     }

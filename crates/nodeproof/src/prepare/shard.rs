@@ -13,7 +13,7 @@ use crate::network::Network;
 use crate::relax::{Lines, Slopes};
 use crate::rounding::cannot_overflow;
 use crate::search::{AttributeTables, NormTable, PairTables, Search};
-use crate::slice::{Heaviest, Region, Slice, SlicedFlip, attribute_of, reversed};
+use crate::slice::{Heaviest, Region, Slice, SlicedFlip, Slicer, attribute_of, reversed};
 use crate::values::Values;
 
 /// What all targets share under one budget: bounds of all units they see, and the order in which searches visit attributes.
@@ -141,6 +141,17 @@ impl<'a> Shard<'a> {
     pub(crate) fn heaviest(&self) -> Option<&Heaviest> {
         let made = || self.heaviest.get_or_init(|| Heaviest::new(self.network.matrix(0, 0), KEPT, FEW));
         matches!(self.order, Order::Pairs(_)).then(made)
+    }
+
+    /// The first slice to look at; all of it where nothing is to be left out, and the dual is the bound to begin with if `with_dual` says so.
+    pub(crate) fn first_slice<'s>(&self, slicer: &'s mut Slicer, target: NodeId, with_dual: bool) -> &'s Slice {
+        // The dual of other networks needs all units.
+        let routes = || self.tables.routes(self.network).filter(|_| !with_dual);
+        match (self.heaviest(), routes()) {
+            (Some(heaviest), _) => slicer.near(target, heaviest),
+            (None, Some(routes)) => slicer.cut(target, routes),
+            (None, None) => slicer.slice(target),
+        }
     }
 
     /// How far a flip can move units where the ones of rows are divided by their number, of which the budget leaves at least some.

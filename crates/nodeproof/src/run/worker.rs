@@ -200,9 +200,8 @@ impl<'a> Worker<'a> {
             start: Instant::now(),
         };
         let Self { slicer, dual, attack, .. } = self;
-        let near = look.shard.heaviest().map(|heaviest| slicer.near(node, heaviest));
-        let certificate = near.map_or(Err(LeftOut), |slice| look.certificate(slice, dual, attack));
-        certificate
+        let first = look.shard.first_slice(slicer, node, look.starts_with_dual);
+        look.certificate(first, dual, attack)
             .or_else(|LeftOut| look.certificate(slicer.slice(node), dual, attack))
             .unwrap_or_else(|LeftOut| unreachable!("nothing is left out of a whole slice"))
     }

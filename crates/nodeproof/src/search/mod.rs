@@ -29,7 +29,7 @@ use crate::kernels::{InnerProduct, Work, dispatch};
 use crate::network::Network;
 use crate::prepare::Shard;
 use crate::selection::Selection;
-use crate::slice::{Slice, SlicedFlip};
+use crate::slice::{Kept, RouteTables, Slice, SlicedFlip};
 use crate::sparse::Pattern;
 
 use by_norm::ByNorm;
@@ -53,6 +53,7 @@ pub(crate) struct AttributeTables {
     /// For each pair of classes the norms of [`PairTables`], where these are used.
     pub(crate) pair_norms: Option<PairNorms>,
     first_order: OnceLock<first_order::Tables>,
+    routes: OnceLock<Option<RouteTables>>,
 }
 
 impl AttributeTables {
@@ -60,12 +61,17 @@ impl AttributeTables {
     pub(crate) fn new(network: &Network, pairs: bool) -> Self {
         let rough = RoughWeights::new(network.attribute_weight());
         let pair_norms = if pairs && network.graph().kind().is_bits() { PairNorms::new(network, &rough) } else { None };
-        Self { rough, pair_norms, first_order: OnceLock::new() }
+        Self { rough, pair_norms, first_order: OnceLock::new(), routes: OnceLock::new() }
     }
 
     /// The tables of bounds of first order, made when they are asked for.
     pub(crate) fn first_order(&self, network: &Network) -> &first_order::Tables {
         self.first_order.get_or_init(|| first_order::Tables::new(network))
+    }
+
+    /// The tables of slices that are cut by the weights of nodes, made when they are asked for; `None` where these do not apply.
+    pub(crate) fn routes(&self, network: &Network) -> Option<&RouteTables> {
+        self.routes.get_or_init(|| RouteTables::new(network, Kept::default())).as_ref()
     }
 }
 

@@ -4,7 +4,7 @@ use super::lines::{Line, Lines};
 use super::rows::Rows;
 use super::target::Target;
 use crate::dense::{Matrix, relu};
-use crate::engines::attack::Attack;
+use crate::engines::attack::{Attack, errors_of};
 use crate::ids::ClassId;
 use crate::model::Activation;
 use crate::slice::{SlicedFlip, reversed};
@@ -250,6 +250,7 @@ impl Base {
         let activation = target.shared.network.layers()[layer].activation();
         let [mut tangents, mut falls, mut bent] = [(); 3].map(|()| Vec::with_capacity(rows * columns));
         let (mut units, mut unsure) = (Vec::with_capacity(rows * columns), Vec::new());
+        let errors = errors_of(target.slice);
         for (row, &node) in target.slice.level(layer + 1).iter().enumerate() {
             let place = region.level(layer + 1).place(node);
             let ends = bounds.lo.row(place).iter().zip(bounds.hi.row(place));
@@ -259,7 +260,7 @@ impl Base {
                     Knows::Bounds => (lo - 2.0 * error, hi + 2.0 * error),
                     Knows::Nothing => (f64::NEG_INFINITY, f64::INFINITY),
                 };
-                let mut unit = Unit::new(z, z.abs() - error, ends, self.moves_left());
+                let mut unit = Unit::new(z, z.abs() - errors * error, ends, self.moves_left());
                 unit.on &= unit.is_sure || self.knows == Knows::Bounds;
                 if !unit.is_sure {
                     unsure.push((row * columns + j) as u32);

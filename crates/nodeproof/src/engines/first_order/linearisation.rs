@@ -44,6 +44,8 @@ pub(super) struct Linearisation {
     pub(super) against: Vec<f64>,
     /// λ of all layers.
     pub(super) lambda: Vec<Matrix>,
+    /// Whether a unit has a multiplier.
+    pub(super) is_multiplied: bool,
     back: Vec<f64>,
 }
 
@@ -64,6 +66,7 @@ impl Linearisation {
 
         let gamma = gamma_after(target.roundings());
         self.constant = base.margin(pair.1) - self.level;
+        self.is_multiplied = false;
         // What the clean margin, lines that are no tangents and the flips may be off by.
         let mut error = target.margin_error(pair) + gamma * (base.margin(pair.1).abs() + 2.0 * self.level.abs());
         let floor = target.reaches.floor;
@@ -141,6 +144,7 @@ impl Linearisation {
                 errors.constant += magnitude(alpha) * (gamma * (z[unit].abs() + size) + error_of(unit));
             }
             if line.multiplier != 0.0 {
+                self.is_multiplied = true;
                 *lambda += line.multiplier;
                 shift += line.multiplier * z[unit];
                 errors.constant += magnitude(line.multiplier) * (gamma * z[unit].abs() + error_of(unit));

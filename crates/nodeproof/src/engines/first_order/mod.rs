@@ -1,5 +1,5 @@
 //! Bounds of first order: the network is linearised at a base point, and each flip is charged for its own curvature
-//! (Lemmas 22 to 26 and 36 to 44 of `docs/maths.md`).
+//! (Lemmas 22 to 26, 36 to 44 and 80 of `docs/maths.md`).
 //!
 //! Bounds of hidden units help where they are known, but none are needed: the margin of the base itself is the bound with no flips left, and
 //! nothing is lost with the number of layers but what flips lose together.
@@ -18,6 +18,7 @@ mod listing;
 mod parts;
 mod proof;
 mod reach;
+mod routes;
 mod rows;
 mod screening;
 mod search;

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use super::base::Base;
 use super::linearisation::Linearisation;
+use super::routes::norm_of_left_out;
 use super::rows::Rows;
 use super::target::Target;
 use super::{LOWER, RAISE};
@@ -62,7 +63,10 @@ impl Screening {
         };
         self.norms = target.row_norms(norm);
         self.norms.iter_mut().for_each(|norm| *norm *= RAISE);
-        self.norm_left_out = target.norm_left_out(norm) * RAISE;
+        self.norm_left_out = match target.slice.left_out_nodes() {
+            Some(nodes) => norm_of_left_out(target, linear, &self.sums, nodes),
+            None => target.norm_left_out(norm) * RAISE,
+        };
     }
 
     /// Writes h and k of a node of level 0.
@@ -127,7 +131,9 @@ impl Screening {
         if target.slice.is_whole() {
             return 0.0;
         }
-        let largest = self.norm_left_out * target.tables.by_length.longest();
+        // Where rows are divided by the number of their ones, that is at least 1.
+        let times = if target.shared.network.graph().kind().is_normalised() { 2.0 * RAISE } else { 1.0 };
+        let largest = times * self.norm_left_out * target.tables.by_length.longest();
         if largest.is_nan() { f64::INFINITY } else { largest }
     }
 
@@ -360,7 +366,7 @@ fn may_reach(bound: f64, threshold: f64) -> bool {
 }
 
 /// An upper bound of `‖x‖`, even where squares underflow; NaN if there is one in x.
-fn norm_of(x: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(super) fn norm_of(x: impl Iterator<Item = f64> + Clone) -> f64 {
     let squares: f64 = x.clone().map(|x| x * x).sum();
     let norm = if squares > SAFE_SQUARE || squares.is_nan() {
         squares.sqrt()

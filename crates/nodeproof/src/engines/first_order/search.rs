@@ -116,7 +116,9 @@ fn decide_around(
             Outcome::Open(_) => open.push((ClassId(k as u32), root)),
         }
     }
-    if let Some(dual) = dual.filter(|_| !open.is_empty()) {
+    // The dual of a network with more layers needs all units.
+    let has_units = target.slice.left_out_nodes().is_none();
+    if let Some(dual) = dual.filter(|_| !open.is_empty() && has_units) {
         dual.begin(search.attacks.slice, search.attacks.y);
         for &(k, _) in &open {
             let attacks = &mut *search.attacks;

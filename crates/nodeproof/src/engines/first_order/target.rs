@@ -7,7 +7,7 @@ use super::reach::Reach;
 use super::rows;
 use super::tables::Tables;
 use crate::dense::Matrix;
-use crate::engines::attack::MarginErrors;
+use crate::engines::attack::{MarginErrors, errors_of};
 use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::prepare::Shard;
 use crate::slice::{DOWN, Hop, LeftOut, Slice, SlicedFlip, attribute_of};
@@ -135,12 +135,12 @@ impl<'t> Target<'t> {
     /// How far a pre-activation may be off by rounding.
     pub(super) fn error(&self, layer: usize, row: usize, j: usize) -> f64 {
         let place = self.shared.region.level(layer + 1).place(self.slice.level(layer + 1)[row]);
-        self.shared.bounds.layers[layer].error.unit(place, j)
+        errors_of(self.slice) * self.shared.bounds.layers[layer].error.unit(place, j)
     }
 
     /// How far the margin of a pair of classes may be off by rounding, whatever is flipped.
     pub(super) fn margin_error(&self, (y, k): (ClassId, ClassId)) -> f64 {
-        self.margin_errors.of(self.shared, y, k)
+        errors_of(self.slice) * self.margin_errors.of(self.shared, y, k)
     }
 
     /// What a flip does to `X_n W`; `buffer` is where that is written if it is not to be found anywhere.

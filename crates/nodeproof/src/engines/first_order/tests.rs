@@ -23,22 +23,24 @@ use super::search::{Outcome, Search, decide};
 use super::subproblem::Subproblem;
 use super::target::Target;
 use crate::attributes::AttributeKind;
-use crate::budget::{Budget, LocalBudget};
-use crate::certificate::Bound;
+use crate::budget::{Budget, Direction, LocalBudget};
+use crate::certificate::{Bound, Obstacle};
 use crate::dense::{Matrix, relu};
 use crate::engines::attack::Attack;
 use crate::engines::best::{Attacks, BestAttack};
 use crate::engines::fast::Dual;
 use crate::engines::patience::Patience;
+use crate::flip::Flip;
 use crate::graph::Graph;
-use crate::ids::{ClassId, NodeId};
+use crate::ids::{AttributeId, ClassId, NodeId};
 use crate::model::{Activation, Layer, Model, Propagation, Source, Term};
 use crate::network::{Network, largest};
 use crate::prepare::{Order, Prepared, Shard};
 use crate::proof::Proofs;
 use crate::relax::Slopes;
-use crate::slice::{Heaviest, LeftOut, Slice, SlicedFlip};
+use crate::slice::{Heaviest, Kept, LeftOut, RouteTables, Slice, SlicedFlip, reversed};
 use crate::sparse::SparseMatrix;
+use crate::values::Values;
 
 const NODES: u32 = 4;
 const ATTRIBUTES: u32 = 3;
@@ -511,6 +513,261 @@ fn random_hubs(random: &mut ChaCha8Rng) -> (Graph, Model) {
         (Matrix::from_values(UNITS, classes, weights.1), biases.1),
     ];
     let model = Model::gcn(layers, Propagation::SymmetricGcn).unwrap();
+    (Graph::new(nodes as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model)
+}
+
+/// Lemma 80: what a slice that is cut by the weights of nodes leaves out does not matter where deciding and proving say nothing of it, and
+/// never gains more than is said of it.
+#[test]
+fn what_is_cut_off_does_not_matter_where_it_is_not_asked_for() {
+    let (mut decided, mut proven, mut left_out, mut bounded) = ([0, 0], 0, 0, 0);
+    for kind in [AttributeKind::Bits, AttributeKind::NormalisedRows, AttributeKind::RealValues] {
+        each_cut_of(kind, 700, |shared, cut, slice, random| {
+            bounded += left_out_flips_gain_no_more((shared, cut, slice), random);
+            let (node, mut attack, mut dual) = (slice.target(), Attack::new(shared), Dual::new(shared));
+            let y = largest(shared.logits(node));
+            let other = ClassId(1 - y.0);
+            let target = Target::new(shared, slice);
+            let clean = Base::clean(&target, y, Knows::Bounds);
+            let mut truth = f64::INFINITY;
+            let goes_both_ways = |set: &Vec<SlicedFlip>| set.iter().any(|&flip| set.contains(&reversed(flip)));
+            for set in sets(&clean, &target.all_flips(&clean)).into_iter().filter(|set| !goes_both_ways(set)) {
+                let _ = attack.margin(slice, y, set.into_iter());
+                truth = truth.min(attack.margin_of(y, other));
+            }
+            if truth.abs() < 1e-9 {
+                return; // A tie is for other tests.
+            }
+            for with_proofs in [false, true] {
+                let mut margins = vec![None; 2];
+                margins[other.index()] = Some(Bound::Unknown);
+                let mut best = BestAttack::new(attack.margin(cut, y, std::iter::empty()));
+                let mut attacks = Attacks { shared, slice: cut, y, attack: &mut attack, best: &mut best };
+                let mut known = Proofs::new();
+                let short = with_proofs.then_some(&mut known);
+                let Ok(decision) = decide(&mut margins, &mut attacks, Some(&mut dual), short, Patience::endless())
+                else {
+                    left_out += 1;
+                    continue;
+                };
+                // Not all real values are ends of their ranges.
+                let is_open = decision.obstacle == Obstacle::Values && !best.succeeds();
+                let is_robust = margins[other.index()].is_some_and(Bound::is_positive) && !best.succeeds();
+                assert!(is_open || best.succeeds() || is_robust, "{truth}: {margins:?}");
+                assert!(!best.succeeds() || truth < 0.0, "{truth} is not below 0");
+                assert!(!is_robust || truth > 0.0, "{truth}: {margins:?}");
+                decided[usize::from(best.succeeds())] += 1;
+                let bound = margins[other.index()].unwrap();
+                assert!(bound.value() <= truth + 1e-9, "{bound:?} > {truth}");
+                if best.succeeds() {
+                    let flips: Vec<Flip> = best.witness(cut, shared).flips;
+                    let logits = shared.network.logits_under(node, &flips);
+                    assert!(logits[y.index()] - logits[other.index()] <= 1e-9, "{flips:?} is no witness");
+                }
+                if with_proofs && is_robust {
+                    let mut best = BestAttack::new(attack.margin(cut, y, std::iter::empty()));
+                    let mut attacks = Attacks { shared, slice: cut, y, attack: &mut attack, best: &mut best };
+                    match prove(&margins, &mut attacks, known, Patience::endless()) {
+                        Ok(shown) => {
+                            let Some(shown) = shown else { continue };
+                            proven += 1;
+                            assert!(shown.margins[other.index()].is_none_or(|shown| shown.value() <= truth));
+                        }
+                        Err(LeftOut) => left_out += 1,
+                    }
+                }
+            }
+        });
+    }
+    assert!(decided.iter().all(|&count| count > 200), "{decided:?}");
+    assert!(proven > 100 && left_out > 200 && bounded > 5_000, "{proven} {left_out} {bounded}");
+}
+
+/// Lemma 80: with the flips of a cut slice the network has the pre-activations that it has with those of the whole one, and no flip at a node
+/// that is left out gains more around a base point than is said of these; how many were looked at.
+fn left_out_flips_gain_no_more((shared, cut, slice): (&Shard, &Slice, &Slice), random: &mut ChaCha8Rng) -> usize {
+    let (near, whole) = (Target::new(shared, cut), Target::new(shared, slice));
+    let (mut near_attack, mut attack) = (Attack::new(shared), Attack::new(shared));
+    let y = largest(shared.logits(slice.target()));
+    let position = |of: &Slice, node: u32| of.level(0).iter().position(|&other| other == node).unwrap() as u32;
+    let in_whole = |&(at, d): &SlicedFlip| (position(slice, cut.level(0)[at as usize]), d);
+    let clean = Base::clean(&whole, y, Knows::Bounds);
+    let is_kept = |&(at, _): &SlicedFlip| cut.level(0).contains(&slice.level(0)[at as usize]);
+    let (kept, gone): (Vec<SlicedFlip>, Vec<SlicedFlip>) = whole.all_flips(&clean).into_iter().partition(is_kept);
+    let in_near = |&(at, d): &SlicedFlip| (position(cut, slice.level(0)[at as usize]), d);
+    let mut flips: Vec<SlicedFlip> = kept.iter().map(in_near).collect();
+    flips.truncate(random.random_range(0..=1));
+    let others: Vec<SlicedFlip> = flips.iter().map(in_whole).collect();
+    let found = near_attack.margin(cut, y, flips.iter().copied()).margin;
+    let expected = attack.margin(slice, y, others.iter().copied()).margin;
+    assert!((found.value - expected.value).abs() <= found.error + expected.error, "{found:?}, {expected:?}");
+    for layer in 0..near.hidden() {
+        for (row, &node) in cut.level(layer + 1).iter().enumerate() {
+            let at = position_of(slice, layer + 1, node);
+            let moved = attack.pre_activations()[layer].row(at);
+            let pairs = near_attack.pre_activations()[layer].row(row).iter().zip(moved);
+            assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-12), "layer {layer} of {node}");
+        }
+    }
+    let tried =
+        |target: &Target, attack: &Attack, flips: Vec<SlicedFlip>| Base::tried(target, attack, y, flips, Knows::Bounds);
+    let (near_base, base) = (tried(&near, &near_attack, flips), tried(&whole, &attack, others));
+    let pair = (y, ClassId(1 - y.0));
+    let mut near_lines = tangents(&near_base);
+    for (layer, lines) in near_lines.iter_mut().enumerate() {
+        let slope = shared.network.layers()[layer].activation().slope();
+        for line in lines.values_mut() {
+            (line.slope, line.chord) = (random.random_range(slope..=1.0), random.random_range(0.0..=1.0));
+            if random.random_bool(0.2) {
+                line.phase = Some(random.random_bool(0.5));
+                line.multiplier = random_multiplier(line, random);
+            }
+        }
+    }
+    // The same lines on the whole slice, and tangents where it has more.
+    let mut lines = tangents(&base);
+    for (layer, lines) in lines.iter_mut().enumerate() {
+        for (row, &node) in cut.level(layer + 1).iter().enumerate() {
+            let at = position_of(slice, layer + 1, node);
+            lines.row_mut(at).copy_from_slice(near_lines[layer].row(row));
+        }
+    }
+    let mut checked = 0;
+    for (near_lines, lines) in [(None, None), (Some(&near_lines), Some(&lines))] {
+        let (mut near_linear, mut linear) = (Linearisation::default(), Linearisation::default());
+        near_linear.compute(At { target: &near, base: &near_base, pair }, near_lines);
+        linear.compute(At { target: &whole, base: &base, pair }, lines);
+        assert!((near_linear.constant - linear.constant).abs() < 1e-9);
+        let (mut screening, mut near_cones, mut cones) = (Screening::default(), Cones::default(), Cones::default());
+        screening.compute(&near, &near_base, &near_linear);
+        let most = screening.lowest_threshold(&near);
+        // What screening says of whole rows is at most that, too, which is closer than what their flips gain.
+        let mut of_whole = Screening::default();
+        of_whole.compute(&whole, &base, &linear);
+        for (at, _) in slice.level(0).iter().enumerate().filter(|(_, node)| !cut.level(0).contains(node)) {
+            let said = of_whole.largest_of_row(&whole, &base, at);
+            assert!(said <= most * (1.0 + 1e-6) + 1e-12, "row {at} gains {said}, more than {most}");
+        }
+        for flip in gone.iter().filter(|flip| base.capacities[flip.0 as usize] > 0) {
+            let gain = linear.linear_gain(&whole, &base, *flip) + linear.excess_gain(cones.of(&whole, &base, *flip));
+            assert!(gain <= most + 1e-9, "{flip:?} gains {gain}, more than {most}");
+            checked += 1;
+        }
+        for flip in kept.iter().filter(|flip| base.capacities[flip.0 as usize] > 0 && !base.flips.contains(flip)) {
+            let gain = linear.linear_gain(&whole, &base, *flip) + linear.excess_gain(cones.of(&whole, &base, *flip));
+            let flip = in_near(flip);
+            let excess = near_linear.excess_gain(near_cones.of(&near, &near_base, flip));
+            let near_gain = near_linear.linear_gain(&near, &near_base, flip) + excess;
+            // Where fewer flips can be made in sight than the budget has, the whole slice knows it.
+            let is_same = near_base.left != base.left || (gain - near_gain).abs() < 1e-9;
+            assert!(is_same, "{flip:?} gains {gain}, not {near_gain}");
+        }
+    }
+    checked
+}
+
+/// The position of a node on a level.
+fn position_of(slice: &Slice, level: usize, node: u32) -> usize {
+    slice.level(level).iter().position(|&other| other == node).unwrap()
+}
+
+/// Calls `check` with cut slices, and whole ones, of targets of random networks with up to three hidden layers on graphs with hubs.
+fn each_cut_of(kind: AttributeKind, count: u64, mut check: impl FnMut(&Shard, &Slice, &Slice, &mut ChaCha8Rng)) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for i in 0..count {
+        let mut random = ChaCha8Rng::seed_from_u64(crate::seed::seed(i));
+        let (graph, model) = random_deep_hubs(&mut random);
+        let mut graph = graph.with_kind(kind);
+        if graph.values().is_some() && random.random_bool(0.5) {
+            let count = graph.nodes() * ATTRIBUTES as usize;
+            let values = (0..count).map(|_| f64::from(random.random_range(0..=4u8)) / 4.0).collect();
+            let values = Matrix::from_values(graph.nodes(), ATTRIBUTES as usize, values);
+            graph = graph.with_values(Values::new(values).unwrap()).unwrap();
+        }
+        let model = model.with_kind(kind);
+        let network = Network::new(&graph, &model).unwrap();
+        let limits = random_budget(&graph, &mut random).limits(&graph).unwrap();
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        let prepared = Prepared::new(&network, &nodes, &Slopes::Default, &pool);
+        let shared = prepared.shard(&limits, &nodes, &pool, |_, _| ControlFlow::Continue(())).unwrap();
+        let kept = Kept {
+            nodes: random.random_range(1..=3),
+            readers: random.random_range(2..=9),
+            few: 0,
+            faint: [0.0, 0.2, 0.6, 0.9][random.random_range(0..4)],
+            light: f64::INFINITY,
+        };
+        let tables = RouteTables::new(&network, kept).unwrap();
+        let (mut cutter, mut slicer) = (network.slicer(), network.slicer());
+        // The second time the slicer has been used before.
+        for _ in 0..2 {
+            let node = nodes[random.random_range(0..nodes.len())];
+            let (cut, slice) = (cutter.cut(node, &tables), slicer.slice(node));
+            if !cut.is_whole() {
+                check(&shared, cut, slice, &mut random);
+            }
+        }
+    }
+}
+
+/// At most three flips, and sometimes protected nodes and attributes, nodes with a budget of their own, or additions alone.
+fn random_budget(graph: &Graph, random: &mut ChaCha8Rng) -> Budget {
+    let global = [1, 1, 2, 2, 2, 2, 2, 3][random.random_range(0..8)];
+    let mut budget = Budget::new(global, LocalBudget::Count(random.random_range(1..=2)));
+    let mut node = || NodeId(random.random_range(0..graph.nodes() as u32));
+    let nodes = [node(), node()];
+    if random.random_bool(0.3) {
+        budget = budget.protect_nodes([nodes[0]]).local_at(nodes[1], random.random_range(0..=3));
+    }
+    if random.random_bool(0.3) {
+        budget = budget.protect_attributes([AttributeId(random.random_range(0..ATTRIBUTES))]);
+    }
+    if random.random_bool(0.3) { budget.direction(Direction::AddOnly) } else { budget }
+}
+
+/// A graph with a hub and perhaps nodes without edges, and one to three hidden layers of one to three terms, each of which reads the one
+/// before or the constant 1, with propagations of both signs.
+fn random_deep_hubs(random: &mut ChaCha8Rng) -> (Graph, Model) {
+    let nodes = random.random_range(5..=7u32);
+    let mut edges: Vec<(u32, u32)> = (1..nodes).filter(|_| random.random_bool(0.8)).map(|node| (0, node)).collect();
+    edges
+        .extend((0..random.random_range(0..5)).map(|_| (random.random_range(0..nodes), random.random_range(0..nodes))));
+    let ones: Vec<(u32, u32)> =
+        (0..8).map(|_| (random.random_range(0..nodes), random.random_range(0..ATTRIBUTES))).collect();
+    let mut signed = Vec::new();
+    for pair in edges.iter().flat_map(|&(a, b)| [(a, b), (b, b)]) {
+        signed.push((pair.0, pair.1, [0.0, -0.25, -1.0, 0.5, 2.0][random.random_range(0..5)]));
+    }
+    signed.sort_by_key(|&(m, n, _)| (m, n));
+    signed.dedup_by_key(|&mut (m, n, _)| (m, n));
+    let signed = SparseMatrix::from_triplets(nodes as usize, nodes as usize, &signed);
+    let propagations =
+        vec![Propagation::SymmetricGcn, Propagation::RowNormalised, Propagation::Identity, Propagation::Custom(signed)];
+    let depth = random.random_range(2..=4usize);
+    let mut layers = Vec::new();
+    for i in 0..depth {
+        let outputs = if i + 1 == depth { 2 } else { UNITS };
+        let mut terms = Vec::new();
+        for k in 0..random.random_range(1..=3usize) {
+            let (source, inputs) = match i {
+                _ if k == 2 => (Source::Ones, 1),
+                0 => (Source::Attributes, ATTRIBUTES as usize),
+                i => (Source::Layer(i - 1), UNITS),
+            };
+            let weight: Vec<f64> = (0..inputs * outputs).map(|_| random.random_range(-1.0..1.0)).collect();
+            let propagation = [0, 0, 1, 2, 3][random.random_range(0..5)];
+            terms.push(Term::new(source, propagation, Matrix::from_values(inputs, outputs, weight)));
+        }
+        let activation = match random.random_range(0..6) {
+            _ if i + 1 == depth => Activation::None,
+            0 => Activation::None,
+            1 => Activation::LeakyRelu(0.25),
+            _ => Activation::Relu,
+        };
+        let bias = (0..outputs).map(|_| random.random_range(-0.5..0.5)).collect();
+        layers.push(Layer::new(terms, bias, activation));
+    }
+    let model = Model::new(ATTRIBUTES as usize, propagations, layers).unwrap();
     (Graph::new(nodes as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model)
 }
 
