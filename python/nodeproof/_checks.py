@@ -18,7 +18,15 @@ def instance(name: str, value: Any, kind: type, example: str) -> None:
             "Budget": "; give budget=",
         }.get(given, "")
         hint = "; see from_pyg(module, data)" if hasattr(value, "state_dict") else hint
-        raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not a {given}{hint}")
+        raise InputError(f"{name} must be a nodeproof.{kind.__name__}, such as {example}, not {kind_of(value)}{hint}")
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, with its article."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def whole(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:

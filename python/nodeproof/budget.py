@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._checks import flag, instance, listed, whole
+from ._checks import flag, instance, kind_of, listed, whole
 from ._given import Default, given
 from .errors import InputError
 from .graph import Graph, edge_ids
@@ -181,9 +181,7 @@ def budget_of(budget: Budget | None, parts: dict[str, Any], name: str = "global_
     if budget is not None:
         if not isinstance(budget, Budget):
             hint = f"; or give {name}={budget}" if isinstance(budget, int) else ""
-            raise InputError(
-                f"budget must be a nodeproof.Budget, such as Budget(12), not a {type(budget).__name__}{hint}"
-            )
+            raise InputError(f"budget must be a nodeproof.Budget, such as Budget(12), not {kind_of(budget)}{hint}")
         if said:
             raise InputError(
                 f"a budget was given, and so was {next(iter(said))}, which is a part of one; give one or the other: "

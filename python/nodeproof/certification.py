@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 import numpy.typing as npt
 
 from . import _core
-from ._checks import finite, flag, instance, number, several, whole
+from ._checks import finite, flag, instance, kind_of, number, several, whole
 from ._files import StrPath, existing
 from ._progress import Progress, observer
 from .budget import GLOBAL, LOCAL, MOST, NO, NONE, NOTHING, Budget, Count, budget_of, parts_of
@@ -239,9 +239,7 @@ def _earlier(since: Certificates | StrPath | None, since_graph: Graph | None, gr
             )
         return _core.Earlier.of(since._core, since.graph._core)
     if not isinstance(since, (str, os.PathLike)):
-        raise InputError(
-            f"since must be nodeproof.Certificates, or the path of their file, not a {type(since).__name__}"
-        )
+        raise InputError(f"since must be nodeproof.Certificates, or the path of their file, not {kind_of(since)}")
     return _core.Earlier.read(existing(since), (since_graph or graph)._core)
 
 

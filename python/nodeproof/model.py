@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, notebook
-from ._checks import finite, instance, text, whole
+from ._checks import finite, instance, kind_of, text, whole
 from ._files import StrPath, destination, existing
 from ._matrices import check_numbers, compressed_rows, plain
 from .errors import InputError
@@ -437,7 +437,7 @@ def given_propagation(propagation: Any) -> Any:
 
 def _layers(name: str, given: Any) -> list[Any]:
     if not isinstance(given, Iterable):
-        raise InputError(f"{name} must be a list, one entry a layer, not a {type(given).__name__}")
+        raise InputError(f"{name} must be a list, one entry a layer, not {kind_of(given)}")
     return list(given)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._checks import instance, whole
+from ._checks import instance, kind_of, whole
 from ._files import StrPath, destination, existing
 from ._given import Default
 from ._matrices import plain
@@ -188,7 +188,9 @@ def node_ids(nodes: npt.ArrayLike | Iterable[int], count: int) -> Nodes:
     if array.dtype.kind in "iu" and array.shape == (count,) and count > 2 and array.min() >= 0 and array.max() <= 1:
         raise InputError("nodes are a mask of integers; give truth values, mask.astype(bool) or mask.bool()")
     if array.dtype.kind not in "iu":
-        raise InputError(f"nodes are given by integer ids or a mask of truth values, not by {array.dtype}")
+        odd = [value for value in array.flat if not isinstance(value, int)] if array.dtype == object else []
+        given = kind_of(odd[0]) if odd else array.dtype
+        raise InputError(f"nodes are given by integer ids or a mask of truth values, not by {given}")
     if array.ndim > 1:
         raise InputError(f"nodes must be a list of ids, but have shape {array.shape}")
     array = np.atleast_1d(array)

@@ -216,6 +216,9 @@ def test_nodes_as_people_have_them(papers) -> None:
         nodeproof.certify(*papers, nodes="val", **options)
     with pytest.raises(nodeproof.InputError, match="integer ids"):
         nodeproof.certify(*papers, nodes=pandas.Series([1, None], dtype="Int64"), **options)
+    for nodes, words in ((None, "not by None$"), (slice(0, 3), "not by a slice$"), ([0.5], "not by float64$")):
+        with pytest.raises(nodeproof.InputError, match=words):
+            nodeproof.certify(*papers, nodes=nodes, **options)
 
 
 def test_labels_can_be_certified(papers) -> None:

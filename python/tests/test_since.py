@@ -94,7 +94,7 @@ def test_what_makes_no_sense_is_refused(model: Model, tmp_path) -> None:
         "certify without since": {"since": old, "model": other},
         "under one budget": {"since": old, "global_budget": [1, 2]},
         "not a Radii": {"since": nodeproof.radius(before, model, local_budget=1)},
-        "not a int": {"since": 5},
+        "not an int": {"since": 5},
         "since_graph must be a nodeproof.Graph": {"since": old, "since_graph": "old.npz"},
         "has 4 of 12 nodes": {"since": tmp_path / "short.jsonl", "since_graph": before},
         "its hash does not fit": {"since": tmp_path / "forged.jsonl", "since_graph": before},

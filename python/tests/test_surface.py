@@ -48,7 +48,7 @@ class TestBudgets:
             with pytest.raises(InputError, match="there is no budget; give global_budget, such as"):
                 certify(*papers)
             with pytest.raises(
-                InputError, match="must be a nodeproof.Budget, such as Budget\\(12\\), not a int; or give"
+                InputError, match="must be a nodeproof.Budget, such as Budget\\(12\\), not an int; or give"
             ):
                 certify(*papers, budget=5)
         with pytest.raises(InputError, match="method rh trains against a budget; give global_budget"):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import finite
+from .._checks import finite, kind_of
 from .._optional import pytorch
 from .._progress import Observer, Progress, observer
 from ..errors import InputError, NotRunnableError, PrecisionError, VerificationError
@@ -131,7 +131,7 @@ def imported(
     if not isinstance(module, torch.nn.Module):
         raise InputError(f"from_pyg() takes a torch.nn.Module, then its data, not: {type(module).__name__}")
     if not isinstance(data, geometric.Data):
-        raise InputError(f"the data must be a torch_geometric.data.Data, not a {type(data).__name__}")
+        raise InputError(f"the data must be a torch_geometric.data.Data, not {kind_of(data)}")
     if any(tensor.is_meta for tensor in (*module.parameters(), *module.buffers())):
         raise InputError(
             "the module has no numbers, as its parameters or buffers are on the device meta; give them values first: "
