@@ -63,7 +63,7 @@ def count(module, x, logits):
 
 
 def keep_logits(module, x, logits):
-    module.last = logits
+    module.last = getattr(module, "last", 0) + logits
 
 
 def keep_in_a_list(module, x, logits):
@@ -137,7 +137,7 @@ STATE = {
     "a gradient": (keep_a_gradient, "'inner.conv2.bias'"),
     "strides": (turn_a_buffer, "'memory'"),
     "data": (lambda m, *_: setattr(m.data, "mark", 1), "'data'"),
-    "keys": (lambda m, *_: setattr(m, "keys", {(1,): 0}), "'keys'"),
+    "keys": (lambda m, *_: setattr(m, "keys", {**m.keys, (1,): 0}), "'keys'"),
     "a deep list": (go_deep, "'nested'"),
     "a module in a list": (lambda m, *_: setattr(m.plain[0], "mark", 1), "'plain'"),
     "a count": (count, "'calls'"),
@@ -159,6 +159,145 @@ def test_modules_that_change_are_refused(name: str) -> None:
     change, words = STATE[name]
     with pytest.raises(VerificationError, match=words):
         from_pyg(Stateful(change), data())
+
+
+class Storing(torch.nn.Module):
+    """Two convolutions, and what `store` does between them with hidden units, which gives others."""
+
+    def __init__(self, store) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.store, self.conv1, self.conv2 = store, GCNConv(6, 4), GCNConv(4, 3)
+
+    def forward(self, x, edge_index):
+        return self.conv2(self.store(self, self.conv1(x, edge_index).relu()), edge_index)
+
+
+def embed(module, h):
+    module.emb, module.nodes, module.several = h, len(h), [h, (h.mean(),)]
+    return h
+
+
+def embed_and_read(module, h):
+    module.emb = h
+    return module.emb if hasattr(module, "emb") else 2 * h
+
+
+def embed_in_a_part(module, h):
+    module.conv1.seen = h
+    return module.conv1.seen
+
+
+def embed_twice(module, h):
+    module.emb = h
+    module.emb = module.emb + module.emb
+    return module.emb / 2
+
+
+HARMLESS = {
+    "an embedding": embed,
+    "one that is read": embed_and_read,
+    "one of a part": embed_in_a_part,
+    "one that is made anew": embed_twice,
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_stored_and_not_read_by_a_later_run_is_harmless(name: str) -> None:
+    of, module = data(), Storing(HARMLESS[name])
+    expected = from_pyg(Storing(lambda _, h: h), of)[1]
+    had = dict(vars(module)), dict(vars(module.conv1))
+    assert from_pyg(module, of)[1] == expected
+    assert (dict(vars(module)), dict(vars(module.conv1))) == had, "the module stores nothing where it is imported"
+    # Trained, and with what training left, of which PyTorch makes no copies.
+    module(of.x, of.edge_index).sum().backward()
+    had = dict(vars(module)), dict(vars(module.conv1))
+    assert from_pyg(module, of)[1] == expected and type(module) is Storing and type(module.conv1) is GCNConv
+    for now, before in zip((vars(module), vars(module.conv1)), had, strict=True):
+        assert now.keys() == before.keys() and all(now[key] is before[key] for key in now)
+
+
+def read_first(module, h):
+    before = getattr(module, "emb", None)
+    module.emb = h
+    return h if before is None else h + before
+
+
+def ask_first(module, h):
+    if not hasattr(module, "emb"):
+        module.emb = h
+    return module.emb
+
+
+def read_and_go_on(module, h):
+    try:
+        h = h + module.emb
+    except Exception:
+        pass
+    module.emb = h
+    return h
+
+
+def read_from_the_dictionary(module, h):
+    before = vars(module).get("emb")
+    module.emb = h
+    return h if before is None else h + before
+
+
+def read_what_a_part_stored(module, h):
+    before = getattr(module.conv2, "seen", 0.0)
+    module.conv2.seen = h
+    return h + before
+
+
+def store_now_and_then(module, h):
+    if not hasattr(module, "flag"):
+        module.emb = 0 * h
+    module.flag = True
+    return h + module.emb
+
+
+def change_a_list(module, h):
+    module.emb = getattr(module, "emb", [])
+    module.emb.append(h)
+    return sum(module.emb)
+
+
+def exchange_a_function(module, h):
+    module.store = lambda _, h: h.abs()
+    return h
+
+
+def keep_a_buffer(module, h):
+    module.register_buffer("emb", h)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        (read_first, "'emb' when it is run, and reads what was there before"),
+        (ask_first, "'emb' when it is run, and reads what was there before"),
+        (read_and_go_on, "'emb' when it is run, and reads what was there before"),
+        (read_what_a_part_stored, "'conv2.seen' when it is run, and reads what was there before"),
+        (store_now_and_then, "when it is run, and reads what was there before"),
+        (change_a_list, "'emb' when it is run, and reads what was there before"),
+        (exchange_a_function, "'store' when it is run, and reads what was there before"),
+        (keep_a_buffer, "'emb' when it is run, so that the next run"),
+        (read_from_the_dictionary, "differ"),
+    ],
+)
+def test_what_a_later_run_reads_is_refused(store, words: str) -> None:
+    with pytest.raises(VerificationError, match=words):
+        from_pyg(Storing(store), data())
+
+
+def test_what_an_earlier_run_left_is_refused() -> None:
+    of, module = data(), Storing(read_first)
+    with torch.no_grad():
+        module.eval()(of.x, of.edge_index)
+    with pytest.raises(VerificationError, match="reads what was there before"):
+        from_pyg(module, of)
 
 
 def test_modules_do_not_see_that_they_are_followed() -> None:

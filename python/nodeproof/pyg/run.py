@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from .convert import float_type
 from .expression import Expression
 from .learned import current_tape
 from .record import Record, flat, mapped
-from .state import check_copies, held_modules, state_of, state_of_chance
+from .state import check_copies, computed_tensors, held_modules, state_of, state_of_chance
+from .stored import is_watchable, put_back, values_of, watched
 from .trace import Trace, constant_behind
 
 #: Calls a module: `forward(module, data)`, `data` being a copy with other attributes.
@@ -45,6 +46,8 @@ class Subject:
     forward: Forward | None
     #: The type of its numbers.
     dtype: Any
+    #: Names of attributes that it stores when it is run, and that no run reads before.
+    stored: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, module: Any, data: Any, forward: Forward | None, dtype: Any = None) -> Subject:
@@ -81,7 +84,7 @@ class Subject:
         """What the module returns for attributes that are followed."""
         given = self._given(x)
         try:
-            with _for_evaluation(), trace.watching(module):
+            with _for_evaluation(), watched(module, self.stored), trace.watching(module):
                 return (self.forward or _forward)(module, given)
         except NodeproofError:
             trace.check()
@@ -95,20 +98,30 @@ class Subject:
         torch = pytorch()
         given = self._given(torch.tensor(x, dtype=self.dtype))
         # Who draws random numbers is told where when he is followed.
-        with self._unchanged(and_chance=record is None) as module:
-            try:
-                with _for_evaluation(), nullcontext() if record is None else record.watching():
-                    output = (self.forward or _forward)(module, given)
-            except NodeproofError:
-                raise
-            except Exception as error:
-                raise NotRunnableError(_unrunnable(error)) from error
+        with self._unchanged(given, and_chance=record is None) as module:
+            if self.stored and record is None:
+                # What is read nevertheless is that of other attributes then.
+                self._run(module, self._given(given.x.flip(0)), self.stored)
+            output = self._run(module, given, self.stored, record)
             _check_logits(output, len(x))
         return np.asarray(output.detach().double().numpy())
 
+    def _run(self, module: Any, given: Any, stored: set[str], record: Record | None = None) -> Any:
+        """What a copy of the module returns, which must store attributes of these names before it reads them."""
+        try:
+            with _for_evaluation(), watched(module, stored), nullcontext() if record is None else record.watching():
+                return (self.forward or _forward)(module, given)
+        except NodeproofError:
+            raise
+        except Exception as error:
+            raise NotRunnableError(_unrunnable(error)) from error
+
     @contextmanager
-    def _unchanged(self, and_chance: bool = True) -> Iterator[Any]:
-        """A copy of the module that has not been run before, and must be the same afterwards, but for caches."""
+    def _unchanged(self, given: Any = None, and_chance: bool = True) -> Iterator[Any]:
+        """A copy of the module that has not been run before, and must be the same afterwards, but for what it keeps.
+
+        What it stores without reading it before is found by running it once more on `given`.
+        """
         module = copy.deepcopy(self.module)
         held = _keeping(held_modules(module))
         empty = [(part, name) for part in held for name in _KEPT_OF_EDGES if vars(part).get(name, 0) is None]
@@ -118,7 +131,14 @@ class Subject:
         for part, name in empty:
             if not any(constant_behind(value)[1] for value in flat(getattr(part, name))):
                 setattr(part, name, None)
-        _check_state(before, state_of(module, self.forward))
+        after = state_of(module, self.forward)
+        changed = {name for name in before | after if before.get(name) != after.get(name)} - self.stored
+        if changed:
+            for name in sorted(changed):
+                if given is None or not is_watchable(module, name):
+                    raise _changes(name)
+            self._run(copy.deepcopy(self.module), given, changed | self.stored)
+            self.stored.update(changed)
         if and_chance and state_of_chance() != chance:
             problem = "the module draws random numbers"
             raise VerificationError(problem + words.instead("draws random numbers"))
@@ -134,7 +154,7 @@ class Subject:
         as_they_are = numbers.clone()
         if not data.x.is_floating_point():
             as_they_are.x = torch.tensor(x).to(data.x.dtype).to(device)
-        with _for_evaluation(), _own_caches(module):
+        with _for_evaluation(), _own_caches(module, self.stored):
             try:
                 output = (self.forward or _forward)(module, as_they_are)
             except Exception:
@@ -171,8 +191,10 @@ def at_rest(module: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _own_caches(module: Any) -> Iterator[None]:
-    """Lets a module forget the attributes that it keeps, and gives it back the caches that it had."""
+def _own_caches(module: Any, stored: set[str]) -> Iterator[None]:
+    """Lets a module forget the attributes that it keeps, and gives it back the caches that it had, and what it only stores."""
+    module = bare(module)
+    before = values_of(module, stored)
     names = (*_KEPT_OF_EDGES, *_KEPT_OF_ATTRIBUTES)
     kept = [
         (part, name, vars(part)[name])
@@ -188,6 +210,7 @@ def _own_caches(module: Any) -> Iterator[None]:
     finally:
         for part, name, value in kept:
             setattr(part, name, value)
+        put_back(before)
 
 
 def _keeping(modules: list[Any]) -> list[Any]:
@@ -220,14 +243,12 @@ def _check_logits(output: Any, nodes: int) -> None:
         )
 
 
-def _check_state(before: dict[str, str], after: dict[str, str]) -> None:
-    """Refuses modules that change when they are run."""
-    for name in before | after:
-        if before.get(name) != after.get(name):
-            raise VerificationError(
-                f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
-                "certificates need a module that does the same every time"
-            )
+def _changes(name: str) -> VerificationError:
+    """Refuses a module that changes when it is run."""
+    return VerificationError(
+        f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
+        "certificates need a module that does the same every time"
+    )
 
 
 def _forget(modules: list[Any]) -> None:
@@ -252,7 +273,8 @@ def copy_of(module: Any, dtype: Any) -> Any:
     module = bare(module)
     check_copies(module)
     try:
-        copied = copy.deepcopy(module)
+        # PyTorch copies no tensors that are computed from parameters, such as embeddings that training left.
+        copied = copy.deepcopy(module, {id(value): value.detach().clone() for value in computed_tensors(module)})
     except Exception as error:
         raise InputError(
             f"the module cannot be copied ({error}); nodeproof runs a copy so as not to change yours: remove old weight norms "

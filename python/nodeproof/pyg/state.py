@@ -62,6 +62,17 @@ def held_modules(module: Any) -> list[Any]:
     return [value for value in _walk([module], into_code=False) if isinstance(value, torch.nn.Module)]
 
 
+def computed_tensors(module: Any) -> list[Any]:
+    """Tensors of a module that were computed from what has gradients, such as embeddings that it keeps; no views."""
+    torch = pytorch()
+    tensors = [value for value in _walk([module], into_code=False) if isinstance(value, torch.Tensor)]
+    return [value for value in tensors if _is_computed(value) and (value._base is None or _is_computed(value._base))]
+
+
+def _is_computed(tensor: Any) -> bool:
+    return bool(tensor.requires_grad and not tensor.is_leaf)
+
+
 def check_copies(module: Any) -> None:
     """Refuses modules with objects that decide for themselves what a copy of them is."""
     torch = pytorch()

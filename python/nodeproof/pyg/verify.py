@@ -198,6 +198,7 @@ def _imported(what: _Import, own: Subject, tolerance: float) -> Model:
             error.__cause__ or error,
         )
     else:
+        own.stored.update(double.stored)
         held = [_compared(what, own, network, x, tolerance) for x in inputs[2::2]]
     theirs = own.own_logits(what.module, what.data, inputs[0])
     what.step()
