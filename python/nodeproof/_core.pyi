@@ -15,6 +15,7 @@ __all__ = [
     "Earlier",
     "Figure",
     "Graph",
+    "Logits",
     "Model",
     "Radii",
     "RobustLoss",
@@ -327,6 +328,9 @@ class Figure:
     def png(self, dots_per_inch: float) -> bytes: ...
 
 @final
+class Logits: ...
+
+@final
 class RobustLoss:
     def __new__(
         cls, graph: Graph, model: Model, budget: Budget, worst_case: str | None, threads: int
@@ -350,6 +354,8 @@ class RobustLoss:
         classes: npt.NDArray[np.uint32] | None,
         with_gradient: bool,
     ) -> _RobustValue: ...
+    def logits(self, tensors: _Tensors, nodes: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.float64], Logits]: ...
+    def logits_gradient(self, logits: Logits, weights: npt.NDArray[np.float64]) -> list[npt.NDArray[np.float64]]: ...
     def margins(
         self, tensors: _Tensors, nodes: npt.NDArray[np.uint32], classes: npt.NDArray[np.uint32] | None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint32]]: ...

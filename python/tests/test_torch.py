@@ -114,6 +114,67 @@ def test_gradients_are_those_of_differences(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=[case.text for case in ACCEPTED])
+def test_logits_and_their_gradients_are_those_of_the_module(case: Case) -> None:
+    if case.text in SLOPES or "softmax" in case.text:
+        return
+    torch.manual_seed(0)
+    module, of = case.make().double().eval(), data()
+    of.x = of.x.double()
+    robust = Robust(module, of, global_budget=2, forward=case.forward)
+    # Not in order, and one node twice.
+    nodes, classes = torch.tensor([7, 0, 3, 7]), torch.tensor([0, 1, 2, 1])
+    # What was known of the module before no longer holds.
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.1 * torch.rand_like(parameter))
+    theirs, parameters = (case.forward or _forward)(module, of)[nodes], list(module.parameters())
+    ours = robust.logits(nodes)
+    assert ours.shape == theirs.shape and torch.allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    expected = torch.autograd.grad(F.cross_entropy(theirs, classes), parameters, allow_unused=True)
+    # Other nodes, and others' parameters, in between change nothing.
+    robust.logits([1])
+    found = torch.autograd.grad(F.cross_entropy(ours, classes), parameters, allow_unused=True)
+    for (name, _), one, other in zip(module.named_parameters(), found, expected, strict=True):
+        assert (one is None) == (other is None), name
+        assert one is None or torch.allclose(one, other, rtol=1e-8, atol=1e-10), name
+
+
+@pytest.mark.parametrize("kind", ["normalised-rows", "real-values"])
+def test_logits_are_those_of_the_module_for_all_attributes(kind: str) -> None:
+    module, of = in_double("sage").eval(), of_kind(kind)
+    of.x = of.x.double()
+    robust = Robust(module, of, global_budget=1, local_budget=1, real_values=kind == "real-values")
+    theirs, ours = module(of.x, of.edge_index), robust.logits()
+    # Rows are divided in single precision.
+    assert torch.allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+    for one, other in zip(
+        *(torch.autograd.grad(z.pow(3).sum(), list(module.parameters())) for z in (ours, theirs)), strict=True
+    ):
+        assert torch.allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_logits_know_the_parameters_that_they_were_computed_with() -> None:
+    module, of = in_double("gcn").eval(), data()
+    of.x = of.x.double()
+    robust = Robust(module, of, global_budget=1)
+    weight = module.conv2.lin.weight
+    (expected,) = torch.autograd.grad(robust.logits([2, 5]).pow(2).sum(), [weight])
+    logits = robust.logits([2, 5])
+    with torch.no_grad():
+        module.conv2.bias.add_(1.0)
+    other = robust.logits([2, 5])
+    (found,) = torch.autograd.grad(logits.pow(2).sum(), [weight])
+    assert torch.equal(found, expected) and not torch.equal(logits, other)
+    assert robust.logits([]).shape == (0, 3)
+    with pytest.raises(nodeproof.InputError, match="12 nodes"):
+        robust.logits([12])
+    with torch.no_grad():
+        module.conv2.bias.fill_(float("inf"))
+    with pytest.raises(nodeproof.InputError, match="'conv2.bias' has a value that is not finite"):
+        robust.logits([0])
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=[case.text for case in ACCEPTED])
 def test_every_module_that_is_imported_can_be_followed(case: Case) -> None:
     torch.manual_seed(0)
     module, of = case.make(), data()
@@ -274,6 +335,12 @@ def test_functions_remember_modules_and_notice_other_data() -> None:
     assert not torch.equal(changed, worst_case_margins(module, of, range(12), **options))
 
 
+def test_a_saturation_is_above_0() -> None:
+    for saturation in (0, -1.0):
+        with pytest.raises(nodeproof.InputError, match="saturation=.* must be above 0; float\\('inf'\\) is none"):
+            Robust(gcn(), data(), global_budget=1).hinge([0], saturation=saturation)
+
+
 def test_margins_are_asked_for_by_hinge_losses_alone() -> None:
     for function in (robust_cross_entropy, worst_case_margins):
         for option in ("margin", "saturation"):
@@ -397,6 +464,7 @@ def test_there_are_no_second_derivatives(worst_case) -> None:
         lambda: robust.hinge(range(6), margin=9.0),
         lambda: robust.cross_entropy(range(6)),
         lambda: robust.worst_case_margins(range(6)).sum(),
+        lambda: robust.logits(range(6)).sum(),
     ):
         with pytest.raises(nodeproof.InputError, match="no second derivatives.*leave out create_graph=True"):
             torch.autograd.grad(value(), [weight], create_graph=True)

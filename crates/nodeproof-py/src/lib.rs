@@ -42,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<collective::PyCollectives>()?;
     module.add_class::<figure::PyFigure>()?;
     module.add_class::<robust_loss::PyRobustLoss>()?;
+    module.add_class::<robust_loss::PyLogits>()?;
     module.add_function(wrap_pyfunction!(budget::check_local_budget, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify, module)?)?;
     module.add_function(wrap_pyfunction!(certify::certify_budgets, module)?)?;

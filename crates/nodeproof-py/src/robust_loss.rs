@@ -4,9 +4,9 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nodeproof::settings::check_threads;
-use nodeproof::train::{RobustLoss, RobustValue, TrainError};
+use nodeproof::train::{Logits, RobustLoss, RobustValue, TrainError};
 use nodeproof::{ClassId, Matrix, Model};
-use numpy::ndarray::IxDyn;
+use numpy::ndarray::{ArrayView, Dimension, IxDyn};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayDyn, PyArrayMethods};
 use pyo3::prelude::*;
 use rayon::ThreadPool;
@@ -39,6 +39,10 @@ pub(crate) struct PyRobustLoss {
     shapes: Vec<Vec<usize>>,
 }
 
+/// Logits of some nodes, and what their gradient takes.
+#[pyclass(name = "Logits", module = "nodeproof._core", frozen)]
+pub(crate) struct PyLogits(Arc<Logits>);
+
 /// What is kept from call to call.
 struct Kept {
     loss: RobustLoss,
@@ -54,12 +58,8 @@ impl Kept {
         job: impl FnOnce(&mut RobustLoss) -> Result<T, TrainError> + Send,
     ) -> Result<T, Failure> {
         self.loss.set_tensors(tensors)?;
-        let pool = match self.pool.take().filter(Pool::is_ours) {
-            Some(pool) => pool,
-            None => Pool::new(self.threads)?,
-        };
-        let pool = self.pool.insert(pool);
-        Ok(pool.install(|| job(&mut self.loss))?)
+        let Self { loss, threads, pool } = self;
+        Ok(Pool::ready(pool, *threads)?.install(|| job(loss))?)
     }
 }
 
@@ -72,6 +72,15 @@ struct Pool {
 impl Pool {
     fn new(threads: usize) -> Result<Self, Failure> {
         Ok(Self { threads: Some(work::pool(threads)?), process: process::id() })
+    }
+
+    /// The pool that there is, or a new one where there is none in this process.
+    fn ready(pool: &mut Option<Self>, threads: usize) -> Result<&Self, Failure> {
+        let ready = match pool.take().filter(Self::is_ours) {
+            Some(ready) => ready,
+            None => Self::new(threads)?,
+        };
+        Ok(pool.insert(ready))
     }
 
     /// Whether its threads are those of this process.
@@ -166,6 +175,34 @@ impl PyRobustLoss {
         self.value(py, value)
     }
 
+    /// The logits of `nodes` without any attack, and what their gradient takes.
+    fn logits<'py>(
+        &self,
+        py: Python<'py>,
+        tensors: Tensors<'py>,
+        nodes: arrays::Array1<'py, u32>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, PyLogits)> {
+        let nodes = arrays::nodes(&nodes);
+        let logits = self.run(py, &tensors, move |loss| loss.logits(&nodes))?;
+        let values = matrix(py, logits.values())?;
+        Ok((values, PyLogits(Arc::new(logits))))
+    }
+
+    /// The derivative of the sum of these logits, each times its weight.
+    fn logits_gradient<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &PyLogits,
+        weights: arrays::Array2<'py, f64>,
+    ) -> PyResult<Gradient<'py>> {
+        let (kept, logits, weights) = (Arc::clone(&self.kept), Arc::clone(&logits.0), from_array(&weights));
+        let gradient = work::run(py, None, move |_| {
+            let Kept { pool, threads, .. } = &mut *lock(&kept);
+            Ok(Pool::ready(pool, *threads)?.install(|| logits.gradient(&weights))?)
+        })?;
+        self.gradient(py, gradient)
+    }
+
     /// The margins of `nodes` over each class, and whose they are: of `classes`, or of the predicted ones.
     fn margins<'py>(
         &self,
@@ -176,9 +213,8 @@ impl PyRobustLoss {
     ) -> PyResult<Margins<'py>> {
         let (nodes, classes) = (arrays::nodes(&nodes), classes.as_ref().map(self::classes));
         let margins = self.run(py, &tensors, move |loss| loss.margins(&nodes, classes.as_deref()))?;
-        let (over, shape) = (margins.over.values().to_vec(), [margins.over.rows(), margins.over.columns()]);
         let kept: Vec<u32> = margins.classes.iter().map(|class| class.0).collect();
-        Ok((over.into_pyarray(py).reshape(shape)?, kept.into_pyarray(py)))
+        Ok((matrix(py, &margins.over)?, kept.into_pyarray(py)))
     }
 
     /// The derivative of the sum of these margins, each times its weight.
@@ -191,8 +227,7 @@ impl PyRobustLoss {
         weights: arrays::Array2<'py, f64>,
     ) -> PyResult<Gradient<'py>> {
         let (nodes, classes) = (arrays::nodes(&nodes), self::classes(&classes));
-        let (rows, columns) = weights.view().dim();
-        let weights = Matrix::from_values(rows, columns, weights.view().iter().copied().collect());
+        let weights = from_array(&weights);
         let gradient = self.run(py, &tensors, move |loss| loss.margins_gradient(&nodes, &classes, &weights))?;
         self.gradient(py, gradient)
     }
@@ -229,7 +264,21 @@ fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
 
 /// The numbers of each tensor, in C order.
 fn numbers(tensors: &Tensors<'_>) -> Vec<Vec<f64>> {
-    tensors.iter().map(|tensor| tensor.view().iter().copied().collect()).collect()
+    tensors.iter().map(|tensor| elements(tensor.view())).collect()
+}
+
+/// Elements in C order, copied at once where they lie in that order.
+fn elements<D: Dimension>(view: ArrayView<'_, f64, D>) -> Vec<f64> {
+    view.as_slice().map_or_else(|| view.iter().copied().collect(), <[f64]>::to_vec)
+}
+
+fn from_array(values: &arrays::Array2<'_, f64>) -> Matrix {
+    let (rows, columns) = values.view().dim();
+    Matrix::from_values(rows, columns, elements(values.view()))
+}
+
+fn matrix<'py>(py: Python<'py>, values: &Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    values.values().to_vec().into_pyarray(py).reshape([values.rows(), values.columns()])
 }
 
 fn classes(ids: &arrays::Array1<'_, u32>) -> Vec<ClassId> {

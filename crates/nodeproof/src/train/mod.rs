@@ -14,6 +14,7 @@
 mod adam;
 mod architecture;
 mod batches;
+mod clean;
 mod cross_entropy;
 mod dropout;
 mod goal;
@@ -38,7 +39,7 @@ use crate::settings::SettingsError;
 pub use nodeproof_problem::checkpoint::{Checkpoint, CheckpointError};
 pub use nodeproof_problem::results::{Phase, StepRecord};
 pub use nodeproof_problem::settings::{Architecture, Method, Schedule, TrainSettings, WorstCase};
-pub use robust_loss::{Margins, RobustLoss, RobustValue};
+pub use robust_loss::{Logits, Margins, RobustLoss, RobustValue};
 pub use sample::{Sample, Sampled, spread};
 pub use trainer::{StepTimes, Trainer};
 

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use super::TrainError;
 use super::check_no_edges;
+use super::clean::{CleanNetwork, Passes};
 use super::goal::{Goal, NodeLoss, Weighted};
 use super::neighbourhood::Surroundings;
 use super::robust::{RobustTerm, Target, Value};
 use crate::budget::Budget;
-use crate::dense::Matrix;
+use crate::dense::{Matrix, add_scaled};
 use crate::gradient::Gradient;
 use crate::graph::Graph;
 use crate::ids::{ClassId, NodeId};
-use crate::model::{Model, ModelError};
+use crate::model::{Layer, Model, ModelError};
 use crate::network::Network;
 use crate::settings::{SettingsError, WorstCase, check_hinge};
 
@@ -66,6 +67,8 @@ pub struct RobustLoss {
     model: Model,
     surroundings: Surroundings<Arc<Graph>>,
     worst_case: WorstCase,
+    /// The nodes whose logits were asked for last, and what they see: in training these are often the same in every step.
+    clean: Option<Arc<Asked>>,
 }
 
 /// What a loss came to.
@@ -92,6 +95,49 @@ pub struct Margins {
     pub over: Matrix,
 }
 
+/// Logits of some nodes without any attack, and what their gradient takes.
+///
+/// They are of the weights that the [`RobustLoss`] had when they were asked for, and so is the gradient, whatever it is given afterwards.
+#[derive(Debug)]
+pub struct Logits {
+    values: Matrix,
+    of: Arc<Asked>,
+    layers: Vec<Layer>,
+    passes: Passes,
+    names: Vec<String>,
+}
+
+/// Nodes whose logits are asked for, and what they see.
+#[derive(Debug)]
+struct Asked {
+    nodes: Vec<NodeId>,
+    network: CleanNetwork,
+    /// Where the network has each of the nodes.
+    rows: Vec<usize>,
+}
+
+impl Logits {
+    /// The logits, nodes × classes.
+    pub fn values(&self) -> &Matrix {
+        &self.values
+    }
+
+    /// The derivative of the sum of the logits, each times its weight, by every weight and bias, tensor by tensor in the order of
+    /// [`Model::tensors`].
+    ///
+    /// # Errors
+    /// If there is not one finite weight for each node and class, or numbers overflow.
+    pub fn gradient(&self, weights: &Matrix) -> Result<Vec<Vec<f64>>, TrainError> {
+        check_weights(weights, self.values.rows(), self.values.columns())?;
+        let Asked { network, rows, .. } = &*self.of;
+        let mut errors = Matrix::zeros(network.targets(), weights.columns());
+        for (given, &row) in rows.iter().enumerate() {
+            add_scaled(errors.row_mut(row), 1.0, weights.row(given));
+        }
+        finite(network.gradient(&self.layers, &self.passes, errors), &self.names)
+    }
+}
+
 /// What targets came to, and the derivative by each tensor.
 type Evaluated = (Value, Option<Vec<Vec<f64>>>);
 
@@ -111,7 +157,7 @@ impl RobustLoss {
         check_no_edges(budget)?;
         let limits = budget.limits(&graph)?;
         let worst_case = worst_case.unwrap_or_else(|| WorstCase::suited_to(model.hidden_layers()));
-        Ok(Self { surroundings: Surroundings::new(graph, matrices, limits), model, worst_case })
+        Ok(Self { surroundings: Surroundings::new(graph, matrices, limits), model, worst_case, clean: None })
     }
 
     /// The network as it is now.
@@ -193,20 +239,47 @@ impl RobustLoss {
 
     /// Node by node the weights of all classes but its own.
     fn weights_of_others(&self, classes: &[ClassId], weights: &Matrix) -> Result<Vec<f64>, SettingsError> {
-        let (rows, columns) = (classes.len(), self.model.classes());
-        if (weights.rows(), weights.columns()) != (rows, columns) {
-            let found = format!("{} × {}", weights.rows(), weights.columns());
-            let remedy = format!("give one for each node and class, {rows} × {columns}");
-            return Err(SettingsError::value("weights", found, remedy));
-        }
-        if let Some(weight) = weights.values().iter().find(|weight| !weight.is_finite()) {
-            return Err(SettingsError::value("weights", weight, "give finite numbers"));
-        }
+        check_weights(weights, classes.len(), self.model.classes())?;
         let of_node = |(row, class): (usize, &ClassId)| {
             let (before, after) = weights.row(row).split_at(class.index());
             before.iter().chain(&after[1..])
         };
         Ok(classes.iter().enumerate().flat_map(of_node).copied().collect())
+    }
+
+    /// The logits of `nodes` without any attack.
+    ///
+    /// Nodes that are asked for again and again, such as the labelled ones in every step, are looked up in the graph once.
+    ///
+    /// # Errors
+    /// If a node does not exist, or numbers overflow.
+    pub fn logits(&mut self, nodes: &[NodeId]) -> Result<Logits, TrainError> {
+        self.check_nodes(nodes)?;
+        let of = self.asked(nodes);
+        let passes = of.network.forward(self.model.layers(), None);
+        let rows = of.rows.iter().flat_map(|&row| passes.logits().row(row));
+        let values = Matrix::from_values(nodes.len(), self.model.classes(), rows.copied().collect());
+        for (row, node) in nodes.iter().enumerate() {
+            if let Some((class, logit)) = values.row(row).iter().enumerate().find(|(_, logit)| !logit.is_finite()) {
+                return Err(TrainError::Overflow {
+                    what: format!("the logit of node {node} for class {class} is {logit}"),
+                });
+            }
+        }
+        let names = self.model.tensor_shapes().into_iter().map(|(name, _)| name).collect();
+        Ok(Logits { values, of, layers: self.model.layers().to_vec(), passes, names })
+    }
+
+    /// What `nodes` see, as it was cut out the last time if that was for them.
+    fn asked(&mut self, nodes: &[NodeId]) -> Arc<Asked> {
+        if let Some(before) = self.clean.take_if(|before| before.nodes == nodes) {
+            return Arc::clone(self.clean.insert(before));
+        }
+        let seen = self.surroundings.of(&self.model, nodes.iter().copied());
+        let there: Vec<NodeId> = nodes.iter().map(|&node| seen.place(node)).collect();
+        let network = CleanNetwork::new(&seen.graph, &self.model, &seen.matrices, &there);
+        let rows = there.iter().map(|&node| network.place(node)).collect();
+        Arc::clone(self.clean.insert(Arc::new(Asked { nodes: nodes.to_vec(), network, rows })))
     }
 
     fn mean_loss(
@@ -232,15 +305,20 @@ impl RobustLoss {
         classes: Option<&[ClassId]>,
         goal: impl Fn(usize) -> L,
     ) -> Result<Vec<Target<L>>, SettingsError> {
-        let count = self.surroundings.graph().nodes();
-        if let Some(&node) = nodes.iter().find(|node| node.index() >= count) {
-            return Err(SettingsError::NoSuchNode { node, nodes: count });
-        }
+        self.check_nodes(nodes)?;
         if let Some(classes) = classes {
             self.check_classes(nodes, classes)?;
         }
         let class = |i: usize| classes.map(|classes| classes[i]);
         Ok(nodes.iter().enumerate().map(|(i, &node)| Target { node, class: class(i), goal: goal(i) }).collect())
+    }
+
+    fn check_nodes(&self, nodes: &[NodeId]) -> Result<(), SettingsError> {
+        let count = self.surroundings.graph().nodes();
+        match nodes.iter().find(|node| node.index() >= count) {
+            Some(&node) => Err(SettingsError::NoSuchNode { node, nodes: count }),
+            None => Ok(()),
+        }
     }
 
     /// Checks that there is a class for each node, and that the model has it.
@@ -273,18 +351,32 @@ impl RobustLoss {
         let mut gradient = with_gradient.then(|| Gradient::zeros(&self.model));
         let value = term.evaluate_sum(&self.model, &targets, share, gradient.as_mut().map(|sum| (1.0, sum)));
         check_finite(&nodes, &value)?;
-        let gradient = gradient.map(|gradient| self.finite(gradient)).transpose()?;
+        let names = || self.model.tensor_shapes().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let gradient = gradient.map(|gradient| finite(gradient, &names())).transpose()?;
         Ok((value, gradient))
     }
+}
 
-    /// The tensors of a gradient whose numbers are finite.
-    fn finite(&self, gradient: Gradient) -> Result<Vec<Vec<f64>>, TrainError> {
-        for (values, (name, _)) in gradient.tensors().zip(self.model.tensor_shapes()) {
-            if let Some(value) = values.iter().find(|value| !value.is_finite()) {
-                return Err(TrainError::Overflow { what: format!("a derivative by {name} is {value}") });
-            }
+/// The tensors of a gradient whose numbers are finite; `names` are what they are by.
+fn finite(gradient: Gradient, names: &[String]) -> Result<Vec<Vec<f64>>, TrainError> {
+    for (values, name) in gradient.tensors().zip(names) {
+        if let Some(value) = values.iter().find(|value| !value.is_finite()) {
+            return Err(TrainError::Overflow { what: format!("a derivative by {name} is {value}") });
         }
-        Ok(gradient.tensors().map(<[f64]>::to_vec).collect())
+    }
+    Ok(gradient.tensors().map(<[f64]>::to_vec).collect())
+}
+
+/// Checks that there is one finite weight for each node and class.
+fn check_weights(weights: &Matrix, nodes: usize, classes: usize) -> Result<(), SettingsError> {
+    if (weights.rows(), weights.columns()) != (nodes, classes) {
+        let found = format!("{} × {}", weights.rows(), weights.columns());
+        let remedy = format!("give one for each node and class, {nodes} × {classes}");
+        return Err(SettingsError::value("weights", found, remedy));
+    }
+    match weights.values().iter().find(|weight| !weight.is_finite()) {
+        Some(weight) => Err(SettingsError::value("weights", weight, "give finite numbers")),
+        None => Ok(()),
     }
 }
 

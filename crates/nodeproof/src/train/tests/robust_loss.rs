@@ -12,17 +12,18 @@ enum Asked {
     Hinge(f64, Option<f64>),
     CrossEntropy,
     Margins,
+    Logits,
 }
 
-const ALL_ASKED: [Asked; 4] =
-    [Asked::Hinge(1.3, None), Asked::Hinge(1.3, Some(0.5)), Asked::CrossEntropy, Asked::Margins];
+const ALL_ASKED: [Asked; 5] =
+    [Asked::Hinge(1.3, None), Asked::Hinge(1.3, Some(0.5)), Asked::CrossEntropy, Asked::Margins, Asked::Logits];
 
 fn robust_loss(graph: &Graph, model: &Model, budget: &Budget, worst_case: Option<WorstCase>) -> RobustLoss {
     RobustLoss::new(Arc::new(graph.clone()), model.clone(), budget, worst_case).unwrap()
 }
 
-/// Weights of both signs for the margins of so many nodes over each class.
-fn margin_weights(nodes: usize, classes: usize) -> Matrix {
+/// Weights of both signs for a number for each node and class.
+fn weights_of(nodes: usize, classes: usize) -> Matrix {
     let weights = (0..nodes * classes).map(|i| (i as f64 * 1.7).sin());
     Matrix::from_values(nodes, classes, weights.collect())
 }
@@ -38,9 +39,15 @@ fn asked(loss: &mut RobustLoss, asked: Asked, nodes: &[NodeId], classes: Option<
         Asked::CrossEntropy => with_gradient(loss.cross_entropy(nodes, classes, true)),
         Asked::Margins => {
             let margins = loss.margins(nodes, classes).unwrap();
-            let weights = margin_weights(nodes.len(), loss.model().classes());
+            let weights = weights_of(nodes.len(), loss.model().classes());
             let sum = margins.over.values().iter().zip(weights.values()).map(|(margin, weight)| margin * weight).sum();
             (sum, loss.margins_gradient(nodes, &margins.classes, &weights).unwrap())
+        }
+        Asked::Logits => {
+            let logits = loss.logits(nodes).unwrap();
+            let weights = weights_of(nodes.len(), loss.model().classes());
+            let sum = logits.values().values().iter().zip(weights.values()).map(|(logit, weight)| logit * weight).sum();
+            (sum, logits.gradient(&weights).unwrap())
         }
     }
 }
@@ -76,7 +83,7 @@ fn robust_loss_has_the_gradient_of_finite_differences() {
                 let nodes = [0, 5, 7, 10, 5].map(NodeId);
                 let classes = [0, 2, 1, 1, 0].map(ClassId);
                 let case = format!("seed {seed}, {case}, {}, {worst_case}, {budget:?}", kind.name());
-                for what in [ALL_ASKED[(i + j) % 3], Asked::Margins] {
+                for what in [ALL_ASKED[(i + j) % 3], Asked::Margins, Asked::Logits] {
                     let classes = (i % 2 == 0).then_some(&classes[..]);
                     assert_gradient(&mut loss, what, &nodes, classes, &case);
                 }
@@ -182,6 +189,39 @@ fn margins_are_what_losses_are_made_of() {
     }
 }
 
+/// Logits are those of the network, whatever was asked for before, and stay those of the weights that they were computed with.
+#[test]
+fn logits_are_those_of_the_network() {
+    for kind in [AttributeKind::Bits, OTHER_KINDS[0], OTHER_KINDS[1]] {
+        let graph = with_kind(&small_graph(crate::seed::seed(95)), kind);
+        for (case, model) in small_models(&Propagation::SymmetricGcn, crate::seed::seed(96)) {
+            let model = model.with_kind(kind);
+            let expected = Network::new(&graph, &model).unwrap().logits();
+            let mut loss = robust_loss(&graph, &model, &budgets()[0], None);
+            let mut all = Vec::new();
+            for nodes in [&[8, 0, 3, 8][..], &[11], &[8, 0, 3, 8], &[8, 0, 3, 8], &[]] {
+                let nodes: Vec<NodeId> = nodes.iter().copied().map(NodeId).collect();
+                let logits = loss.logits(&nodes).unwrap();
+                assert_eq!((logits.values().rows(), logits.values().columns()), (nodes.len(), 3), "{case}");
+                for (row, node) in nodes.iter().enumerate() {
+                    for (&found, &expected) in logits.values().row(row).iter().zip(expected.row(node.index())) {
+                        assert_near(found, expected, 1e-12, &format!("{case}, {}, node {node}", kind.name()));
+                    }
+                }
+                all.push(logits);
+            }
+            let weights = weights_of(4, 3);
+            let gradient = all[0].gradient(&weights).unwrap();
+            assert!(gradient.iter().flatten().any(|&derivative| derivative != 0.0), "{case}");
+            let other = randomised(model.clone(), crate::seed::seed(97));
+            loss.set_tensors(&other.tensors().collect::<Vec<_>>()).unwrap();
+            assert_ne!(loss.logits(&[NodeId(8)]).unwrap().values(), all[1].values(), "{case}");
+            assert_eq!(all[0].gradient(&weights).unwrap(), gradient, "{case}");
+            assert_eq!(all[2].gradient(&weights).unwrap(), gradient, "{case}");
+        }
+    }
+}
+
 #[test]
 fn robust_loss_does_not_depend_on_threads_or_on_what_was_asked_before() {
     let graph = graph(2);
@@ -244,6 +284,7 @@ fn a_robust_loss_refuses_what_makes_no_sense() {
     let no_node = |error: TrainError| matches!(error, TrainError::Settings(SettingsError::NoSuchNode { .. }));
     assert!(no_node(loss.hinge(&missing, None, 1.0, None, true).unwrap_err()));
     assert!(no_node(loss.margins(&missing, Some(&classes)).unwrap_err()));
+    assert!(no_node(loss.logits(&missing).unwrap_err()));
     assert!(no_node(loss.margins_gradient(&missing, &classes, &Matrix::zeros(2, 3)).unwrap_err()));
     let mut message = |given: &[u32]| {
         let given: Vec<ClassId> = given.iter().copied().map(ClassId).collect();
@@ -274,6 +315,10 @@ fn a_robust_loss_refuses_what_makes_no_sense() {
     let mut gradient = |weights| loss.margins_gradient(&nodes, &classes, &weights).unwrap_err().to_string();
     assert_eq!(gradient(Matrix::zeros(3, 2)), "weights is 3 × 2; give one for each node and class, 2 × 3");
     let weights = Matrix::from_values(2, 3, vec![0.0, 1.0, 2.0, f64::NAN, 0.0, 0.0]);
+    assert_eq!(gradient(weights.clone()), "weights is NaN; give finite numbers");
+    let logits = loss.logits(&nodes).unwrap();
+    let gradient = |weights| logits.gradient(&weights).unwrap_err().to_string();
+    assert_eq!(gradient(Matrix::zeros(3, 2)), "weights is 3 × 2; give one for each node and class, 2 × 3");
     assert_eq!(gradient(weights), "weights is NaN; give finite numbers");
 
     let mut tensors: Vec<Vec<f64>> = model.tensors().map(<[f64]>::to_vec).collect();
@@ -302,6 +347,7 @@ fn numbers_that_overflow_are_errors() {
                 loss.hinge(&nodes, None, 1.0, Some(1.0), false).unwrap_err(),
                 loss.cross_entropy(&nodes, None, true).unwrap_err(),
                 loss.margins(&nodes, None).unwrap_err(),
+                loss.logits(&nodes).unwrap_err(),
             ];
             for error in errors {
                 assert!(matches!(error, TrainError::Overflow { .. }), "{case}, {worst_case}: {error}");
