@@ -8,7 +8,7 @@ by one: the recipe of a model is held against a second import, of other paramete
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,19 +30,54 @@ class Recipe:
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
-    def made(self, known: dict[int, Any]) -> Any:
-        """What it gives; `known` has what other steps gave, by the `id` of their recipes."""
-        todo = [self]
-        while todo:
-            step = todo[-1]
-            given = (step.arguments, step.keywords)
-            before = [value for value in flat(given) if isinstance(value, Recipe) and id(value) not in known]
-            todo += before
-            if not before:
-                todo.pop()
-                arguments, keywords = mapped(lambda v: known[id(v)] if isinstance(v, Recipe) else v, given)
-                known[id(step)] = step.function(*arguments, **keywords)
-        return known[id(self)]
+
+@dataclass(frozen=True)
+class _Place:
+    """Stands for what the step at this place gives."""
+
+    place: int
+
+
+class _Plan:
+    """Steps of recipes, each after those that it needs: put in order once, and done again and again."""
+
+    def __init__(self, begins: Iterable[Recipe], wanted: Sequence[Recipe]) -> None:
+        places: dict[int, int] = {id(recipe): place for place, recipe in enumerate(begins)}
+        #: What each step calls, with its arguments and keywords, and whether none of these is within another.
+        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any], bool]] = []
+        for recipe in wanted:
+            todo = [recipe]
+            while todo:
+                step = todo[-1]
+                given = (step.arguments, step.keywords)
+                needed = [value for value in flat(given) if isinstance(value, Recipe) and id(value) not in places]
+                todo += needed
+                if not needed:
+                    todo.pop()
+                    if id(step) not in places:
+                        self._add(step, places)
+                        places[id(step)] = len(places)
+        self._wanted = [places[id(recipe)] for recipe in wanted]
+
+    def _add(self, step: Recipe, places: Mapping[int, int]) -> None:
+        def placed(value: Any) -> Any:
+            return _Place(places[id(value)]) if isinstance(value, Recipe) else value
+
+        arguments, keywords = mapped(placed, (step.arguments, step.keywords))
+        within = sum(isinstance(value, _Place) for value in flat((arguments, keywords)))
+        is_plain = within == sum(type(value) is _Place for value in arguments)
+        self._steps.append((step.function, tuple(arguments), keywords, is_plain))
+
+    def done(self, begins: Iterable[Any]) -> Iterator[Any]:
+        """What the recipes that are wanted give, of these values for those that all begin with."""
+        known = list(begins)
+        for function, arguments, keywords, is_plain in self._steps:
+            if is_plain:
+                known.append(function(*(known[a.place] if type(a) is _Place else a for a in arguments), **keywords))
+            else:
+                given, named = mapped(lambda v: known[v.place] if type(v) is _Place else v, (arguments, keywords))
+                known.append(function(*given, **named))
+        return iter([known[place] for place in self._wanted])
 
 
 class Tape:
@@ -60,6 +95,8 @@ class Tape:
         self.has_looked = False
         #: The layers of the model that was made last.
         self.layers: list[Any] = []
+        #: The plan of their numbers, and the layers that it is of.
+        self._plan: tuple[Any, _Plan] | None = None
 
     def begin(self, module: Any) -> None:
         """Starts anew with the parameters and buffers of this copy of the module."""
@@ -113,11 +150,12 @@ class Tape:
     def tensors(self, parameters: Mapping[str, Any]) -> list[Any]:
         """The model's weights and biases of these parameters and buffers."""
         torch = optional("torch", "pyg", "nodeproof.torch")
-        known = {id(recipe): parameters[name].to("cpu", self._types[name]) for name, recipe in self._begins.items()}
-        return [
-            values.recipe.made(known) if is_learned(values) else torch.tensor(np.asarray(values))
-            for values in self.numbers()
-        ]
+        if self._plan is None or self._plan[0] is not self.layers:
+            learned = [values.recipe for values in self.numbers() if is_learned(values)]
+            self._plan = self.layers, _Plan(self._begins.values(), learned)
+        begins = (parameters[name].to("cpu", self._types[name]) for name in self._begins)
+        made = self._plan[1].done(begins)
+        return [next(made) if is_learned(v) else torch.tensor(np.asarray(v)) for v in self.numbers()]
 
     @property
     def rounding(self) -> float:
@@ -177,6 +215,13 @@ class Learned(np.ndarray[Any, Any]):
         result = getattr(ufunc, method)(*plain, **{name: mapped(_plain, value) for name, value in keywords.items()})
         if method != "__call__" or keywords or ufunc.__name__ not in _STEPS:
             return result
+        if ufunc is np.multiply:
+            # Times 1 is no step.
+            factors = [
+                value for value in inputs if not (np.ndim(value) == 0 and not is_learned(value) and value == 1.0)
+            ]
+            if len(factors) == 1 and is_learned(factors[0]):
+                return Learned.of(result, factors[0].recipe)
         return _learned(result, _torch_function(_STEPS[ufunc.__name__]), *inputs)
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
