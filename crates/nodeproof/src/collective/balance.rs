@@ -169,15 +169,25 @@ impl<'t> Walk<'t> {
         } else {
             self.scale *= 1.0 - by;
         }
+        let (cuts, global) = (self.cuts, self.table.global);
+        let weight = |cut: usize, part: f32, target: &Fallible| weight(cut, part, target.withstands, global);
+        // Each flip counts as one elsewhere, and where it is seen by what it takes beyond that.
+        for (target, sums) in self.table.targets.iter().zip(&mut self.sums) {
+            let Some(elsewhere) = target.elsewhere else { continue };
+            for cut in (0..CUTS).filter(|&cut| cuts.has(cut, target)) {
+                sums[cut] += by * flips.len() as f64 * weight(cut, elsewhere, target);
+            }
+        }
         for &flip in flips {
             if flip.1 != ANY {
                 *self.spread.entry(flip).or_default() += by / self.scale;
             }
             for (entry, part) in self.table.taken(flip) {
                 let place = entry.target as usize;
-                let target = self.table.targets[place];
-                for cut in (0..CUTS).filter(|&cut| self.cuts.has(cut, &target)) {
-                    self.sums[place][cut] += by * weight(cut, part, target.withstands, self.table.global);
+                let target = &self.table.targets[place];
+                for cut in (0..CUTS).filter(|&cut| cuts.has(cut, target)) {
+                    let elsewhere = target.elsewhere.map_or(0.0, |elsewhere| weight(cut, elsewhere, target));
+                    self.sums[place][cut] += by * (weight(cut, part, target) - elsewhere);
                 }
             }
         }

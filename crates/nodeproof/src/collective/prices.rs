@@ -22,6 +22,9 @@ pub(crate) type Priced = (u32, u32);
 /// A flip that no target lists.
 pub(super) const ANY: u32 = u32::MAX;
 
+/// In place of a row, a node that no target has an entry with; its flips are [`ANY`].
+pub(super) const ELSEWHERE: u32 = u32::MAX;
+
 /// Which cuts are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cuts {
@@ -34,7 +37,7 @@ pub(crate) enum Cuts {
 impl Cuts {
     /// Whether a target has a cut.
     pub(super) fn has(self, cut: usize, target: &Fallible) -> bool {
-        if cut == 0 { target.has_counts } else { self == Self::All && target.has_parts }
+        cut == 0 || (self == Self::All && target.has_parts)
     }
 }
 
@@ -74,61 +77,63 @@ impl<'t> Prices<'t> {
     /// The bound for these multipliers, and an admissible set that attains it as far as prices tell: its flips are the dearest, at most so
     /// many of a row, and in all.
     pub(super) fn best(&mut self, multipliers: &Multipliers) -> Best {
-        let table = self.table;
-        let active: Vec<Active> = multipliers.iter().map(|of| Active::new(of, table.global)).collect();
+        let (table, most) = (self.table, self.table.possible);
+        let of = |(target, of): (&Fallible, _)| Active::new(of, target, table.global);
+        let active: Vec<Active> = table.targets.iter().zip(multipliers).map(of).collect();
+        let elsewhere: f64 = active.iter().map(|of| of.elsewhere).sum();
         let mut rows: Vec<(f64, u32)> = Vec::with_capacity(table.rows.len());
         let mut most_terms = 0;
         for (place, row) in (0u32..).zip(&table.rows) {
             most_terms = most_terms.max(table.entries(row).len());
-            rows.push((self.dearest(row, &active), place));
+            rows.push((elsewhere + self.dearest(row, &active), place));
         }
         rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         self.found.clear();
-        let mut cheapest = 0.0;
+        if elsewhere > 0.0 {
+            self.found.extend((0..most).map(|_| (elsewhere, (ELSEWHERE, ANY))));
+        }
+        let mut cheapest = elsewhere;
         for (dearest, place) in rows {
             // No flip of the other rows is dearer than those that were found, but for what rounding takes from the sum below as well.
             if dearest <= cheapest {
                 break;
             }
-            self.add_row(place, &table.rows[place as usize], &active);
-            if table.global > 0 && self.found.len() >= table.global {
-                self.found.select_nth_unstable_by(table.global - 1, by_price);
-                self.found.truncate(table.global);
-                cheapest = self.found[table.global - 1].0;
+            self.add_row(place, elsewhere, &active);
+            if most > 0 && self.found.len() >= most {
+                self.found.select_nth_unstable_by(most - 1, by_price);
+                self.found.truncate(most);
+                cheapest = self.found[most - 1].0;
             }
         }
-        self.found.truncate(table.global);
+        self.found.truncate(most);
         self.found.sort_unstable_by(by_price);
         let prices: f64 = self.found.iter().map(|&(price, _)| price).sum();
         let rest: f64 = multipliers.iter().map(|of| (1.0 - of.iter().sum::<f64>()).max(0.0)).sum();
-        // Sums of so many terms none of which is negative, but for what is taken from the price of any flip of the row.
-        let terms = (CUTS * (most_terms + 4) * (table.global + 2) + table.targets.len() + 64) as f64;
-        let bound = (prices + rest) * (1.0 + 4.0 * terms * f64::EPSILON) + 64.0 * terms * f64::EPSILON;
+        // Sums of so many terms. What is taken away in them is added in them, too, so that all together are at most three times the result.
+        let terms = (CUTS * (most_terms + table.targets.len() + 4) * (most + 2) + 64) as f64;
+        let bound = (prices + rest) * (1.0 + 8.0 * terms * f64::EPSILON) + 64.0 * terms * f64::EPSILON;
         Best { bound, flips: self.found.iter().map(|&(_, flip)| flip).collect() }
     }
 
-    /// No flip of a row is dearer than this.
+    /// No flip of a row is dearer than one elsewhere by more than this.
     fn dearest(&self, row: &Row, active: &[Active]) -> f64 {
-        let of_entry = |entry: &Entry| {
-            let (place, of) = (entry.target as usize, &active[entry.target as usize]);
-            of.count * weight(0, 0.0, self.table.targets[place].withstands, self.table.global) + of.price(entry.most)
-        };
+        let of_entry = |entry: &Entry| active[entry.target as usize].beyond_elsewhere(entry.most);
         self.table.entries(row).iter().map(of_entry).sum()
     }
 
     /// Adds the dearest flips of a row.
-    fn add_row(&mut self, place: u32, row: &Row, active: &[Active]) {
+    fn add_row(&mut self, place: u32, elsewhere: f64, active: &[Active]) {
         let (table, attributes) = (self.table, self.table.attributes);
+        let row = &table.rows[place as usize];
         let slot = |d: u32| (d & !DOWN) as usize + if d >= DOWN { attributes } else { 0 };
-        let mut any = 0.0;
+        let mut any = elsewhere;
         for entry in table.entries(row) {
             let of = &active[entry.target as usize];
-            any += of.count * weight(0, 0.0, table.targets[entry.target as usize].withstands, table.global);
+            any += of.beyond_elsewhere(entry.cap);
             if of.gains.is_empty() {
                 continue;
             }
             let cap = of.price(entry.cap);
-            any += cap;
             for &(d, part) in table.listed(entry) {
                 let more = of.price(part) - cap;
                 if more != 0.0 {
@@ -160,16 +165,27 @@ impl<'t> Prices<'t> {
 
 /// The multipliers of one target that are not 0.
 struct Active {
-    count: f64,
     /// η, and the multiplier over `1 − Q η`, which caps at the multiplier.
     gains: Vec<(f64, f64, f64)>,
+    /// What a flip costs that the target sees, beside what it takes.
+    count: f64,
+    /// What a flip costs at a node that the target has no entry with.
+    elsewhere: f64,
 }
 
 impl Active {
-    fn new(multipliers: &[f64; CUTS], global: usize) -> Self {
+    fn new(multipliers: &[f64; CUTS], target: &Fallible, global: usize) -> Self {
         let of = |(&beyond, &share): (&f64, &f64)| (beyond / global as f64, share / (1.0 - beyond), share);
         let gains = BEYOND.iter().zip(&multipliers[1..]).filter(|(_, share)| **share > 0.0).map(of).collect();
-        Self { count: multipliers[0], gains }
+        let count = multipliers[0] * weight(0, 0.0, target.withstands, global);
+        let mut active = Self { gains, count, elsewhere: 0.0 };
+        active.elsewhere = target.elsewhere.map_or(0.0, |part| active.count + active.price(part));
+        active
+    }
+
+    /// By how much a flip that the target sees and that takes this part costs more than one elsewhere.
+    fn beyond_elsewhere(&self, part: f32) -> f64 {
+        self.count + self.price(part) - self.elsewhere
     }
 
     /// What a flip that takes this part costs.
@@ -196,10 +212,11 @@ pub(super) fn without_zeros(table: &Table, multipliers: &Multipliers) -> Vec<Cut
 }
 
 impl Table {
-    /// The entries that a flip is about, each with the part that it takes.
+    /// The entries that a flip is about, each with the part that it takes; none of one elsewhere.
     pub(super) fn taken(&self, (row, attribute): Priced) -> impl Iterator<Item = (&Entry, f32)> {
         let part = move |entry: &Entry| if attribute == ANY { entry.cap } else { self.part(entry, attribute) };
-        self.entries(&self.rows[row as usize]).iter().map(move |entry| (entry, part(entry)))
+        let entries = self.rows.get(row as usize).map_or(&[][..], |row| self.entries(row));
+        entries.iter().map(move |entry| (entry, part(entry)))
     }
 
     /// The listed flips that take most of all targets together, and those that take all, a half or a quarter of most targets: so many of each.

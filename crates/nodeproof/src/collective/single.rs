@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::prices::Priced;
-use super::table::Table;
+use super::table::{Fallible, Table};
 use crate::flip::Flip;
 use crate::ids::NodeId;
 
@@ -24,7 +24,8 @@ pub(crate) fn best_single(
     mut falls: impl FnMut(&Flip, &[NodeId]) -> usize,
     mut observer: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Option<Single> {
-    if table.targets.iter().any(|target| !target.has_parts) {
+    let is_known = |target: &Fallible| target.has_parts && target.elsewhere.is_none_or(|part| part < 1.0);
+    if !table.targets.iter().all(is_known) {
         return None;
     }
     let mut all: Vec<(Priced, Vec<NodeId>)> = Vec::new();

@@ -1,9 +1,13 @@
 //! What flips take of targets, node by node that is flipped at.
+//!
+//! Where memory is short, a target keeps the nodes at which flips take most of it. Of all others it is known what a flip takes at most, wherever it
+//! is made: what is taken *elsewhere* (Lemma 73 of `docs/maths.md`).
 
 use std::ops::Range;
 
 use crate::budget::Limits;
 use crate::engines::first_order::RowParts;
+use crate::graph::Graph;
 use crate::ids::NodeId;
 
 /// A target whose prediction may change.
@@ -12,10 +16,10 @@ pub(crate) struct Fallible {
     pub(crate) node: NodeId,
     /// The most flips that it is known to withstand.
     pub(crate) withstands: u32,
-    /// Whether it is known which nodes it sees.
-    pub(crate) has_counts: bool,
     /// Whether it is known what flips take of it.
     pub(crate) has_parts: bool,
+    /// At most this is taken by a flip at a node that has no entry with it; `None` if it does not see these.
+    pub(crate) elsewhere: Option<f32>,
 }
 
 /// What a target sees.
@@ -58,14 +62,15 @@ pub(crate) struct Table {
     pub(super) rows: Vec<Row>,
     entries: Vec<Entry>,
     flips: Vec<(u32, f32)>,
-    /// Most flips in total.
+    /// Most flips in total: that the budget allows, and that there can be.
     pub(super) global: usize,
+    pub(super) possible: usize,
     /// Attributes of the graph.
     pub(super) attributes: usize,
 }
 
-/// A table to which targets are added one by one. Where memory is short, fewer flips of later targets are listed, and targets that see too many nodes
-/// even without lists have no cuts.
+/// A table to which targets are added one by one. Where memory is short, fewer flips of later targets are listed, and then fewer of the nodes that
+/// they see.
 pub(crate) struct Filling {
     table: Table,
     /// Targets that are still to come.
@@ -75,40 +80,40 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// A table for so many targets and of so many bytes.
-    pub(crate) fn new(targets: usize, limits: &Limits, attributes: usize, memory: usize) -> Self {
+    /// A table for so many targets of a graph, and of so many bytes.
+    pub(crate) fn new(targets: usize, limits: &Limits, graph: &Graph, memory: usize) -> Self {
+        let nodes: Vec<u32> = graph.node_ids().map(|node| node.0).collect();
+        let (global, possible) = (limits.global(), limits.flips_within(&nodes));
         let (rows, entries, flips) = Default::default();
-        let table = Table { targets: Vec::new(), rows, entries, flips, global: limits.global(), attributes };
+        let attributes = graph.attribute_count();
+        let table = Table { targets: Vec::new(), rows, entries, flips, global, possible, attributes };
         Self { table, coming: targets, memory }
     }
 
     /// Adds a target.
     pub(crate) fn add(&mut self, seen: Seen) {
-        let Seen { node, withstands, nodes, mut rows } = seen;
-        let (room, listed) = self.room(nodes.len());
+        let (room, listed) = self.room(seen.nodes.len());
         self.coming = self.coming.saturating_sub(1);
-        let table = &mut self.table;
-        let has_room = nodes.len() <= room;
-        let target = table.targets.len() as u32;
-        table.targets.push(Fallible { node, withstands, has_counts: has_room, has_parts: has_room && rows.is_some() });
-        if !has_room {
-            return;
-        }
+        let (Seen { node, withstands, nodes, mut rows }, elsewhere) = seen.nearest(room);
         if let Some(rows) = &mut rows {
             list_fewer(rows, listed);
         }
+        let table = &mut self.table;
+        let target = table.targets.len() as u32;
+        table.targets.push(Fallible { node, withstands, has_parts: rows.is_some(), elsewhere });
         for (place, node) in nodes.into_iter().enumerate() {
             let parts = rows.as_ref().map(|rows| &rows[place]);
             let start = table.flips.len() as u32;
             table.flips.extend(parts.iter().flat_map(|parts| &parts.flips).map(|&(d, part)| (d, above(part))));
-            let cap = parts.map_or(0.0, |parts| above(parts.cap));
+            // A price elsewhere is never lower by an entry.
+            let cap = parts.map_or(0.0, |parts| above(parts.cap)).max(elsewhere.unwrap_or(0.0));
             let most = table.flips[start as usize..].iter().map(|&(_, part)| part).fold(cap, f32::max);
             table.entries.push(Entry { node, target, cap, most, flips: start..table.flips.len() as u32 });
         }
     }
 
-    /// How many nodes the next target may see, and how many flips may be listed of it if it sees so many: what later ones will see, if they see as
-    /// many as earlier ones did, is kept free; of the rest lists may take all up to half of the memory, and then an equal share.
+    /// How many nodes there is room for that the next target sees, and how many flips may be listed of it if it sees so many: what later ones will
+    /// see, if they see as many as earlier ones did, is kept free; of the rest lists may take all up to half of the memory, and then an equal share.
     fn room(&self, nodes: usize) -> (usize, usize) {
         let (of_entry, of_flip) = (size_of::<Entry>(), size_of::<(u32, f32)>());
         let Table { targets, entries, flips, .. } = &self.table;
@@ -116,12 +121,13 @@ impl Filling {
         let left = self.memory.saturating_sub(taken);
         let of_later = (entries.len() / targets.len().max(1)).saturating_mul(later).saturating_mul(of_entry);
         let free = left.saturating_sub(of_later);
-        let of_nodes = nodes.saturating_mul(of_entry);
+        let room = free.max(left / (later + 1)) / of_entry;
+        let of_nodes = nodes.min(room).saturating_mul(of_entry);
         let up_to_half = (self.memory / 2).saturating_sub(taken).saturating_sub(of_later);
         let of_flips = up_to_half.max(free / (later + 1)).saturating_sub(of_nodes);
         // Places of flips are kept in 32 bits.
         let listed = (of_flips / of_flip).min((u32::MAX as usize).saturating_sub(flips.len()));
-        (free.max(left / (later + 1)) / of_entry, listed)
+        (room, listed)
     }
 
     /// The table, row by row.
@@ -135,6 +141,31 @@ impl Filling {
             start = end;
         }
         Table { rows, entries, ..self.table }
+    }
+}
+
+impl Seen {
+    /// What is seen at no more than so many nodes, those where flips take most, and at most what a flip takes elsewhere, if anything is seen there.
+    fn nearest(mut self, room: usize) -> (Self, Option<f32>) {
+        if self.nodes.len() <= room {
+            return (self, None);
+        }
+        let Some(rows) = &mut self.rows else {
+            self.nodes.clear();
+            return (self, Some(0.0));
+        };
+        let mut mosts: Vec<f64> = rows.iter().map(RowParts::most).collect();
+        let (_, &mut elsewhere, _) = mosts.select_nth_unstable_by(room, |a, b| b.total_cmp(a));
+        rows.retain(|row| row.most().total_cmp(&elsewhere).is_gt());
+        self.nodes = rows.iter().map(|row| row.node).collect();
+        (self, Some(above(elsewhere)))
+    }
+}
+
+impl RowParts {
+    /// The most that a flip takes.
+    fn most(&self) -> f64 {
+        self.flips.iter().map(|&(_, part)| part).fold(self.cap, larger)
     }
 }
 

@@ -6,7 +6,7 @@ use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::prices::{ANY, BEYOND, CUTS, Multipliers, Priced, Prices, weight};
+use super::prices::{ANY, BEYOND, CUTS, ELSEWHERE, Multipliers, Priced, Prices, weight};
 use super::table::Fallible;
 use super::*;
 use crate::budget::{Budget, Limits, LocalBudget};
@@ -16,14 +16,15 @@ use crate::ids::NodeId;
 
 const ATTRIBUTES: u32 = 4;
 
-/// A table with random parts, of which some are not listed.
+/// A table with random parts, of which some are not listed, and some elsewhere.
 fn table(random: &mut ChaCha8Rng, global: u32, local: u32) -> Table {
-    let (seen, limits) = seen(random, global, local);
-    filled(&seen, &limits, usize::MAX)
+    let (seen, graph, limits) = seen(random, global, local);
+    let memory = if random.random_bool(0.5) { usize::MAX } else { random.random_range(0..1000) };
+    filled(&seen, (&graph, &limits), memory)
 }
 
 /// What random targets see.
-fn seen(random: &mut ChaCha8Rng, global: u32, local: u32) -> (Vec<Seen>, Limits) {
+fn seen(random: &mut ChaCha8Rng, global: u32, local: u32) -> (Vec<Seen>, Graph, Limits) {
     let nodes = random.random_range(1..5u32);
     let graph = Graph::new(nodes as usize, ATTRIBUTES as usize, &[], &[]).unwrap();
     let limits = Budget::new(global, LocalBudget::Count(local)).limits(&graph).unwrap();
@@ -41,34 +42,35 @@ fn seen(random: &mut ChaCha8Rng, global: u32, local: u32) -> (Vec<Seen>, Limits)
         let withstands = random.random_range(0..3);
         Seen { node: NodeId(target), withstands, nodes: sees, rows: has_parts.then_some(rows) }
     });
-    (seen.collect(), limits)
+    (seen.collect(), graph, limits)
 }
 
-fn filled(seen: &[Seen], limits: &Limits, memory: usize) -> Table {
-    let mut table = Filling::new(seen.len(), limits, ATTRIBUTES as usize, memory);
+fn filled(seen: &[Seen], (graph, limits): (&Graph, &Limits), memory: usize) -> Table {
+    let mut table = Filling::new(seen.len(), limits, graph, memory);
     seen.iter().for_each(|of| table.add(of.clone()));
     table.table(limits)
 }
 
-/// All flips: every attribute of each row, and as many others as the row may have.
+/// All flips: every attribute of each row, as many others as the row may have, and as many as there may be elsewhere.
 fn flips(table: &Table) -> Vec<Priced> {
     let of_row = |(place, row): (u32, &super::table::Row)| {
         let any = (0..row.most).map(move |_| (place, ANY));
         (0..ATTRIBUTES).map(move |d| (place, d)).chain(any).collect::<Vec<_>>()
     };
-    (0u32..).zip(&table.rows).flat_map(of_row).collect()
+    let elsewhere = (0..table.possible).map(|_| (ELSEWHERE, ANY));
+    (0u32..).zip(&table.rows).flat_map(of_row).chain(elsewhere).collect()
 }
 
 /// What a flip is in each cut of each target.
 fn weights(table: &Table, flip: Priced) -> Vec<[f64; CUTS]> {
-    let mut all = vec![[0.0; CUTS]; table.targets.len()];
-    for (entry, part) in table.taken(flip) {
-        let target = table.targets[entry.target as usize];
-        for cut in (0..CUTS).filter(|&cut| Cuts::All.has(cut, &target)) {
-            all[entry.target as usize][cut] = weight(cut, part, target.withstands, table.global);
-        }
-    }
-    all
+    let taken: Vec<(u32, f32)> = table.taken(flip).map(|(entry, part)| (entry.target, part)).collect();
+    let of = |(place, target): (u32, &Fallible)| {
+        let listed = taken.iter().find(|(of, _)| *of == place).map(|&(_, part)| part);
+        let part = listed.or(target.elsewhere);
+        let weight = |cut: usize| part.map_or(0.0, |part| weight(cut, part, target.withstands, table.global));
+        std::array::from_fn(|cut| if Cuts::All.has(cut, target) { weight(cut) } else { 0.0 })
+    };
+    (0u32..).zip(&table.targets).map(of).collect()
 }
 
 fn random_multipliers(random: &mut ChaCha8Rng, table: &Table) -> Multipliers {
@@ -94,8 +96,10 @@ fn dearest(table: &Table, multipliers: &Multipliers) -> f64 {
     let mut total = 0.0;
     let mut made = 0;
     for (price, (row, _)) in prices {
-        if made < table.global && left[row as usize] > 0 {
-            (made, left[row as usize]) = (made + 1, left[row as usize] - 1);
+        let left = left.get_mut(row as usize);
+        if made < table.possible && left.as_ref().is_none_or(|left| **left > 0) {
+            made += 1;
+            left.into_iter().for_each(|left| *left -= 1);
             total += price;
         }
     }
@@ -132,7 +136,7 @@ fn least_bound(table: &Table) -> f64 {
         let of_row = flips.iter().zip(&spread).filter(|(flip, _)| flip.0 == place);
         program.add_constraint(of_row.map(|(_, &y)| (y, 1.0)), ComparisonOp::Le, row.most as f64);
     }
-    program.add_constraint(spread.iter().map(|&y| (y, 1.0)), ComparisonOp::Le, table.global as f64);
+    program.add_constraint(spread.iter().map(|&y| (y, 1.0)), ComparisonOp::Le, table.possible as f64);
     program.solve().unwrap().into_solution().unwrap().objective()
 }
 
@@ -161,35 +165,37 @@ fn what_a_gain_takes_beyond_a_part_is_stretched_to_the_whole() {
     assert_eq!(weight(0, 0.0, 3, 9), 0.25);
 }
 
-/// In a table that may not grow flips take no less, and targets that are left out have no cuts.
+/// In a table that may not grow flips take no less, and what is taken of a target is known at fewer nodes.
 #[test]
 fn where_memory_ends_flips_take_as_much_or_more() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
-    let (mut fewer, mut left_out) = (0, 0);
+    let (mut fewer, mut elsewhere) = (0, 0);
     for _ in 0..500 {
-        let (seen, limits) = seen(&mut random, 3, 2);
-        let whole = filled(&seen, &limits, usize::MAX);
+        let (seen, graph, limits) = seen(&mut random, 3, 2);
+        let whole = filled(&seen, (&graph, &limits), usize::MAX);
         let memory = random.random_range(0..1500);
-        let small = filled(&seen, &limits, memory);
+        let small = filled(&seen, (&graph, &limits), memory);
         let bytes = Table::bytes;
         assert!(bytes(&small) <= memory, "{} of {memory}", bytes(&small));
-        left_out += small.targets.iter().filter(|of| !of.has_counts).count();
+        elsewhere += small.targets.iter().filter(|of| of.elsewhere.is_some_and(|part| part > 0.0)).count();
         fewer += usize::from(bytes(&small) < bytes(&whole));
+        for (before, now) in whole.targets.iter().zip(&small.targets) {
+            assert_eq!((before.node, before.has_parts, before.elsewhere), (now.node, now.has_parts, None));
+            assert_eq!(before.withstands, now.withstands);
+        }
         let flips_at = |table: &Table, node: NodeId| {
             (0u32..).zip(&table.rows).find(|(_, row)| row.node == node).map(|(place, _)| place)
         };
         for (place, row) in (0u32..).zip(&whole.rows) {
             for d in (0..ATTRIBUTES).chain([ANY]) {
-                let of_small = flips_at(&small, row.node).map(|place| small.taken((place, d)).collect::<Vec<_>>());
-                for (entry, part) in whole.taken((place, d)) {
-                    let (before, now) = (whole.targets[entry.target as usize], small.targets[entry.target as usize]);
-                    assert_eq!(now.has_parts, now.has_counts && before.has_parts);
-                    let same = of_small.iter().flatten().find(|(of, _)| of.target == entry.target);
-                    assert_eq!(same.is_some(), now.has_counts, "all that a target sees, or nothing");
-                    assert!(same.is_none_or(|(_, of_small)| *of_small >= part));
+                let of_whole = weights(&whole, (place, d));
+                let place = flips_at(&small, row.node).unwrap_or(ELSEWHERE);
+                let of_small = weights(&small, if place == ELSEWHERE { (ELSEWHERE, ANY) } else { (place, d) });
+                for (whole, small) in of_whole.iter().flatten().zip(of_small.iter().flatten()) {
+                    assert!(small >= whole, "{small} is less than {whole}");
                 }
             }
         }
     }
-    assert!(fewer > 100 && left_out > 100, "{fewer}, {left_out}");
+    assert!(fewer > 100 && elsewhere > 100, "{fewer}, {elsewhere}");
 }

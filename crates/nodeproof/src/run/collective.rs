@@ -72,7 +72,7 @@ impl Certifier<'_> {
 
         let fallible = open.fallible();
         let mut classes: Vec<(NodeId, ClassId)> = Vec::new();
-        let mut table = Filling::new(fallible.len(), &limits, graph.attribute_count(), self.settings.memory_limit);
+        let mut table = Filling::new(fallible.len(), &limits, graph, self.settings.memory_limit);
         let work = |worker: &mut Worker, (node, withstands)| (worker.parts(node, listed(global)), withstands);
         let finish = each_target(&fallible, &pool, &stopped, make, work, |of| {
             if let Some((Parts { node, class, sees, rows }, withstands)) = of {
