@@ -248,7 +248,7 @@ impl MarginErrors {
 }
 
 /// So many times their errors pre-activations and margins may be off where flips are carried through the units of a slice that has not all
-/// (Lemma 80).
+/// (Lemma 75).
 pub(crate) fn errors_of(slice: &Slice) -> f64 {
     if slice.left_out_nodes().is_some() { 16.0 } else { 1.0 }
 }

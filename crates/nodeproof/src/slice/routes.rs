@@ -1,4 +1,4 @@
-//! Slices that begin with the few nodes whose attributes count most, whatever the number of layers (Lemma 80 of `docs/maths.md`).
+//! Slices that begin with the few nodes whose attributes count most, whatever the number of layers (Lemma 75 of `docs/maths.md`).
 //!
 //! The *weight* of a node is the sum over all routes from the target to it of the products of `|P|` on the way:
 //!

@@ -1,4 +1,4 @@
-//! What flips can gain at nodes that a slice leaves out, given no more than the weights of these (Lemma 80 of `docs/maths.md`).
+//! What flips can gain at nodes that a slice leaves out, given no more than the weights of these (Lemma 75 of `docs/maths.md`).
 //!
 //! With w the weights of [`LeftOutNodes`], numbers p and q for each unit of a layer have, at every node of its level,
 //!

@@ -516,7 +516,7 @@ fn random_hubs(random: &mut ChaCha8Rng) -> (Graph, Model) {
     (Graph::new(nodes as usize, ATTRIBUTES as usize, &edges, &ones).unwrap(), model)
 }
 
-/// Lemma 80: what a slice that is cut by the weights of nodes leaves out does not matter where deciding and proving say nothing of it, and
+/// Lemma 75: what a slice that is cut by the weights of nodes leaves out does not matter where deciding and proving say nothing of it, and
 /// never gains more than is said of it.
 #[test]
 fn what_is_cut_off_does_not_matter_where_it_is_not_asked_for() {
@@ -583,7 +583,7 @@ fn what_is_cut_off_does_not_matter_where_it_is_not_asked_for() {
     assert!(proven > 100 && left_out > 200 && bounded > 5_000, "{proven} {left_out} {bounded}");
 }
 
-/// Lemma 80: with the flips of a cut slice the network has the pre-activations that it has with those of the whole one, and no flip at a node
+/// Lemma 75: with the flips of a cut slice the network has the pre-activations that it has with those of the whole one, and no flip at a node
 /// that is left out gains more around a base point than is said of these; how many were looked at.
 fn left_out_flips_gain_no_more((shared, cut, slice): (&Shard, &Slice, &Slice), random: &mut ChaCha8Rng) -> usize {
     let (near, whole) = (Target::new(shared, cut), Target::new(shared, slice));
