@@ -89,9 +89,6 @@ impl<'t> Prices<'t> {
         }
         rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         self.found.clear();
-        if elsewhere > 0.0 {
-            self.found.extend((0..most).map(|_| (elsewhere, (ELSEWHERE, ANY))));
-        }
         let mut cheapest = elsewhere;
         for (dearest, place) in rows {
             // No flip of the other rows is dearer than those that were found, but for what rounding takes from the sum below as well.
@@ -102,8 +99,12 @@ impl<'t> Prices<'t> {
             if most > 0 && self.found.len() >= most {
                 self.found.select_nth_unstable_by(most - 1, by_price);
                 self.found.truncate(most);
-                cheapest = self.found[most - 1].0;
+                cheapest = self.found[most - 1].0.max(elsewhere);
             }
+        }
+        if elsewhere > 0.0 {
+            // No flip that was found costs less.
+            self.found.extend((self.found.len()..most).map(|_| (elsewhere, (ELSEWHERE, ANY))));
         }
         self.found.truncate(most);
         self.found.sort_unstable_by(by_price);

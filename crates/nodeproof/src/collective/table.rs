@@ -9,6 +9,7 @@ use crate::budget::Limits;
 use crate::engines::first_order::RowParts;
 use crate::graph::Graph;
 use crate::ids::NodeId;
+use crate::prepare::flips_anywhere;
 
 /// A target whose prediction may change.
 #[derive(Debug, Clone, Copy)]
@@ -82,8 +83,7 @@ pub(crate) struct Filling {
 impl Filling {
     /// A table for so many targets of a graph, and of so many bytes.
     pub(crate) fn new(targets: usize, limits: &Limits, graph: &Graph, memory: usize) -> Self {
-        let nodes: Vec<u32> = graph.node_ids().map(|node| node.0).collect();
-        let (global, possible) = (limits.global(), limits.flips_within(&nodes));
+        let (global, possible) = (limits.global(), flips_anywhere(graph, limits));
         let (rows, entries, flips) = Default::default();
         let attributes = graph.attribute_count();
         let table = Table { targets: Vec::new(), rows, entries, flips, global, possible, attributes };

@@ -20,7 +20,7 @@ use crate::search::AttributeTables;
 use crate::slice::Region;
 
 pub(crate) use changes::{Change, Changes};
-pub(crate) use shard::{Order, Shard};
+pub(crate) use shard::{Order, Shard, flips_anywhere};
 #[cfg(test)]
 pub(crate) use step_error::StepError;
 

@@ -8,6 +8,7 @@ use crate::bounds::Bounds;
 use crate::budget::Limits;
 use crate::engines::first_order::Reach;
 use crate::flip::Flip;
+use crate::graph::Graph;
 use crate::ids::{AttributeId, NodeId};
 use crate::network::Network;
 use crate::relax::{Lines, Slopes};
@@ -31,6 +32,8 @@ pub(crate) struct Shard<'a> {
     /// How far flips move units, where that depends on the budget.
     reach: OnceLock<Reach>,
     heaviest: OnceLock<Heaviest>,
+    /// Most flips in total that can be made.
+    flips: usize,
     /// Added to every error: infinite where numbers may overflow.
     pub(crate) overflow_error: f64,
 }
@@ -46,6 +49,12 @@ pub(crate) enum Order {
     Pairs(PairTables),
     /// One table for everything, by the norms of the attributes' weights.
     Norms(NormTable),
+}
+
+/// Most flips in total that can be made.
+pub(crate) fn flips_anywhere(graph: &Graph, limits: &Limits) -> usize {
+    let nodes: Vec<u32> = graph.node_ids().map(|node| node.0).collect();
+    limits.flips_within(&nodes)
 }
 
 impl<'a> Shard<'a> {
@@ -81,7 +90,21 @@ impl<'a> Shard<'a> {
         };
         let overflow_error = if cannot_overflow(network, limits) { 0.0 } else { f64::INFINITY };
         let (reach, heaviest) = (OnceLock::new(), OnceLock::new());
-        Self { network, limits, region, bounds, lines, order, step_errors, tables, reach, heaviest, overflow_error }
+        let flips = flips_anywhere(network.graph(), limits);
+        Self {
+            network,
+            limits,
+            region,
+            bounds,
+            lines,
+            order,
+            step_errors,
+            tables,
+            reach,
+            heaviest,
+            flips,
+            overflow_error,
+        }
     }
 
     /// The logits of a target on the graph as it is.
@@ -132,9 +155,9 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Most flips in total that can be made in sight of the target of a slice, or more where some of it is left out.
+    /// Most flips in total that can be made in sight of the target of a slice, or anywhere where some of it is left out.
     pub(crate) fn flips_within(&self, slice: &Slice) -> usize {
-        if slice.is_whole() { self.limits.flips_within(slice.level(0)) } else { self.limits.global() }
+        if slice.is_whole() { self.limits.flips_within(slice.level(0)) } else { self.flips }
     }
 
     /// The neighbours to begin with, where bounds need not see all of a slice.

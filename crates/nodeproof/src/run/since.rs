@@ -11,10 +11,12 @@ use crate::graph::Graph;
 use crate::ids::NodeId;
 use crate::model::Model;
 use crate::network::Network;
+use crate::prepare::flips_anywhere;
 use crate::relax::Slopes;
 use crate::results::EarlierCertificates;
 use crate::rounding::{cannot_overflow, floor_through_layers};
-use crate::slice::level_of;
+use crate::search::AttributeTables;
+use crate::slice::{Kept, RouteTables, level_of};
 use crate::sparse::SparseMatrix;
 
 /// What certificates of an earlier run are about; all other settings are those of the certifier that they are compared with.
@@ -47,7 +49,8 @@ pub enum Everything {
     Budget,
     /// The number of attributes, what networks read of them, or ranges or largest values of real ones.
     Attributes,
-    /// Bounds on rounding errors, which follow from the largest sums of weights in the whole graph.
+    /// Bounds on rounding errors and on what slices leave out, which follow from the largest sums of weights in the whole graph, and from how many
+    /// flips there can be.
     Rounding,
 }
 
@@ -58,7 +61,9 @@ impl Everything {
             Self::Model => "the model is another one",
             Self::Budget => "the budget is another one for all nodes",
             Self::Attributes => "the attributes are others, or their ranges",
-            Self::Rounding => "bounds on rounding errors changed with the largest sums of the graph",
+            Self::Rounding => {
+                "bounds on rounding errors, or on what is left out, changed with the largest sums of the graph"
+            }
         }
     }
 }
@@ -194,13 +199,26 @@ fn touched_by_labels(now: &Graph, before: &Graph) -> Touched {
 fn touched_in_network(now: &Certifier, before: &Certifier, limits: &[Limits; 2]) -> Touched {
     let (now, before) = (&now.network, &before.network);
     let of_all = |network: &Network, limits: &Limits| {
-        (floor_through_layers(network).to_bits(), cannot_overflow(network, limits))
+        (
+            floor_through_layers(network).to_bits(),
+            cannot_overflow(network, limits),
+            flips_anywhere(network.graph(), limits),
+        )
     };
     if of_all(now, &limits[0]) != of_all(before, &limits[1]) {
         return Touched::All(Everything::Rounding);
     }
     let rows = touched_rows(now, before);
-    let mut levels = vec![touched_inputs((now.graph(), &limits[0]), (before.graph(), &limits[1]))];
+    let mut inputs = touched_inputs((now.graph(), &limits[0]), (before.graph(), &limits[1]));
+    if rows.iter().any(Option::is_some) && AttributeTables::new(now, now.has_one_hidden_layer()).pair_norms.is_none() {
+        let [now, before] = [now, before].map(|network| RouteTables::new(network, Kept::default()));
+        match now.zip(before).map(|(now, before)| now.differences(&before)) {
+            Some(None) => return Touched::All(Everything::Rounding),
+            Some(Some(differ)) => inputs.iter_mut().zip(differ).for_each(|(touched, differs)| *touched |= differs),
+            None => {}
+        }
+    }
+    let mut levels = vec![inputs];
     for layer in now.layers() {
         let terms: Vec<_> = layer.terms().iter().map(|term| (level_of(term.source()), term.propagation())).collect();
         let is_touched = |m: usize| {

@@ -74,6 +74,8 @@ pub(crate) struct RouteTables {
     /// `Σ_T Σ_m |P_T,mn| s_m` of each node n, and the largest.
     sums: Vec<f64>,
     largest_sum: f64,
+    /// How many nodes read each node, term by term.
+    counts: Vec<u32>,
     kept: Kept,
 }
 
@@ -98,16 +100,34 @@ impl RouteTables {
             (matrices.iter().map(|(_, matrix)| SparseMatrix::row(matrix, m).0.len()).sum::<usize>() as f64).sqrt()
         };
         let sizes: Vec<f64> = (0..nodes).map(size).collect();
-        let mut sums = vec![0.0; nodes];
+        let (mut sums, mut counts) = (vec![0.0; nodes], vec![0u32; nodes]);
         for (_, matrix) in &matrices {
             for (m, size) in sizes.iter().enumerate() {
-                Hop::row(*matrix, m).for_each(|(n, p)| sums[n] += magnitude(p * size));
+                for (n, p) in Hop::row(*matrix, m) {
+                    sums[n] += magnitude(p * size);
+                    counts[n] += 1;
+                }
             }
         }
         sums.iter_mut().for_each(|sum| *sum *= RAISE);
-        let largest_sum = sums.iter().copied().fold(0.0, f64::max);
+        // With few digits, so that small edits of a graph seldom make another number of it, which would concern all slices.
+        let largest_sum = few_digits(sums.iter().copied().fold(0.0, f64::max));
         let readers = matrices.iter().map(|&(term, matrix)| (term, readers(matrix.pattern()))).collect();
-        Some(Self { readers, sizes, sums, largest_sum, kept })
+        Some(Self { readers, sizes, sums, largest_sum, counts, kept })
+    }
+
+    /// The nodes whose slices may be cut otherwise than by the tables of another graph; `None` if those of all nodes may.
+    pub(crate) fn differences(&self, before: &Self) -> Option<Vec<bool>> {
+        if self.largest_sum.to_bits() != before.largest_sum.to_bits() {
+            return None;
+        }
+        let is_read_by_many = |of: &Self, n: usize| of.counts[n] as usize > of.kept.readers;
+        let differs = |n: usize| {
+            n >= before.sums.len()
+                || self.sums[n].to_bits() != before.sums[n].to_bits()
+                || is_read_by_many(self, n) != is_read_by_many(before, n)
+        };
+        Some((0..self.sums.len()).map(differs).collect())
     }
 
     /// The nodes that read a node, term by term.
@@ -120,6 +140,12 @@ impl RouteTables {
             .iter()
             .map(move |(term, readers)| readers.as_ref().unwrap_or_else(|| first[*term].1.pattern()).row(n as usize))
     }
+}
+
+/// At least a number that is not negative, with the first digits alone: larger by a sixteenth at most.
+fn few_digits(x: f64) -> f64 {
+    const REST: u64 = (1 << 48) - 1;
+    f64::from_bits((x.to_bits() + REST) & !REST)
 }
 
 /// For each column of a pattern its rows; `None` if they are the columns of the row.
@@ -238,7 +264,7 @@ impl Slicer<'_> {
     /// Chooses the heaviest nodes, of those that many read only the ones that weigh much; at least the weight of every other one. `None` if
     /// that is much.
     fn choose(&mut self, tables: &RouteTables, beyond: f64) -> Option<f64> {
-        let Self { terms, cut, chosen, .. } = self;
+        let Self { cut, chosen, .. } = self;
         for (weight, n) in &mut cut.found {
             *weight = (*weight + beyond * tables.sums[*n as usize]) * RAISE;
         }
@@ -252,8 +278,7 @@ impl Slicer<'_> {
         let mut left_out = others.iter().map(|&(weight, _)| weight).fold(beyond * tables.largest_sum * RAISE, f64::max);
         chosen.clear();
         for &(weight, n) in heavy {
-            let readers = tables.readers_of(&terms[0], n).map(<[u32]>::len).sum::<usize>();
-            if readers <= tables.kept.readers || weight >= tables.kept.light * first {
+            if tables.counts[n as usize] as usize <= tables.kept.readers || weight >= tables.kept.light * first {
                 chosen.push(n);
             } else {
                 left_out = left_out.max(weight);
@@ -338,5 +363,43 @@ impl SliceHop {
             hop.offsets.push(hop.columns.len() as u32);
         }
         hop
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dense::Matrix;
+    use crate::graph::Graph;
+    use crate::model::{Model, Propagation};
+
+    #[test]
+    fn few_digits_are_not_less() {
+        for x in [0.0, 1.0, 1.0 + f64::EPSILON, 1.5, 0.1, 123_456.7, 1e-300, f64::MAX / 2.0, f64::INFINITY] {
+            assert!(few_digits(x) >= x && few_digits(x) <= 1.0625 * x, "{x:e}");
+            assert_eq!(few_digits(few_digits(x)), few_digits(x), "{x:e}");
+        }
+    }
+
+    /// An edge makes slices others that are cut with the tables of the nodes around it, and leaves those of the rest as they are.
+    #[test]
+    fn edits_of_a_graph_make_others_of_the_tables_around_them() {
+        let edges: Vec<(u32, u32)> = (0..11).map(|n| (n, n + 1)).collect();
+        let model = || {
+            let layer = || (Matrix::from_values(2, 2, vec![1.0, -1.0, 0.5, 2.0]), vec![0.0, 0.0]);
+            Model::gcn(vec![layer(), layer(), layer()], Propagation::SymmetricGcn).unwrap()
+        };
+        let tables = |edges: &[(u32, u32)], readers: usize| {
+            let (graph, model) = (Graph::new(12, 2, edges, &[]).unwrap(), model());
+            let kept = Kept { readers, ..Kept::default() };
+            RouteTables::new(&Network::new(&graph, &model).unwrap(), kept).unwrap()
+        };
+        let of = |readers: usize| tables(&edges, readers).differences(&tables(&edges[..10], readers)).unwrap();
+        assert_eq!(tables(&edges, 2).differences(&tables(&edges, 2)), Some(vec![false; 12]));
+        assert_eq!(of(512)[..8], [false; 8]);
+        assert_eq!(of(512)[10..], [true; 2], "the edge is theirs");
+        let mut hub = edges.clone();
+        hub.extend((2..10).map(|n| (0, n)));
+        assert_eq!(tables(&hub, 512).differences(&tables(&edges, 512)), None, "the largest sum is another one");
     }
 }

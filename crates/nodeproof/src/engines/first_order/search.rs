@@ -116,8 +116,12 @@ fn decide_around(
             Outcome::Open(_) => open.push((ClassId(k as u32), root)),
         }
     }
-    // The dual of a network with more layers needs all units.
+    // The dual of a network with more layers needs all units. Branching does without it, but it is the last word where there is none.
     let has_units = target.slice.left_out_nodes().is_none();
+    if dual.is_some() && !open.is_empty() && !has_units && !patience.branch {
+        target.ask_for_more();
+        return decision;
+    }
     if let Some(dual) = dual.filter(|_| !open.is_empty() && has_units) {
         dual.begin(search.attacks.slice, search.attacks.y);
         for &(k, _) in &open {
