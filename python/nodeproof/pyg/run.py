@@ -247,7 +247,7 @@ def _changes(name: str) -> VerificationError:
     """Refuses a module that changes when it is run."""
     return VerificationError(
         f"the module changes its own {name!r} when it is run, so that the next run may compute something else; "
-        "certificates need a module that does the same every time"
+        "certificates need a module that does the same every time: compute it anew in each run"
     )
 
 
